@@ -1,0 +1,143 @@
+"""Product tokens: out of a User-Agent header and out of a user-agent line (RFC 9309 §2.2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+EVERYONE = "*"
+
+# RFC 9309 §2.2: identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
+_IDENTIFIER = re.compile(rb"[A-Za-z_-]*")
+_WHOLE = re.compile(rb"[^ \t\v\f/*]*")
+_IS_HEADER = re.compile(r"[\s/(]")
+_PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!#$%&'*+.^_`|~-]*")
+_CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
+
+# What browsers, and crawlers that pose as one, put on every request. "like" is Internet
+# Explorer 11's, which ends in "like Gecko" outside of any comment.
+_BROWSER = frozenset(
+    "mozilla applewebkit chrome safari gecko firefox version mobile edg opr"
+    " chromium crios edga edge edgios fxios like msie konqueror compatible trident".split()
+)
+
+
+class Doubt(Enum):
+    """Why a user agent may not mean what its author thinks."""
+
+    NO_TOKEN = "it holds no product token, so only the rules for everyone apply"
+    FIRST_WORD = "only its first word is the product token"
+
+
+class Identity(NamedTuple):
+    """Who a crawler is: its tokens in order of preference, and whether that is doubtful."""
+
+    tokens: tuple[str, ...]
+    doubt: Doubt | None = None
+
+
+def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
+    """The lower-case tokens of a crawler in order of preference; none: only ``*`` applies.
+
+    A value with a slash, a parenthesis or white space is read as a User-Agent header, any other
+    as a token; of a sequence each member is read so. Raises TypeError for anything else.
+    """
+    return identify(user_agent).tokens
+
+
+def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
+    """The same as `product_tokens`, with what is doubtful about it."""
+    if isinstance(user_agent, (str, bytes)):
+        return _identify_one(user_agent)
+    if not isinstance(user_agent, (tuple, list)):
+        raise TypeError(f"a user agent is text or a sequence of texts, not {user_agent!r}")
+    found = [_identify_one(value) for value in user_agent]
+    tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
+    doubts = [identity.doubt for identity in found if identity.doubt]
+    return Identity(tokens, doubts[0] if doubts else None)
+
+
+def line_tokens(value: bytes) -> tuple[bytes, ...]:
+    """What a crawler's token may be for the user-agent line with this value to be its own.
+
+    The leading run of letters, hyphens and underscores is what RFC and Google compare. A crawler
+    whose token has other characters ("MJ12bot") is compared with the value up to white space,
+    ``/`` or ``*``. Neither can be taken for the other.
+    """
+    if value[:1] == b"*":
+        return (b"*",) if not value[1:2].strip(b" \t\v\f") else ()
+    run = _IDENTIFIER.match(value)[0].lower()  # type: ignore[index]
+    whole = _WHOLE.match(value)[0].lower()  # type: ignore[index]
+    if whole == run:
+        return (run,) if run else ()
+    return (run, whole) if run else (whole,)
+
+
+def _identify_one(value: object) -> Identity:
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    if not isinstance(value, str):
+        raise TypeError(f"a user agent is text, not {value!r}")
+    value = value.strip()
+    if value == EVERYONE:
+        return Identity(())
+    if _IS_HEADER.search(value):
+        return _identify_header(value)
+    if not value or not value.isascii():
+        return Identity((), Doubt.NO_TOKEN)
+    return Identity((value.lower(),))
+
+
+def _identify_header(header: str) -> Identity:
+    products, comments = _split_header(header)
+    for number, word in enumerate(products):
+        name = _name(word)
+        if name:
+            plain = number == 0 and word == name and len(products) > 1
+            followed = plain and header[len(word) :].lstrip()[:1] != "("
+            return Identity((name.lower(),), Doubt.FIRST_WORD if followed else None)
+    for comment in comments:
+        name = _name_in_comment(comment)
+        if name:
+            return Identity((name.lower(),))
+    return Identity((), Doubt.NO_TOKEN)
+
+
+def _split_header(header: str) -> tuple[list[str], list[str]]:
+    """The words outside of parentheses, and the outermost comments."""
+    products: list[str] = []
+    comments: list[str] = []
+    depth = 0
+    for piece in re.split(r"([()])", header):
+        if piece == "(":
+            depth += 1
+            if depth == 1:
+                comments.append("")
+        elif piece == ")":
+            depth = max(depth - 1, 0)
+        elif depth:
+            comments[-1] += piece
+        else:
+            products += piece.split()
+    return products, comments
+
+
+def _name(product: str) -> str | None:
+    """The name of a product that is no browser's."""
+    name = re.split(r"[\s/;,]", product, maxsplit=1)[0]
+    if not _PRODUCT.fullmatch(name) or name.lower() in _BROWSER:
+        return None
+    return name
+
+
+def _name_in_comment(comment: str) -> str | None:
+    segments = [segment.strip() for segment in comment.split(";")]
+    for before, segment in zip(segments, segments[1:]):
+        if before.lower() == "compatible" and _name(segment):
+            return _name(segment)
+    for before, segment in zip(segments, segments[1:]):
+        if _CONTACT.match(segment) and _name(before):
+            return _name(before)
+    return None
