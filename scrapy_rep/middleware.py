@@ -1,0 +1,222 @@
+"""The downloader middleware: request → origin → verdict → IgnoreRequest.
+
+A request knocks here; the middleware asks the origin's policy; if there is none yet, one fetch is
+made and everyone who waits gets its answer; the policy says yes or no and why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.log import failure_to_exc_info
+from twisted.internet.defer import CancelledError
+
+from .fetch import Fetcher
+from .origin import Need, Origin, Patience, State
+from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
+from .protocol.agents import identify
+from .protocol.paths import origin_of
+from .robotparser import RobotParser
+from .settings import Settings, obeys
+from .waiting import WaitingRoom
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+    from typing_extensions import Self
+
+    from .protocol.access import Event
+    from .protocol.robotstxt import Verdict
+
+logger = logging.getLogger(__name__)
+
+# From Scrapy 2.18 on.
+_ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
+
+_origin_of = lru_cache(maxsize=10_000)(origin_of)
+
+
+class RobotsTxtDisallowed(IgnoreRequest):
+    """A request was dropped for the robots.txt of its site. ``verdict`` says why."""
+
+    def __init__(self, url: str, verdict: Verdict) -> None:
+        self.url = url
+        self.verdict = verdict
+        super().__init__(url, verdict)
+
+    def __str__(self) -> str:
+        return f"Forbidden by robots.txt: {_because(self.verdict)}"
+
+
+class RobotsTxtMiddleware:
+    """Obeys robots.txt for every request of a crawl.
+
+    Leaves the :class:`~scrapy_rep.Verdict` at ``request.meta["robotstxt"]``; a request that is
+    disallowed ends in :class:`RobotsTxtDisallowed`, which reaches its errback.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not obeys(crawler.settings):
+            raise NotConfigured
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._settings = settings = Settings.read(crawler.settings, crawler.spider)
+        self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
+        self._now = time.time
+        self._origins: OrderedDict[str, Origin] = OrderedDict()
+        self._fetcher = Fetcher(crawler, settings, self._now)
+        self._fetches: dict[str, Deferred[None]] = {}
+        self._room = WaitingRoom()
+        self._tokens = lru_cache(maxsize=256)(self._identify)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises NotConfigured where ROBOTSTXT_OBEY is off."""
+        return cls(crawler)
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """What is known of each origin, by its normal form ``scheme://host[:port]``. Read-only."""
+        return MappingProxyType(self._origins)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Let the request pass, or raise :class:`RobotsTxtDisallowed`."""
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        parts = urlparse_cached(request)
+        key = _origin_of(parts.scheme, parts.netloc)
+        if key is None:  # a scheme without robots.txt, or no host: Scrapy will say what is wrong
+            return None
+        now = self._now()
+        origin = self._origins.get(key)
+        if origin is None or now >= origin.settled_until:
+            origin = await self._settle(key, request, now)
+            now = self._now()
+        else:
+            self._origins.move_to_end(key)
+        verdict = origin.verdict(request.url, self._agents_of(request), now, self._patience)
+        request.meta["robotstxt"] = verdict
+        if not verdict.allowed:
+            self._count_forbidden(request, verdict)
+            raise RobotsTxtDisallowed(request.url, verdict)
+        return None
+
+    def _agents_of(self, request: Request) -> tuple[str, ...]:
+        agent = self._settings.robots_agent or request.headers.get("User-Agent")
+        return self._tokens(agent or self._settings.page_agent or "")
+
+    def _identify(self, user_agent: str | bytes | tuple[str, ...]) -> tuple[str, ...]:
+        tokens, doubt = identify(user_agent)
+        if doubt is not None:
+            logger.warning(
+                "The user agent %(agent)r is read as %(tokens)s for robots.txt: %(doubt)s. "
+                "ROBOTSTXT_USER_AGENT can name the product token.",
+                {"agent": user_agent, "tokens": list(tokens), "doubt": doubt.value},
+                extra={"spider": self._crawler.spider},
+            )
+        return tokens
+
+    async def _settle(self, key: str, request: Request, now: float) -> Origin:
+        """The origin, with an answer: its own, or that of a fetch which is begun or joined."""
+        origin = self._origins.get(key)
+        if origin is None:
+            self._make_room()
+            origin = self._origins[key] = Origin(key)
+        self._origins.move_to_end(key)
+        need = origin.need(now)
+        if need in (Need.REFRESH, Need.FETCH):
+            origin.begin()
+            fetch = deferred_from_coro(self._fetch(origin, request))
+            fetch.addErrback(self._log_failure, origin)
+            if origin.in_flight:
+                self._fetches[key] = fetch
+        # Where Twisted runs the coroutine at once, the fetch may be over by now.
+        if need in (Need.FETCH, Need.JOIN) and origin.in_flight:
+            await self._room.wait(key)
+        return origin
+
+    async def _fetch(self, origin: Origin, page: Request) -> None:
+        """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
+        event: Event = Abandoned()
+        try:
+            event = await self._fetcher.fetch(origin, page, lambda: origin.key in self._room)
+            if isinstance(event, Rules) and _ROBOTS_PARSED is not None:
+                await self._crawler.signals.send_catch_log_async(
+                    signal=_ROBOTS_PARSED, robotparser=RobotParser(event.robots), request=page
+                )
+        finally:
+            self._fetches.pop(origin.key, None)
+            origin.learn(event, self._now())
+            self._report(origin, event)
+            self._room.call(origin.key)
+
+    def _log_failure(self, failure: Failure, origin: Origin) -> None:
+        if not failure.check(asyncio.CancelledError, CancelledError):
+            logger.error(
+                "Fetching the robots.txt of %(origin)s went wrong in a way that is not its fault",
+                {"origin": origin.key},
+                exc_info=failure_to_exc_info(failure),
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _report(self, origin: Origin, event: Event) -> None:
+        if isinstance(event, Unavailable):
+            self._stats.inc_value("robotstxt/unavailable")
+        if not isinstance(event, Unreachable):
+            return
+        self._stats.inc_value("robotstxt/unreachable")
+        if origin.state is not State.UNREACHABLE or origin.failures > 1:
+            return
+        if origin.robots is not None:
+            held = "its last copy is used"
+        elif self._patience.allow:
+            held = "everything there is allowed, as REP_UNREACHABLE says"
+        else:
+            held = (
+                "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers; "
+                "REP_UNREACHABLE, REP_UNREACHABLE_STATUSES and REP_5XX_AS_404 change that"
+            )
+        logger.warning(
+            "The robots.txt of %(origin)s is unreachable: %(failure)s; %(held)s.",
+            {"origin": origin.key, "failure": origin.failure, "held": held},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _count_forbidden(self, request: Request, verdict: Verdict) -> None:
+        self._stats.inc_value("robotstxt/forbidden")
+        self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s (%(because)s)",
+            {"request": request, "because": _because(verdict)},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _make_room(self) -> None:
+        """Let the least recently used origin go, but none that somebody waits for."""
+        if len(self._origins) >= self._settings.cache_size:
+            idle = (key for key, origin in self._origins.items() if not origin.in_flight)
+            oldest = next(idle, None)
+            if oldest is not None:
+                del self._origins[oldest]
+
+
+def _because(verdict: Verdict) -> str:
+    if verdict.rule is None:
+        return str(verdict.reason)
+    field = "Allow" if verdict.rule.allow else "Disallow"
+    return f"line {verdict.rule.line}, {field}: {verdict.rule.pattern}, for {verdict.agent}"

@@ -1,0 +1,226 @@
+"""One origin's state, driven by events and the time it is told. It does no I/O.
+
+The two rules of this module: the state changes only by :data:`TRANSITIONS`, and nothing here asks
+what time it is. RFC 9309, sections 2.3.1 and 2.4, say what each state allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from typing_extensions import assert_never
+
+from .protocol.access import Abandoned, NotModified, Rules, Unavailable, Unreachable, interval
+from .protocol.paths import path_of
+from .protocol.robotstxt import Reason, RobotsTxt, Verdict
+
+if TYPE_CHECKING:
+    from .protocol.access import Event
+
+REFRESH_AHEAD = 0.1
+"""The last part of a file's life in which it is fetched anew while it still holds."""
+DAY = 86_400
+
+ROBOTS_TXT = "/robots.txt"
+"""§2.2.2: "The /robots.txt URI is implicitly allowed"."""
+
+
+class State(str, Enum):
+    """What is known of an origin's robots.txt."""
+
+    UNKNOWN = "unknown"
+    FETCHING = "fetching"
+    FRESH = "fresh"
+    STALE = "stale"
+    UNAVAILABLE = "unavailable"
+    UNREACHABLE = "unreachable"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Happening(Enum):
+    """What can happen to an origin."""
+
+    FETCH_BEGAN = "a request needs to know, and a fetch was begun"
+    RULES_CAME = "a 2xx, or a 304 for the copy that we have"
+    FOUND_UNAVAILABLE = "a 4xx, or too many redirects"
+    FOUND_UNREACHABLE = "a 5xx, or no answer at all"
+    GIVEN_UP = "the fetch was cancelled by us"
+    EXPIRED = "what is known is too old to be believed"
+
+
+_S, _H = State, Happening
+
+TRANSITIONS = {
+    (_S.UNKNOWN, _H.FETCH_BEGAN): _S.FETCHING,
+    (_S.STALE, _H.FETCH_BEGAN): _S.FETCHING,
+    (_S.UNREACHABLE, _H.FETCH_BEGAN): _S.FETCHING,  # a retry that is due
+    (_S.FETCHING, _H.RULES_CAME): _S.FRESH,  # §2.3.1.1: MUST follow the parseable rules
+    (_S.FETCHING, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
+    (_S.FETCHING, _H.FOUND_UNREACHABLE): _S.UNREACHABLE,  # §2.3.1.4: MUST assume disallow
+    (_S.FETCHING, _H.GIVEN_UP): _S.UNKNOWN,
+    # §2.4: SHOULD NOT use the cached version for more than 24 hours
+    (_S.FRESH, _H.EXPIRED): _S.STALE,
+    (_S.UNAVAILABLE, _H.EXPIRED): _S.STALE,
+    # Asked ahead of time: what holds goes on holding until there is news.
+    (_S.FRESH, _H.FETCH_BEGAN): _S.FRESH,
+    (_S.FRESH, _H.RULES_CAME): _S.FRESH,
+    (_S.FRESH, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
+    (_S.FRESH, _H.FOUND_UNREACHABLE): _S.FRESH,
+    (_S.FRESH, _H.GIVEN_UP): _S.FRESH,
+    (_S.UNAVAILABLE, _H.FETCH_BEGAN): _S.UNAVAILABLE,
+    (_S.UNAVAILABLE, _H.RULES_CAME): _S.FRESH,
+    (_S.UNAVAILABLE, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
+    (_S.UNAVAILABLE, _H.FOUND_UNREACHABLE): _S.UNAVAILABLE,
+    (_S.UNAVAILABLE, _H.GIVEN_UP): _S.UNAVAILABLE,
+    # Asked ahead of time, and expired before the answer came.
+    (_S.STALE, _H.RULES_CAME): _S.FRESH,
+    (_S.STALE, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
+    (_S.STALE, _H.FOUND_UNREACHABLE): _S.UNREACHABLE,
+    (_S.STALE, _H.GIVEN_UP): _S.STALE,
+}
+
+
+class Need(Enum):
+    """What has to be done before an origin can be asked for a verdict."""
+
+    NOTHING = "ask"
+    REFRESH = "ask, and fetch the file anew meanwhile"
+    FETCH = "fetch the file, and wait for it"
+    JOIN = "wait for the fetch that is under way"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What holds while an origin is unreachable and there is no copy (§2.3.1.4)."""
+
+    allow: bool = False
+    days: float = 30
+
+
+@dataclass(slots=True, eq=False)
+class Origin:
+    """One origin (scheme, host, port) and what is known of its robots.txt.
+
+    ``settled_until`` is the hot path: before that time :meth:`verdict` may be asked straight away.
+    Times are seconds on whatever clock the caller keeps.
+    """
+
+    key: str
+    state: State = State.UNKNOWN
+    robots: RobotsTxt | None = None
+    """The last good copy: a 2xx body. A 4xx since then has done away with it."""
+    status: int | None = None
+    """The status of the last answer; None where there was no HTTP answer."""
+    url: str | None = None
+    """Where the last answer came from, after redirects."""
+    failure: str | None = None
+    """Why the origin is unreachable, in words."""
+    settled_until: float = field(default=0, repr=False)
+    expires_at: float = field(default=0, repr=False)
+    unreachable_since: float | None = field(default=None, repr=False)
+    failures: int = field(default=0, repr=False)
+    disallow_all: bool = field(default=False, repr=False)
+    """A 4xx that a setting takes for a refusal."""
+    copy_url: str | None = field(default=None, repr=False)
+    """Where the good copy came from: its validators are for this URL alone."""
+    etag: str | None = field(default=None, repr=False)
+    last_modified: str | None = field(default=None, repr=False)
+    in_flight: bool = field(default=False, repr=False)
+
+    def need(self, now: float) -> Need:
+        """What has to be done before :meth:`verdict` can answer a request that comes ``now``."""
+        if now < self.settled_until:
+            return Need.NOTHING
+        if self.state in (State.FRESH, State.UNAVAILABLE):
+            if now < self.expires_at:
+                return Need.NOTHING if self.in_flight else Need.REFRESH
+            self._happen(Happening.EXPIRED)
+        return Need.JOIN if self.in_flight else Need.FETCH
+
+    def begin(self) -> None:
+        """A fetch was begun."""
+        self._happen(Happening.FETCH_BEGAN)
+        self.in_flight = True
+
+    def learn(self, event: Event, now: float) -> None:
+        """The fetch came to ``event``."""
+        self.in_flight = False
+        match event:
+            case Rules():
+                self._happen(Happening.RULES_CAME)
+                self.robots = event.robots
+                self.url = self.copy_url = event.url
+                self.etag, self.last_modified = event.etag, event.last_modified
+                self._answered(event.status, event.expires_at, now)
+            case NotModified():
+                self._happen(Happening.RULES_CAME)
+                self.url = self.copy_url
+                self._answered(304, event.expires_at, now)
+            case Unavailable():
+                self._happen(Happening.FOUND_UNAVAILABLE)
+                self.robots = self.copy_url = self.etag = self.last_modified = None
+                self.url = event.url
+                self._answered(event.status, event.expires_at, now)
+                self.disallow_all = event.disallow
+            case Unreachable():
+                self._happen(Happening.FOUND_UNREACHABLE)
+                self._failed(event, now)
+            case Abandoned():
+                self._happen(Happening.GIVEN_UP)
+            case _:
+                assert_never(event)
+
+    def verdict(self, url: str, agents: tuple[str, ...], now: float, patience: Patience) -> Verdict:
+        """Whether ``url`` may be fetched by a crawler of these product tokens, and why.
+
+        To be asked when :meth:`need` says that nothing is needed, or after an event.
+        """
+        if self.robots is not None and self.state is not State.UNKNOWN:
+            return self.robots.verdict(url, agents)
+        if self.state is State.UNAVAILABLE:
+            allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
+            return Verdict(allowed, Reason.UNAVAILABLE, None, None)
+        given_up = patience.allow or self._is_given_up(now, patience)
+        allowed = given_up or path_of(url) == ROBOTS_TXT
+        return Verdict(allowed, Reason.UNREACHABLE, None, None)
+
+    def summary(self) -> str:
+        """What the robots.txt meant, in a line for people."""
+        if self.state is State.UNAVAILABLE:
+            answer = f"status {self.status}" if self.status else "redirects without an end"
+            return f"{answer}: {'everything is disallowed' if self.disallow_all else 'no rules'}"
+        if self.robots is None:
+            return f"unreachable: {self.failure}" if self.failure else str(self.state)
+        held = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
+        moved = f", from {self.url}" if self.url and not self.url.startswith(self.key + "/") else ""
+        return held + moved
+
+    def _happen(self, happening: Happening) -> None:
+        self.state = TRANSITIONS[self.state, happening]
+
+    def _answered(self, status: int | None, expires_at: float, now: float) -> None:
+        self.status = status
+        self.failure = self.unreachable_since = None
+        self.failures = 0
+        self.disallow_all = False
+        self.expires_at = expires_at
+        self.settled_until = expires_at - REFRESH_AHEAD * (expires_at - now)
+
+    def _failed(self, event: Unreachable, now: float) -> None:
+        self.failures += 1
+        again_at = now + (event.retry_after or interval(self.failures))
+        if self.state is State.UNREACHABLE:
+            self.status, self.url, self.failure = event.status, event.url, event.failure
+            if self.unreachable_since is None:
+                self.unreachable_since = now
+            self.settled_until = again_at
+        else:  # a refresh ahead of time: what is held still holds
+            self.settled_until = min(again_at, self.expires_at)
+
+    def _is_given_up(self, now: float, patience: Patience) -> bool:
+        since = self.unreachable_since
+        return since is not None and now - since >= patience.days * DAY

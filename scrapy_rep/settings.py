@@ -1,0 +1,280 @@
+"""Every setting: its name, its default, its meaning, and how it is read.
+
+The only module that reads Scrapy's settings. They are read once, when the crawl starts, into a
+frozen :class:`Settings`; a value that cannot be read stops the crawl there, naming the setting,
+the value and what it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+
+class SettingError(ValueError):
+    """A setting has a value that cannot be read. The message names both, and what it may be."""
+
+
+def _boolean(value: object) -> bool:
+    match value:
+        case bool():
+            return value
+        case int() | str() if str(value).strip().lower() in {"1", "true"}:
+            return True
+        case int() | str() if str(value).strip().lower() in {"0", "false"}:
+            return False
+    raise ValueError("True or False")
+
+
+def _whole(value: object, *, least: int = 0) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = least - 1
+    if isinstance(value, bool) or number < least:
+        raise ValueError(f"a whole number, {least} or more")
+    return number
+
+
+def _count(value: object) -> int:
+    return _whole(value, least=1)
+
+
+def _seconds(value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1
+    if isinstance(value, bool) or not 0 < number < float("inf"):
+        raise ValueError("a number of seconds above 0")
+    return number
+
+
+def _days(value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number < float("inf"):
+        raise ValueError("a number of days, 0 or more")
+    return number
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        raise ValueError("a list")
+    words = tuple(str(word).strip() for word in value)
+    return tuple(word for word in words if word)
+
+
+def _statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
+    def read(value: object) -> frozenset[int]:
+        meant = f"a list of statuses from {low} to {high}"
+        try:
+            statuses = frozenset(int(word) for word in _words(value))
+        except ValueError:
+            raise ValueError(meant) from None
+        if any(not low <= status <= high for status in statuses):
+            raise ValueError(meant)
+        return statuses
+
+    return read
+
+
+def _hosts(value: object) -> frozenset[str]:
+    try:
+        return frozenset(word.lower().rstrip(".") for word in _words(value))
+    except ValueError:
+        raise ValueError("a list of host names") from None
+
+
+def _choice(*choices: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise ValueError(" or ".join(repr(choice) for choice in choices))
+
+    return read
+
+
+def _setting(name: str, default: Any, read: Callable[[object], Any], meaning: str) -> Any:
+    return field(metadata={"name": name, "default": default, "read": read, "meaning": meaning})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one crawl. Times are seconds unless the meaning says otherwise."""
+
+    strict: bool = _setting(
+        "REP_STRICT",
+        False,
+        _boolean,
+        "Read robots.txt files by the letter of RFC 9309, without Google's tolerance of misspelt "
+        "field names, missing colons and `Allow: /index.html`.",
+    )
+    conditional_get: bool = _setting(
+        "REP_CONDITIONAL_GET",
+        True,
+        _boolean,
+        "Ask again for a robots.txt with `If-None-Match` or `If-Modified-Since` where the last "
+        "answer had a validator. `False` asks plainly, as Google does.",
+    )
+    timeout: float = _setting(
+        "REP_TIMEOUT",
+        30.0,
+        _seconds,
+        "Seconds that one attempt at a robots.txt may take, redirects and body included.",
+    )
+    retry_times: int = _setting(
+        "REP_RETRY_TIMES",
+        2,
+        _whole,
+        "How often an unreachable robots.txt is asked for again at once, after pauses of 1, 2, 4 … "
+        "seconds, while requests wait for it.",
+    )
+    too_many_redirects: str = _setting(
+        "REP_TOO_MANY_REDIRECTS",
+        "unavailable",
+        _choice("unavailable", "unreachable"),
+        "What a sixth redirect, or a redirect loop, means: `unavailable` (everything is allowed) "
+        "or `unreachable` (everything is disallowed, or the last good copy used).",
+    )
+    disallow_statuses: frozenset[int] = _setting(
+        "REP_DISALLOW_STATUSES",
+        (),
+        _statuses(400, 499),
+        "4xx statuses of a robots.txt that disallow the whole site, such as `[401, 403]`. By RFC "
+        "9309 they allow it.",
+    )
+    unreachable_statuses: frozenset[int] = _setting(
+        "REP_UNREACHABLE_STATUSES",
+        (407, 429),
+        _statuses(400, 499),
+        "4xx statuses of a robots.txt that are treated as 5xx are: as *unreachable*.",
+    )
+    missing_5xx_hosts: frozenset[str] = _setting(
+        "REP_5XX_AS_404",
+        (),
+        _hosts,
+        "Host names of sites that answer 5xx for every page that is missing: their 5xx counts as "
+        "404.",
+    )
+    unreachable: str = _setting(
+        "REP_UNREACHABLE",
+        "disallow",
+        _choice("disallow", "allow"),
+        "What holds for a site whose robots.txt is unreachable and of which there is no copy. "
+        "`allow` breaks RFC 9309, section 2.3.1.4, which says that such a site MUST be treated as "
+        "disallowed.",
+    )
+    unreachable_days: float = _setting(
+        "REP_UNREACHABLE_DAYS",
+        30.0,
+        _days,
+        "Days after which a site whose robots.txt has been unreachable all the time, and of which "
+        "there is no copy, is allowed.",
+    )
+    cache_min: float = _setting(
+        "REP_CACHE_MIN",
+        300.0,
+        _seconds,
+        "Seconds that a robots.txt is believed at least, whatever its Cache-Control says.",
+    )
+    cache_max: float = _setting(
+        "REP_CACHE_MAX",
+        86400.0,
+        _seconds,
+        "Seconds that a robots.txt is believed at most. RFC 9309, section 2.4, advises no more "
+        "than a day.",
+    )
+    cache_size: int = _setting(
+        "REP_CACHE_SIZE",
+        100_000,
+        _count,
+        "How many origins are kept in memory; the least recently used goes first.",
+    )
+
+    # Scrapy's own, in the form in which the middleware uses them.
+    robots_agent: str | tuple[str, ...] | None = None
+    """ROBOTSTXT_USER_AGENT: a header, or product tokens in their order; None if it is not set."""
+    page_agent: str | bytes | None = None
+    """The User-Agent that a request is sent with which has none of its own."""
+
+    def __post_init__(self) -> None:
+        if self.cache_min > self.cache_max:
+            raise SettingError(
+                f"REP_CACHE_MIN is {self.cache_min!r}: it must not be above REP_CACHE_MAX, "
+                f"which is {self.cache_max!r}"
+            )
+
+    @classmethod
+    def read(cls, settings: BaseSettings, spider: Spider | None = None) -> Settings:
+        """The settings as ``settings`` has them, defaults included.
+
+        Raises :class:`SettingError` for a value that cannot be read.
+        """
+        values = {name: _read(settings, meta) for name, meta in _described()}
+        return cls(
+            **values,
+            robots_agent=_robots_agent(settings["ROBOTSTXT_USER_AGENT"]),
+            page_agent=_page_agent(settings, spider),
+        )
+
+
+def obeys(settings: BaseSettings) -> bool:
+    """Whether ROBOTSTXT_OBEY is on."""
+    return settings.getbool("ROBOTSTXT_OBEY")
+
+
+def reads_strictly(settings: BaseSettings) -> bool:
+    """REP_STRICT alone, for those who only parse."""
+    return bool(_read(settings, dict(_described())["strict"]))
+
+
+def reference() -> list[tuple[str, Any, str]]:
+    """Name, default and meaning of every setting of this package, in the order of this module."""
+    return [(meta["name"], meta["default"], meta["meaning"]) for _, meta in _described()]
+
+
+def _described() -> list[tuple[str, Mapping[str, Any]]]:
+    return [(each.name, each.metadata) for each in fields(Settings) if each.metadata]
+
+
+def _read(settings: BaseSettings, meta: Mapping[str, Any]) -> Any:
+    value = settings.get(meta["name"], meta["default"])
+    try:
+        return meta["read"](value)
+    except ValueError as expected:
+        raise SettingError(f"{meta['name']} is {value!r}: it must be {expected}") from None
+
+
+def _robots_agent(value: object) -> str | tuple[str, ...] | None:
+    if not value:
+        return None
+    # A header may hold commas, a list of tokens (as given on a command line) has nothing but.
+    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
+        return value
+    try:
+        return _words(value)
+    except ValueError:
+        raise SettingError(
+            f"ROBOTSTXT_USER_AGENT is {value!r}: it must be a product token, a list of them, or a "
+            "User-Agent header"
+        ) from None
+
+
+def _page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
+    # The middleware runs before Scrapy puts these on the request: DefaultHeadersMiddleware first,
+    # then UserAgentMiddleware, which lets a spider's attribute take precedence.
+    for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
+        if value is not None and str(name).lower() == "user-agent":
+            return value if isinstance(value, bytes) else str(value)
+    agent: str | bytes | None = getattr(spider, "user_agent", None) or settings["USER_AGENT"]
+    return agent

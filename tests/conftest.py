@@ -1,0 +1,30 @@
+"""Tests that are coroutines run on the loop that this run of pytest is about.
+
+``pytest --reactor=asyncio`` is Scrapy's default, ``--reactor=default`` is Twisted's own reactor for
+this platform, and ``-p no:twisted`` is asyncio without any reactor (Scrapy 2.15 and later).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+
+import pytest
+from scrapy.utils.defer import deferred_from_coro
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return
+    with_reactor = pyfuncitem.config.pluginmanager.hasplugin("twisted")
+
+    @functools.wraps(test)
+    def run(**arguments: object) -> object:
+        coroutine = test(**arguments)
+        return deferred_from_coro(coroutine) if with_reactor else asyncio.run(coroutine)
+
+    # What is no coroutine function any more, pytest and pytest-twisted know how to run.
+    pyfuncitem.obj = run

@@ -1,0 +1,132 @@
+"""A real crawler against the web of :mod:`tests.crawl.web`, judged by what that web received."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
+from scrapy.settings import Settings
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.reactor import is_reactor_installed
+
+from scrapy_rep import Addon, RobotsTxtMiddleware
+
+from .web import Web
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+
+@dataclass
+class Outcome:
+    """What became of a crawl's requests, by URL, and what the crawl says of itself."""
+
+    crawler: Crawler = field(repr=False)
+    responses: dict[str, Response] = field(default_factory=dict)
+    failures: dict[str, BaseException] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        assert self.crawler.stats is not None
+        return self.crawler.stats.get_stats()
+
+    @property
+    def middleware(self) -> RobotsTxtMiddleware:
+        middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        return middleware
+
+
+class Visitor(Spider):
+    """Asks for each of its URLs, all at once, and keeps what became of them."""
+
+    name = "visitor"
+    custom_settings: dict[str, Any] = {"LOG_LEVEL": "DEBUG"}  # noqa: RUF012
+
+    def __init__(self, requests: Sequence[str | Request], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asked = requests
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.outcome = Outcome(self.crawler)
+        for asked in self.asked:
+            request = asked if isinstance(asked, Request) else Request(asked, dont_filter=True)
+            self.outcome.requests[request.url] = request
+            yield request.replace(callback=self.parse, errback=self.failed)
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        self.outcome.responses[response.url] = response
+
+    def failed(self, failure: Failure) -> None:
+        request: Request = failure.request  # type: ignore[attr-defined]
+        self.outcome.requests[request.url] = request
+        self.outcome.failures[request.url] = failure.value
+
+
+Crawl = Callable[..., Awaitable[Outcome]]
+
+# Twisted does not promise a crawl that nothing of it is in the way; these make it quick.
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {Addon: 500},
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_TIMEOUT": 10,
+    "REP_RETRY_TIMES": 0,
+    "RETRY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "testbot/1.0 (+https://example.com/testbot)",
+}
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
+    """Crawl URLs or requests with the add-on on, under further settings."""
+    caplog.set_level(logging.DEBUG)
+
+    async def run(
+        requests: Sequence[str | Request],
+        settings: dict[str, Any] | None = None,
+        *,
+        spider: type[Visitor] = Visitor,
+        **arguments: Any,
+    ) -> Outcome:
+        crawler = make_crawler(spider, settings)
+        await run_crawler(crawler, requests=requests, **arguments)
+        outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
+        return outcome
+
+    return run
+
+
+def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawler:
+    """A crawler for the loop that the test runs on."""
+    values = {**SETTINGS, **(settings or {})}
+    if not is_reactor_installed():
+        values["TWISTED_REACTOR_ENABLED"] = False
+    elif not is_asyncio_available():
+        values["TWISTED_REACTOR"] = None
+    runner = AsyncCrawlerRunner if is_asyncio_available() else CrawlerRunner
+    merged = Settings()
+    merged.setdict(values, priority="project")
+    return runner(merged).create_crawler(spider)
+
+
+async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
+    """Run it to its end."""
+    if is_asyncio_available():
+        await crawler.crawl_async(**arguments)
+    else:
+        await crawler.crawl(**arguments)

@@ -1,0 +1,183 @@
+"""A web on loopback, in a thread of its own, that keeps a record of what it received.
+
+A site is one origin: an address and a port. What it answers stands in ``pages``; what else is
+asked for gets a small page. A page may be a :class:`Page` or a coroutine that writes whatever it
+likes, as broken as a test needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
+
+Misbehaviour = Callable[["Received", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+SMALL_PAGE = b"<html><head><title>A page</title></head><body>A page</body></html>"
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request, as it came. ``at`` is on the clock of ``time.monotonic``."""
+
+    at: float
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """An answer. ``delay`` is in seconds, before the first octet."""
+
+    body: bytes | str = SMALL_PAGE
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0
+
+    def octets(self) -> bytes:
+        body = self.body.encode() if isinstance(self.body, str) else self.body
+        headers = {"Content-Type": "text/html", "Content-Length": str(len(body)), **self.headers}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        return f"HTTP/1.1 {self.status} Status\r\n{head}\r\n".encode("latin-1") + body
+
+
+Pages = Mapping[str, "Page | Misbehaviour"]
+
+
+def text(body: bytes | str, **headers: str) -> Page:
+    """A plain 200, its headers written with underscores."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Page(body, headers={"Content-Type": "text/plain", **named})
+
+
+def redirect(location: str, status: int = 301) -> Page:
+    """A redirect."""
+    return Page(b"", status, {"Location": location})
+
+
+class Site:
+    """One origin, and the record of what it received."""
+
+    def __init__(self, host: str, port: int, pages: dict[str, Page | Misbehaviour], tls: bool):
+        self.host = host
+        self.port = port
+        self.pages = pages
+        self.received: list[Received] = []
+        self.root = f"{'https' if tls else 'http'}://{host}:{port}"
+
+    def url(self, path: str = "/") -> str:
+        return self.root + path
+
+    def urls(self, *paths: str) -> list[str]:
+        return [self.root + path for path in paths]
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that were asked for, in their order."""
+        return [received.path for received in self.received]
+
+    @property
+    def page_paths(self) -> list[str]:
+        """The same without robots.txt, sorted."""
+        return sorted(path for path in self.paths if path != "/robots.txt")
+
+    @property
+    def robots_fetches(self) -> int:
+        """How often robots.txt was asked for."""
+        return self.paths.count("/robots.txt")
+
+
+class Web:
+    """The thread, its event loop, and the sites it serves."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._connections: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.Server] = []
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def site(
+        self,
+        robots: str | bytes | Page | Misbehaviour | None = None,
+        pages: Pages | None = None,
+        *,
+        host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+    ) -> Site:
+        """A new origin on a free port. ``robots``: its robots.txt, a 404 where it is left out."""
+        if robots is None:
+            robots = Page(b"", 404)
+        elif isinstance(robots, (str, bytes)):
+            robots = text(robots)
+        site = Site(host, 0, {"/robots.txt": robots, **(pages or {})}, tls is not None)
+        server = self._run(
+            asyncio.start_server(lambda r, w: self._serve(site, r, w), host, 0, ssl=tls)
+        )
+        self._servers.append(server)
+        site.port = server.sockets[0].getsockname()[1]
+        netloc = f"[{host}]" if ":" in host else host
+        site.root = f"{'https' if tls else 'http'}://{netloc}:{site.port}"
+        return site
+
+    def close(self) -> None:
+        """Close every connection and every site."""
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        for server in self._servers:
+            server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    def _run(self, coroutine):  # type: ignore[no-untyped-def]
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+
+    async def _serve(
+        self, site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                while await _answer(site, reader, writer):
+                    pass
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+
+async def _answer(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Answer one request; whether the connection stays open."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    request_line, *lines = head.rstrip("\r\n").split("\r\n")
+    method, target, _ = request_line.split(" ")
+    headers = {
+        name.lower(): value.strip() for name, _, value in (ln.partition(":") for ln in lines)
+    }
+    received = Received(time.monotonic(), method, target, headers)
+    site.received.append(received)
+    page = site.pages.get(target) or site.pages.get("*") or Page()
+    if not isinstance(page, Page):
+        await page(received, reader, writer)
+        return False
+    if page.delay:
+        await asyncio.sleep(page.delay)
+    writer.write(page.octets())
+    await writer.drain()
+    return True
