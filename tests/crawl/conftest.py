@@ -111,6 +111,15 @@ def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
     return run
 
 
+def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the package itself has warned about."""
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("scrapy_rep") and record.levelno >= logging.WARNING
+    ]
+
+
 def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawler:
     """A crawler for the loop that the test runs on."""
     values = {**SETTINGS, **(settings or {})}

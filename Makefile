@@ -1,0 +1,63 @@
+# `make example` and `make test` need nothing but Python 3.10+ and make: they install what they use.
+
+PYTHON ?= python3
+OLDEST_SCRAPY := 2.14.0
+
+BIN := .venv/bin
+OLDEST := .venv-oldest/bin
+
+.PHONY: example test lint types walls tests loops oldest format clean
+
+example: .venv/example
+	cd example_project && ../$(BIN)/python -m example
+
+test: lint types walls tests loops oldest
+	@echo "All is well."
+
+lint: .venv/test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: .venv/test
+	$(BIN)/mypy
+
+walls: .venv/test
+	$(BIN)/lint-imports
+
+# Everything, on Scrapy's default reactor, with the coverage that is asked for.
+tests: .venv/test
+	$(BIN)/coverage run -m pytest --reactor=asyncio
+	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
+	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
+
+# The crawls again, on Twisted's own reactor and without a reactor.
+loops: .venv/test
+	$(BIN)/python -m pytest --reactor=default tests/crawl
+	$(BIN)/python -m pytest -p no:twisted tests/crawl
+
+# And on the oldest Scrapy that is supported, on both reactors.
+oldest: .venv-oldest/test
+	$(OLDEST)/python -m pytest --reactor=asyncio tests
+	$(OLDEST)/python -m pytest --reactor=default tests/crawl
+
+format: .venv/test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv .venv-oldest
+
+.venv/example: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/test: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+.venv-oldest/test: pyproject.toml
+	$(PYTHON) -m venv .venv-oldest
+	$(OLDEST)/pip install --quiet --disable-pip-version-check -e '.[test]' 'scrapy==$(OLDEST_SCRAPY)'
+	touch $@

@@ -1,0 +1,56 @@
+"""Documentation of what Scrapy's own middleware does, so that the README's claims stay true.
+
+A test that fails here on a new Scrapy is good news: change the README.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .web import Page
+
+if TYPE_CHECKING:
+    from .conftest import Crawl
+    from .web import Web
+
+pytestmark = pytest.mark.documentation
+
+BUILT_IN: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
+OURS: dict[str, Any] = {}
+DISALLOWED = "User-agent: *\nDisallow: /\n"
+
+
+@pytest.mark.parametrize(
+    ("robots", "asked", "by_scrapy", "by_us"),
+    [
+        pytest.param(Page(DISALLOWED, delay=0.5), 8, 6, 0, id="eight wait for one robots.txt"),
+        pytest.param(Page(status=503), 1, 1, 0, id="503 allows everything"),
+        pytest.param(Page(DISALLOWED, 404), 1, 0, 1, id="the body of a 404 is obeyed"),
+    ],
+)
+async def test_pages_fetched(
+    web: Web, crawl: Crawl, robots: Page, asked: int, by_scrapy: int, by_us: int
+) -> None:
+    for settings, fetched in ((BUILT_IN, by_scrapy), (OURS, by_us)):
+        site = web.site(robots)
+        await crawl(site.urls(*(f"/{number}" for number in range(asked))), settings)
+        assert len(site.page_paths) == fetched
+
+
+async def test_refused_connection_allows_everything(crawl: Crawl) -> None:
+    url = "http://127.0.0.1:1/page"
+    for settings, reason in ((BUILT_IN, "Refused"), (OURS, "unreachable")):
+        outcome = await crawl([url], settings)
+        error = outcome.failures[url]
+        assert reason in f"{type(error).__name__} {error}"
+
+
+async def test_a_redirect_to_another_host_is_dropped_as_offsite(web: Web, crawl: Crawl) -> None:
+    elsewhere = web.site(DISALLOWED, host="127.0.0.2")
+    moved = Page(b"", 301, {"Location": elsewhere.url("/robots.txt")})
+    for settings, fetched in ((BUILT_IN, 1), (OURS, 0)):
+        site = web.site(moved)
+        await crawl([site.url("/page")], settings, allowed_domains=["127.0.0.1"])
+        assert len(site.page_paths) == fetched

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import Addon, RobotsTxtMiddleware
+
+BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+OURS = "scrapy_rep.RobotsTxtMiddleware"
+THEIRS = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
+
+
+def with_addon(**project: Any) -> Settings:
+    settings = Settings()
+    settings.setdict(project, priority="project")
+    Addon().update_settings(settings)
+    return settings
+
+
+def places(settings: Settings) -> dict[type, int | None]:
+    written = settings.getdict("DOWNLOADER_MIDDLEWARES")
+    return {load_object(middleware): place for middleware, place in written.items()}
+
+
+@pytest.mark.parametrize(
+    ("written", "ours", "kept"),
+    [
+        pytest.param({}, 100, {}, id="nothing written"),
+        pytest.param({THEIRS: 700, "scrapy.Spider": None}, 100, {THEIRS: 700}, id="others stay"),
+        pytest.param({OURS: 90}, 90, {}, id="ours by its path"),
+        pytest.param({RobotsTxtMiddleware: 90}, 90, {}, id="ours by its class"),
+        pytest.param({OURS: None}, None, {}, id="ours switched off by hand"),
+        pytest.param({BUILT_IN: 350}, 350, {}, id="Scrapy's moved: its place is taken"),
+        pytest.param({BuiltInMiddleware: 350}, 350, {}, id="Scrapy's moved, by its class"),
+        pytest.param({BUILT_IN: 0}, 0, {}, id="Scrapy's at 0"),
+        pytest.param({BUILT_IN: None}, 100, {}, id="Scrapy's switched off"),
+    ],
+)
+def test_addon_takes_the_place_of_the_built_in(
+    written: dict[Any, int | None], ours: int | None, kept: dict[str, int]
+) -> None:
+    found = places(with_addon(DOWNLOADER_MIDDLEWARES=written))
+    assert found[BuiltInMiddleware] is None
+    assert found[RobotsTxtMiddleware] == ours
+    for path, place in kept.items():
+        assert found[load_object(path)] == place
+
+
+@pytest.mark.parametrize(
+    ("project", "obeys"),
+    [({}, True), ({"ROBOTSTXT_OBEY": False}, False), ({"ROBOTSTXT_OBEY": True}, True)],
+    ids=["not set", "off", "on"],
+)
+def test_robotstxt_obey_is_turned_on_unless_the_project_says_otherwise(
+    project: dict[str, bool], obeys: bool
+) -> None:
+    assert with_addon(**project).getbool("ROBOTSTXT_OBEY") is obeys
+
+
+def test_what_is_written_on_the_command_line_keeps_its_priority() -> None:
+    settings = Settings()
+    settings.set("DOWNLOADER_MIDDLEWARES", {THEIRS: 1}, priority="cmdline")
+    Addon().update_settings(settings)
+    assert settings.getpriority("DOWNLOADER_MIDDLEWARES") == 40
+    assert places(settings)[RobotsTxtMiddleware] == 100

@@ -1,0 +1,62 @@
+"""The same questions that Scrapy asks of every parser behind its interface."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.robotstxt import RobotParser as ScrapyRobotParser
+from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RobotParser
+
+WIKI = """
+User-Agent: *
+Disallow: /admin/
+Disallow: /static/
+Disallow: /wiki/K%C3%A4ytt%C3%A4j%C3%A4:
+Disallow: /wiki/Käyttäjä:
+User-Agent: UnicödeBöt
+Disallow: /some/random/page.html
+""".encode()
+
+
+def parse(body: bytes) -> RobotParser:
+    return RobotParser.from_crawler(None, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "agent", "url", "allowed"),
+    [
+        (b"User-agent: *\nDisallow: /no\nAllow: /yes", "*", "https://h/yes", True),
+        (b"User-agent: *\nDisallow: /no\nAllow: /yes", "*", "https://h/no", False),
+        (b"User-agent: a\nDisallow: /d/*/end$", "a", "https://h/d/end", True),
+        (b"User-agent: a\nDisallow: /d/*/end$", "a", "https://h/d/x/end", False),
+        (b"User-agent: a\nDisallow: /d/*/end$", "a", "https://h/d/x/ending", True),
+        (b"User-agent: *\nDisallow: /\nAllow: /page", "*", "https://h/page", True),
+        (b"User-agent: *\nDisallow: /\nAllow: /page", "*", "https://h/other", False),
+        (b"", "*", "https://h/anything", True),
+        (b"GIF89a\xd3\x00\xfe\x00\xa2", "*", "https://h/anything", True),
+        (WIKI, "*", "https://h/", True),
+        (WIKI, "UnicödeBöt", "https://h/some/random/page.html", True),
+        (WIKI, "*", "https://h/wiki/K%C3%A4ytt%C3%A4j%C3%A4:", False),
+        (WIKI, "*", "https://h/wiki/Käyttäjä:", False),
+    ],
+)
+def test_allowed(body: bytes, agent: str, url: str, allowed: bool) -> None:
+    parser = parse(body)
+    assert parser.allowed(url, agent) is allowed
+    assert parser.allowed(url.encode(), agent.encode()) is allowed
+
+
+def test_crawl_delay() -> None:
+    parser = parse(b"User-agent: *\nDisallow: /private\nCrawl-delay: 10\n")
+    assert parser.crawl_delay("*") == 10.0
+    assert parse(b"User-agent: *\nDisallow: /private\n").crawl_delay("*") is None
+
+
+@pytest.mark.parametrize(("strict", "allowed"), [(False, False), (True, True)])
+def test_it_reads_as_strictly_as_the_crawl(strict: bool, allowed: bool) -> None:
+    crawler = get_crawler(settings_dict={"REP_STRICT": strict})
+    parser = build_from_crawler(RobotParser, crawler, b"User-agent: *\nDissallow: /\n")
+    assert isinstance(parser, ScrapyRobotParser)
+    assert parser.allowed("https://h/", "*") is allowed

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.settings import Settings as ScrapySettings
+
+from scrapy_rep.settings import SettingError, Settings, reference
+
+
+def read(spider: Spider | None = None, **values: Any) -> Settings:
+    return Settings.read(ScrapySettings(values), spider)
+
+
+def test_defaults_are_what_the_reference_says() -> None:
+    documented = {name: default for name, default, _ in reference()}
+    assert read(**documented) == read()
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "expected"),
+    [
+        ({"REP_STRICT": True}, "strict", True),
+        ({"REP_STRICT": "True"}, "strict", True),  # as on a command line
+        ({"REP_STRICT": "0"}, "strict", False),
+        ({"REP_STRICT": None}, "strict", False),  # Scrapy's way of saying: not set
+        ({"REP_TIMEOUT": "2.5"}, "timeout", 2.5),
+        ({"REP_RETRY_TIMES": "0"}, "retry_times", 0),
+        ({"REP_DISALLOW_STATUSES": [401, "403"]}, "disallow_statuses", {401, 403}),
+        ({"REP_DISALLOW_STATUSES": "401, 403"}, "disallow_statuses", {401, 403}),
+        ({"REP_UNREACHABLE_STATUSES": []}, "unreachable_statuses", set()),
+        ({"REP_5XX_AS_404": ["Example.COM.", "b.example"]}, "missing_5xx_hosts",
+         {"example.com", "b.example"}),
+        ({"REP_UNREACHABLE_DAYS": 0}, "unreachable_days", 0),
+        ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
+        ({"ROBOTSTXT_USER_AGENT": "bot"}, "robots_agent", "bot"),
+        ({"ROBOTSTXT_USER_AGENT": ["a", "b"]}, "robots_agent", ("a", "b")),
+        ({"ROBOTSTXT_USER_AGENT": "a, b"}, "robots_agent", "a, b"),  # a space: a header
+        ({"ROBOTSTXT_USER_AGENT": "a,b"}, "robots_agent", ("a", "b")),
+        ({"ROBOTSTXT_USER_AGENT": ""}, "robots_agent", None),
+        ({"USER_AGENT": "a/1"}, "page_agent", "a/1"),
+        ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"user-AGENT": "b/1"}},
+         "page_agent", "b/1"),
+        ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": b"b/1"}},
+         "page_agent", b"b/1"),
+        ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
+         "page_agent", "a/1"),
+    ],
+)  # fmt: skip
+def test_a_value_is_read(values: dict[str, Any], field: str, expected: object) -> None:
+    assert getattr(read(**values), field) == expected
+
+
+def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
+    class Named(Spider):
+        name = "named"
+        user_agent = "named/1"
+
+    assert read(Named(), USER_AGENT="a/1").page_agent == "named/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "may_be"),
+    [
+        ("REP_STRICT", "maybe", "True or False"),
+        ("REP_STRICT", 2, "True or False"),
+        ("REP_TIMEOUT", 0, "a number of seconds above 0"),
+        ("REP_TIMEOUT", "soon", "a number of seconds above 0"),
+        ("REP_TIMEOUT", True, "a number of seconds above 0"),
+        ("REP_TIMEOUT", float("nan"), "a number of seconds above 0"),
+        ("REP_RETRY_TIMES", -1, "a whole number, 0 or more"),
+        ("REP_RETRY_TIMES", 1.5, "a whole number, 0 or more"),
+        ("REP_CACHE_SIZE", 0, "a whole number, 1 or more"),
+        ("REP_UNREACHABLE_DAYS", "inf", "a number of days, 0 or more"),
+        ("REP_UNREACHABLE_DAYS", "x", "a number of days, 0 or more"),
+        ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
+        ("REP_DISALLOW_STATUSES", 403, "a list of statuses from 400 to 499"),
+        ("REP_UNREACHABLE_STATUSES", ["no"], "a list of statuses from 400 to 499"),
+        ("REP_5XX_AS_404", 1, "a list of host names"),
+        ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow'"),
+        ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
+        ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
+    ],
+)
+def test_a_value_that_cannot_be_read_names_itself(name: str, value: Any, may_be: str) -> None:
+    with pytest.raises(SettingError) as error:
+        read(**{name: value})
+    assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"
+
+
+def test_the_least_lifetime_may_not_be_above_the_most() -> None:
+    with pytest.raises(SettingError, match=r"REP_CACHE_MIN is 500\.0: .* REP_CACHE_MAX"):
+        read(REP_CACHE_MIN=500, REP_CACHE_MAX=400)
+
+
+def test_the_documentation_has_every_setting_with_its_default_and_meaning() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    documented = [line for line in page.splitlines() if line.startswith("| `REP_")]
+    defined = [
+        f"| `{name}` | `{list(default) if isinstance(default, tuple) else default!r}` | {meaning} |"
+        for name, default, meaning in reference()
+    ]
+    assert documented == defined
