@@ -1,0 +1,1 @@
+"""The spiders: demo, site and census."""
