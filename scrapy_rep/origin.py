@@ -129,6 +129,8 @@ class Origin:
     """Where the good copy came from: its validators are for this URL alone."""
     etag: str | None = field(default=None, repr=False)
     last_modified: str | None = field(default=None, repr=False)
+    lifetime: float | None = field(default=None, repr=False)
+    """The seconds that the good copy says it holds."""
     in_flight: bool = field(default=False, repr=False)
 
     def need(self, now: float) -> Need:
@@ -155,6 +157,7 @@ class Origin:
                 self.robots = event.robots
                 self.url = self.copy_url = event.url
                 self.etag, self.last_modified = event.etag, event.last_modified
+                self.lifetime = event.lifetime
                 self._answered(event.status, event.expires_at, now)
             case NotModified():
                 self._happen(Happening.RULES_CAME)
@@ -163,6 +166,7 @@ class Origin:
             case Unavailable():
                 self._happen(Happening.FOUND_UNAVAILABLE)
                 self.robots = self.copy_url = self.etag = self.last_modified = None
+                self.lifetime = None
                 self.url = event.url
                 self._answered(event.status, event.expires_at, now)
                 self.disallow_all = event.disallow
@@ -196,8 +200,8 @@ class Origin:
         if self.robots is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
         held = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
-        moved = f", from {self.url}" if self.url and not self.url.startswith(self.key + "/") else ""
-        return held + moved
+        here = self.copy_url is None or self.copy_url.startswith(self.key + "/")
+        return held if here else f"{held}, from {self.copy_url}"
 
     def _happen(self, happening: Happening) -> None:
         self.state = TRANSITIONS[self.state, happening]

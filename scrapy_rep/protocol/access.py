@@ -100,6 +100,8 @@ class Rules:
     expires_at: float
     etag: str | None = None
     last_modified: str | None = None
+    lifetime: float | None = None
+    """What its headers say: it holds anew, where a later 304 says nothing of its own."""
 
 
 @dataclass(frozen=True, slots=True)

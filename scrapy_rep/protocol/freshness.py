@@ -14,14 +14,18 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from math import inf
 
 DEFAULT_LIFETIME = 86_400
 """RFC 9309, section 2.4: a cached version SHOULD NOT be used for more than 24 hours."""
 ERROR_LIFETIME = 3600
 """For statuses that caches do not keep of their own accord (RFC 9110, section 15.1)."""
 
-# RFC 9111, section 5.2: cache-directive = token [ "=" ( token / quoted-string ) ]
-_DIRECTIVE = re.compile(r"""\s*([^\s=,;"]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s,]*))?[^,]*(?:,|$)""")
+# RFC 9111, section 5.2: Cache-Control   = #cache-directive
+#                        cache-directive = token [ "=" ( token / quoted-string ) ]
+# Linear in whatever a server sends: no part of a match can be given back to another.
+_PART = re.compile(r"""(?:[^,"]|"(?:[^"\\]|\\.)*"?)+""")
+_DIRECTIVE = re.compile(r"""\s*([^\s=;"]+)\s*(?:=\s*("[^"]*"?|[^\s;]*))?""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +51,19 @@ def expires_at(
 
     ``shared``: the copy serves several crawlers, so s-maxage applies.
     """
-    lifetime = _lifetime(headers, response_time, shared=shared)
-    remaining = default if lifetime is None else lifetime - _age(headers, response_time)
+    own = lifetime(headers, response_time, shared=shared)
+    remaining = default if own is None else own - _age(headers, response_time)
     return response_time + min(max(remaining, least), most)
 
 
-def _lifetime(headers: CacheHeaders, response_time: float, *, shared: bool) -> float | None:
+def lifetime(headers: CacheHeaders, response_time: float, *, shared: bool = False) -> float | None:
+    """The seconds that an answer says it holds from its Date on; None where it says nothing."""
     directives = _directives(headers.cache_control or "")
     if "no-store" in directives or None in directives.get("no-cache", ()):
         return 0
     for name in ("s-maxage", "max-age") if shared else ("max-age",):
         if name in directives:
-            return min(_delta_seconds(value) for value in directives[name])
+            return min(_delta_seconds(value) or 0 for value in directives[name])
     if headers.expires is not None:
         expires = http_date(headers.expires)
         date = response_time if headers.date is None else http_date(headers.date)
@@ -67,24 +72,31 @@ def _lifetime(headers: CacheHeaders, response_time: float, *, shared: bool) -> f
 
 
 def _age(headers: CacheHeaders, response_time: float) -> float:
-    age = 0.0 if headers.age is None else _delta_seconds(headers.age, unread=float("inf"))
-    if headers.date is None:
-        return age
-    date = http_date(headers.date)
-    return float("inf") if date is None else max(age, response_time - date)
+    age: float | None = 0
+    date: float | None = response_time
+    if headers.age is not None:
+        # RFC 9111, section 5.1: of a list "a cache SHOULD use the first member".
+        age = _delta_seconds(headers.age.partition(",")[0])
+    if headers.date is not None:
+        date = http_date(headers.date)
+    return inf if age is None or date is None else max(age, response_time - date)
 
 
 def _directives(cache_control: str) -> dict[str, list[str | None]]:
     found: dict[str, list[str | None]] = {}
-    for name, value in _DIRECTIVE.findall(cache_control):
-        # no-cache="field" limits the fields, not the whole answer (RFC 9111, section 5.2.2.4).
-        found.setdefault(name.lower(), []).append(value.strip('"') or None)
+    for part in _PART.findall(cache_control):
+        directive = _DIRECTIVE.match(part)
+        if directive:
+            # no-cache="field" limits the fields, not the whole answer (section 5.2.2.4).
+            value = (directive[2] or "").strip('"')
+            found.setdefault(directive[1].lower(), []).append(value or None)
     return found
 
 
-def _delta_seconds(value: str | None, *, unread: float = 0) -> float:
+def _delta_seconds(value: str | None) -> float | None:
+    """Section 1.2.2: ``1*DIGIT``, however many; None for anything else."""
     value = (value or "").strip()
-    return float(value[:20]) if value.isascii() and value.isdecimal() else unread
+    return float(value[:20]) if value.isascii() and value.isdecimal() else None
 
 
 def http_date(value: str) -> float | None:
