@@ -1,0 +1,229 @@
+"""One request for a robots.txt through Scrapy's engine, within a time and a size.
+
+A redirect, a retry and what an answer means are for :mod:`scrapy_rep.fetch`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from scrapy import Request, signals
+from scrapy.exceptions import StopDownload
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError
+
+from .intake import WIRE_LIMIT, Intake
+from .protocol.freshness import CacheHeaders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy.core.downloader import Downloader
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.http.headers import Headers
+    from twisted.internet.defer import Deferred
+
+PRIORITY = 1000
+"""Before any page: others wait for it. Scrapy's own middleware uses the same number."""
+
+TRANSFER = "robotstxt_transfer"
+"""The meta key by which the signals of a download find what they belong to."""
+
+# The request's own way past the middlewares that would answer, follow, repeat or keep it.
+_META = {
+    "allow_offsite": True,
+    "dont_cache": True,
+    "dont_merge_cookies": True,
+    "dont_obey_robotstxt": True,
+    "dont_redirect": True,
+    "dont_retry": True,
+    "download_fail_on_dataloss": False,  # a cut-off body is judged here, with its status
+    "download_maxsize": 0,
+    "download_warnsize": 0,
+    "ftp_password": "anonymous@",
+    "ftp_user": "anonymous",
+    "handle_httpstatus_all": True,
+    "is_robotstxt_request": True,
+}
+
+# Flags of a response that Scrapy gives where not all of it came.
+_CUT_OFF = frozenset({"dataloss", "download_stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. ``body`` is None where it is cut off or cannot be read."""
+
+    url: str
+    status: int
+    headers: Headers
+    body: bytes | None
+    conditional: bool
+    """The request carried a validator."""
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name; header octets are Latin-1 (RFC 9110, section 5.5)."""
+        values = self.headers.getlist(name)
+        return values[0].decode("latin-1") if values else None
+
+    def cache_headers(self) -> CacheHeaders:
+        """What it says of how long it holds."""
+        cache_control = b", ".join(self.headers.getlist("Cache-Control"))
+        return CacheHeaders(
+            cache_control=cache_control.decode("latin-1") or None,
+            age=self.header("Age"),
+            date=self.header("Date"),
+            expires=self.header("Expires"),
+        )
+
+
+@dataclass(slots=True)
+class _Transfer:
+    """One request on its way."""
+
+    intake: Intake = field(default_factory=Intake)
+    began: float = field(default_factory=monotonic)
+    """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
+
+
+def request_for(url: str) -> Request:
+    """A request for a robots.txt at ``url``, to be completed and sent once."""
+    return Request(
+        url,
+        callback=NO_CALLBACK,
+        priority=PRIORITY,
+        # gzip is inflated here as it arrives, with a limit; nothing else can be.
+        headers={"Accept-Encoding": "gzip"},
+        meta=dict(_META),
+    )
+
+
+class Transfers:
+    """Sends the requests of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._open = 0
+
+    async def send(self, request: Request, seconds: float) -> tuple[Answer, float]:
+        """The answer, and the seconds it took, of at most so many.
+
+        Raises whatever Scrapy does where there is no answer, and TimeoutError.
+        """
+        transfer = _Transfer()
+        request.meta[TRANSFER] = transfer
+        request.meta["download_timeout"] = seconds
+        with self._watching():
+            try:
+                response = await self._within(seconds, request)
+            except StopDownload as stop:
+                if stop.response is None:
+                    raise
+                response = stop.response
+        body = transfer.intake.body_of(response)
+        if not transfer.intake.full and not _CUT_OFF.isdisjoint(response.flags):
+            body = None
+        validators = {b"If-None-Match", b"If-Modified-Since"} & set(request.headers)
+        answer = Answer(request.url, response.status, response.headers, body, bool(validators))
+        return answer, monotonic() - transfer.began
+
+    async def _within(self, seconds: float, request: Request) -> Response:
+        engine = self._crawler.engine
+        assert engine is not None
+        download = deferred_from_coro(engine.download_async(request))
+        watch = _Watch(download, seconds, lambda: _is_queued(request, engine.downloader))
+        try:
+            return await maybe_deferred_to_future(download)
+        except (asyncio.CancelledError, CancelledError):
+            if watch.is_late:
+                raise timed_out(request.url) from None
+            raise
+        finally:
+            watch.stop()
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Listen to what arrives, for as long as any robots.txt is on its way and no longer.
+
+        Scrapy sends these signals for each piece of each page: listening costs.
+        """
+        connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
+        if not self._open:
+            connect(_headers_received, signal=signals.headers_received)
+            connect(_bytes_received, signal=signals.bytes_received)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                disconnect(_headers_received, signal=signals.headers_received)
+                disconnect(_bytes_received, signal=signals.bytes_received)
+
+
+class _Watch:
+    """Cancels a download that takes too long.
+
+    Most download handlers keep ``download_timeout`` themselves, to the point. This is for those
+    which do not (FTP; time-outs of a single read); it gives them about a fifth more. The time that
+    a request waits in its download slot for the sake of DOWNLOAD_DELAY does not count.
+    """
+
+    def __init__(
+        self, download: Deferred[Response], seconds: float, is_queued: Callable[[], bool]
+    ) -> None:
+        self.is_late = False
+        self._download = download
+        self._is_queued = is_queued
+        self._period = max(seconds / 10, 0.01)
+        self._left = seconds + self._period
+        self._timer = call_later(self._period, self._look)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        if not self._is_queued():
+            self._left -= self._period
+        if self._left < 0:
+            self.is_late = True
+            self._download.cancel()
+        else:
+            self._timer = call_later(self._period, self._look)
+
+
+def timed_out(url: str) -> TimeoutError:
+    """The error for an attempt that took too long."""
+    return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
+
+
+def _headers_received(request: Request, headers: Headers) -> None:
+    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    if transfer is None:
+        return
+    latency = request.meta.get("download_latency")
+    if latency is not None:
+        transfer.began = monotonic() - latency
+    if not transfer.intake.begin(b",".join(headers.getlist("Content-Encoding"))):
+        request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
+
+
+def _bytes_received(request: Request, data: bytes) -> None:
+    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    if transfer is not None:
+        transfer.intake.receive(data)
+        if transfer.intake.done:
+            raise StopDownload(fail=True)
+
+
+def _is_queued(request: Request, downloader: Downloader) -> bool:
+    """Whether it waits for its turn in its download slot."""
+    slot = downloader.slots.get(request.meta.get("download_slot", ""))
+    return slot is not None and request in slot.active and request not in slot.transferring
