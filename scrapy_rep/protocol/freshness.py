@@ -107,7 +107,4 @@ def http_date(value: str) -> float | None:
         return None
     if date.tzinfo is None:  # asctime() form: GMT (RFC 9110, section 5.6.7)
         date = date.replace(tzinfo=timezone.utc)
-    try:
-        return (date - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()
-    except OverflowError:
-        return None
+    return (date - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()

@@ -1,0 +1,223 @@
+"""How long a robots.txt holds: RFC 9309, section 2.4, by way of RFC 9111."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.freshness import (
+    DEFAULT_LIFETIME,
+    ERROR_LIFETIME,
+    CacheHeaders,
+    expires_at,
+    http_date,
+    lifetime,
+)
+
+NOW = 1_700_000_000.0
+LEAST = 300
+MOST = 86_400
+STALE = LEAST
+"""What comes of a value that cannot be read: the shortest that is ever believed."""
+
+
+def date(offset: float) -> str:
+    """A date so many seconds after the response came."""
+    return formatdate(NOW + offset, usegmt=True)
+
+
+def seconds(
+    cache_control: str | None = None,
+    *,
+    age: str | None = None,
+    date: str | None = None,
+    expires: str | None = None,
+    default: float = DEFAULT_LIFETIME,
+    shared: bool = False,
+) -> float:
+    """How long an answer with these headers holds."""
+    headers = CacheHeaders(cache_control, age, date, expires)
+    return expires_at(headers, NOW, least=LEAST, most=MOST, default=default, shared=shared) - NOW
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "held"),
+    [
+        (None, 86_400),
+        ("", 86_400),
+        ("public", 86_400),
+        ("max-age=3600", 3600),
+        ("MAX-AGE=3600", 3600),
+        ("public, max-age=3600, must-revalidate", 3600),
+        ('max-age="3600"', 3600),  # RFC 9111, 5.2: recipients ought to accept both forms
+        ("max-age = 3600", 3600),
+        ("max-age=3600; public", 3600),  # a separator that is none, seen on the web
+        ("max-age=3600, max-age=600", 600),
+        ("max-age=600,max-age=3600", 600),
+        ('x="a, max-age=1", max-age=3600', 3600),
+        ('x="a\\", max-age=1", max-age=3600', 3600),
+        ('max-age=3600, x="never closed, max-age=600', 3600),
+        (", ,max-age=3600,,", 3600),
+        ("=, max-age=3600", 3600),
+        ("smax-age=600", 86_400),
+        ("max-age=99999999999999999999999999", MOST),
+        ("max-age=0", LEAST),
+        ("max-age", STALE),
+        ("max-age=", STALE),
+        ("max-age=-1", STALE),
+        ("max-age=1.5e9", STALE),
+        ("max-age=²", STALE),
+        ("max-age=3600, max-age=soon", STALE),
+        ("no-store", LEAST),
+        ("no-cache", LEAST),
+        ('no-cache=""', LEAST),
+        ("No-Cache, max-age=3600", LEAST),
+        ("no-store; max-age=3600", LEAST),
+        ('no-cache="set-cookie", max-age=3600', 3600),
+        ('no-cache="set-cookie, x", max-age=3600', 3600),
+        ("no-cache=set-cookie, max-age=3600", 3600),
+        ('no-cache="set-cookie", no-cache', LEAST),
+    ],
+)
+def test_rfc_cache_control(cache_control: str | None, held: float) -> None:
+    assert seconds(cache_control) == held
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "shared", "held"),
+    [
+        ("s-maxage=600, max-age=3600", False, 3600),
+        ("s-maxage=600, max-age=3600", True, 600),
+        ("s-maxage=600", False, 86_400),
+        ("s-maxage=600", True, 600),
+        ("max-age=3600", True, 3600),
+    ],
+)
+def test_rfc_s_maxage_is_for_shared_copies(cache_control: str, shared: bool, held: float) -> None:
+    assert seconds(cache_control, shared=shared) == held
+
+
+@pytest.mark.parametrize(
+    ("expires", "dated", "held"),
+    [
+        (date(3600), date(0), 3600),
+        (date(3600), None, 3600),  # no Date: it is dated on arrival (RFC 9110, 6.6.1)
+        (date(3600), date(-600), 3600),  # 4200 of life, 600 of them past
+        (date(3600), date(600), 3000),  # a clock ahead of ours makes nobody older
+        (date(-3600), date(0), LEAST),
+        ("0", date(0), STALE),  # RFC 9111, 5.3: "especially including the value 0"
+        ("-1", date(0), STALE),
+        ("soon", date(0), STALE),
+        (date(3600), "today", STALE),
+        (date(10**9), date(0), MOST),
+    ],
+)
+def test_rfc_expires(expires: str, dated: str | None, held: float) -> None:
+    assert seconds(expires=expires, date=dated) == held
+
+
+def test_rfc_max_age_takes_precedence_over_expires() -> None:
+    assert seconds("max-age=600", expires=date(3600), date=date(0)) == 600
+    assert seconds("public", expires=date(3600), date=date(0)) == 3600
+
+
+@pytest.mark.parametrize(
+    ("age", "dated", "held"),
+    [
+        (None, None, 3600),
+        ("600", None, 3000),
+        (None, date(-600), 3000),
+        ("600", date(-1200), 2400),
+        ("1200", date(-600), 2400),
+        ("0", date(600), 3600),
+        (None, date(600), 3600),
+        ("600, 1200", None, 3000),  # RFC 9111, 5.1
+        ("9999", None, LEAST),
+        ("old", None, STALE),
+        ("-5", None, STALE),
+        (None, "yesterday", STALE),
+    ],
+)
+def test_rfc_age(age: str | None, dated: str | None, held: float) -> None:
+    assert seconds("max-age=3600", age=age, date=dated) == held
+
+
+@pytest.mark.parametrize("age", ["600", "old"])
+def test_the_default_does_not_age(age: str) -> None:
+    assert seconds(age=age, date=date(-1200)) == DEFAULT_LIFETIME
+    assert seconds(age=age, default=ERROR_LIFETIME) == ERROR_LIFETIME
+
+
+def test_rfc_no_more_than_a_day_by_default() -> None:
+    assert DEFAULT_LIFETIME == 24 * 60 * 60
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "expires", "stated"),
+    [
+        (None, None, None),
+        ("public", None, None),
+        ("max-age=600", None, 600),
+        ("no-store", None, 0),
+        (None, date(600), 600),
+        (None, "0", 0),
+    ],
+)
+def test_lifetime_is_what_the_answer_itself_says(
+    cache_control: str | None, expires: str | None, stated: float | None
+) -> None:
+    assert lifetime(CacheHeaders(cache_control, expires=expires), NOW) == stated
+
+
+@pytest.mark.parametrize(
+    ("value", "since_1970"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),  # RFC 850
+        ("Sun Nov  6 08:49:37 1994", 784_111_777),  # asctime()
+        ("Sun, 06 Nov 1994 09:49:37 +0100", 784_111_777),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("", None),
+        ("0", None),
+        ("Sun, 99 Nov 1994 08:49:37 GMT", None),
+        ("Sun, 06 Nov 99999 08:49:37 GMT", None),
+        ("Sun, 06 Nov 1994 08:49:37 +9999999999", None),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 978_220_860),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 253_402_387_139),
+        ("Mon, " + "9" * 5000 + " Jan 2020 00:00:00 GMT", None),
+    ],
+)
+def test_rfc_dates(value: str, since_1970: float | None) -> None:
+    assert http_date(value) == since_1970
+
+
+WORDS = """
+max-age s-maxage no-cache no-store = , ; " ' \\ ( ) 0 600 -1 ² x
+GMT Sun, 06 Nov 94 1994 08:49:37 99:99 +9999
+"""
+words = st.sampled_from(WORDS.split())
+values = st.none() | st.lists(words | st.characters(max_codepoint=255), max_size=12).map(" ".join)
+
+
+@given(values, values, values, values, st.booleans())
+def test_whatever_comes_holds_no_shorter_and_no_longer_than_the_settings_say(
+    cache_control: str | None,
+    age: str | None,
+    dated: str | None,
+    expires: str | None,
+    shared: bool,
+) -> None:
+    held = seconds(cache_control, age=age, date=dated, expires=expires, shared=shared)
+    assert LEAST <= held <= MOST
+
+
+@pytest.mark.parametrize("piece", [" ", '"', '"\\', 'a="', ",", "a ", "(", "="])
+def test_reading_is_linear(piece: str) -> None:
+    value = piece * (200_000 // len(piece))
+    began = time.monotonic()
+    assert LEAST <= seconds(value, age=value, date=value, expires=value) <= MOST
+    assert time.monotonic() - began < 2

@@ -1,0 +1,474 @@
+"""The state of one origin: RFC 9309, sections 2.3.1 and 2.4, as PROTOCOL of one table."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.origin import (
+    REFRESH_AHEAD,
+    TRANSITIONS,
+    Happening,
+    Need,
+    Origin,
+    Patience,
+    State,
+)
+from scrapy_rep.protocol.access import (
+    Abandoned,
+    Event,
+    NotModified,
+    Rules,
+    Unavailable,
+    Unreachable,
+)
+from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Verdict
+
+KEY = "http://a.example"
+URL = "http://a.example/robots.txt"
+DAY = 86_400
+T = 1_700_000_000.0
+"""When most of these histories begin."""
+
+FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
+OTHER_FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /public\n")
+
+PATIENT = Patience()
+MISSING = 404
+DOWN = Unreachable("status 503", 503, URL)
+
+
+def rules(
+    at: float,
+    robots: RobotsTxt = FILE,
+    *,
+    held: float = DAY,
+    url: str = URL,
+    etag: str | None = None,
+    lifetime: float | None = None,
+) -> Rules:
+    return Rules(robots, 200, url, at + held, etag, None, lifetime)
+
+
+def missing(at: float, *, disallow: bool = False) -> Unavailable:
+    return Unavailable(URL, at + DAY, MISSING, disallow)
+
+
+def origin_after(*history: tuple[float, Event]) -> Origin:
+    """An origin that has been asked for and has answered, at these times."""
+    origin = Origin(KEY)
+    for time, event in history:
+        assert origin.need(time) in (Need.FETCH, Need.REFRESH)
+        origin.begin()
+        origin.learn(event, time)
+    return origin
+
+
+def allows(
+    origin: Origin, path: str, now: float, patience: Patience = PATIENT
+) -> tuple[bool, Reason]:
+    verdict = origin.verdict(KEY + path, ("testbot",), now, patience)
+    return verdict.allowed, verdict.reason
+
+
+# The table
+
+S, H = State, Happening
+
+EXPECTED = {
+    S.UNKNOWN: {H.FETCH_BEGAN: S.FETCHING},
+    S.FETCHING: {
+        H.RULES_CAME: S.FRESH,
+        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
+        H.FOUND_UNREACHABLE: S.UNREACHABLE,
+        H.GIVEN_UP: S.UNKNOWN,
+    },
+    S.FRESH: {
+        H.FETCH_BEGAN: S.FRESH,
+        H.RULES_CAME: S.FRESH,
+        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
+        H.FOUND_UNREACHABLE: S.FRESH,
+        H.GIVEN_UP: S.FRESH,
+        H.EXPIRED: S.STALE,
+    },
+    S.STALE: {
+        H.FETCH_BEGAN: S.FETCHING,
+        H.RULES_CAME: S.FRESH,
+        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
+        H.FOUND_UNREACHABLE: S.UNREACHABLE,
+        H.GIVEN_UP: S.STALE,
+    },
+    S.UNAVAILABLE: {
+        H.FETCH_BEGAN: S.UNAVAILABLE,
+        H.RULES_CAME: S.FRESH,
+        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
+        H.FOUND_UNREACHABLE: S.UNAVAILABLE,
+        H.GIVEN_UP: S.UNAVAILABLE,
+        H.EXPIRED: S.STALE,
+    },
+    S.UNREACHABLE: {H.FETCH_BEGAN: S.FETCHING},
+}
+
+
+@pytest.mark.parametrize(("state", "happening"), [*itertools.product(State, Happening)])
+def test_transitions(state: State, happening: Happening) -> None:
+    assert TRANSITIONS.get((state, happening)) == EXPECTED[state].get(happening)
+
+
+EVENTS = [
+    Abandoned(),
+    DOWN,
+    Unreachable("status 429", 429, URL, 30),
+    NotModified(T + DAY),
+    rules(T),
+    missing(T),
+    missing(T, disallow=True),
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 1.0, 59, 61, 3601, DAY * 0.95, DAY, DAY * 31]),
+            st.sampled_from(EVENTS),
+            st.booleans(),
+        ),
+        max_size=12,
+    )
+)
+def test_no_history_leads_outside_the_table(history: list[tuple[float, Event, bool]]) -> None:
+    """Whatever comes when, requests before and during a fetch included."""
+    origin = Origin(KEY)
+    now = T
+    for pause, event, somebody_asks_meanwhile in history:
+        now += pause
+        need = origin.need(now)
+        if need in (Need.FETCH, Need.REFRESH):
+            origin.begin()
+            if somebody_asks_meanwhile:
+                now += DAY
+                during = origin.need(now)
+                assert during in (Need.JOIN, Need.NOTHING)
+            if origin.copy_url is None and isinstance(event, NotModified):
+                event = DOWN  # without a copy nothing is asked conditionally
+            origin.learn(event, now)
+        assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
+        assert origin.need(now) is not Need.JOIN, "nothing is under way"
+
+
+# What has to be done before a verdict
+
+
+def test_one_fetch_at_a_time_whoever_asks() -> None:
+    origin = Origin(KEY)
+    assert (origin.state, origin.need(T)) == (State.UNKNOWN, Need.FETCH)
+    origin.begin()
+    assert (origin.state, origin.need(T)) == (State.FETCHING, Need.JOIN)
+    origin.learn(rules(T), T)
+    assert (origin.state, origin.need(T)) == (State.FRESH, Need.NOTHING)
+
+
+def test_rfc_a_file_holds_until_it_expires() -> None:
+    origin = origin_after((T, rules(T, held=1000)))
+    assert origin.need(T + 899) is Need.NOTHING
+    assert origin.need(T + 901) is Need.REFRESH
+    assert origin.need(T + 999) is Need.REFRESH
+    assert origin.need(T + 1000) is Need.FETCH
+    assert origin.state is State.STALE
+
+
+def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
+    assert REFRESH_AHEAD == 0.1
+    origin = origin_after((T, rules(T, held=1000)))
+    origin.begin()
+    assert origin.need(T + 950) is Need.NOTHING, "no second fetch, and nobody waits"
+    assert allows(origin, "/private", T + 950) == (False, Reason.RULES)
+    origin.learn(rules(T + 960, OTHER_FILE), T + 960)
+    assert allows(origin, "/private", T + 960) == (True, Reason.RULES)
+    assert origin.need(T + 960 + DAY * 0.89) is Need.NOTHING
+
+
+def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
+    origin = origin_after((T, rules(T, held=1000)))
+    assert origin.need(T + 950) is Need.REFRESH
+    origin.begin()
+    assert origin.need(T + 1001) is Need.JOIN
+    origin.learn(rules(T + 1002, OTHER_FILE), T + 1002)
+    assert (origin.state, origin.robots) == (State.FRESH, OTHER_FILE)
+
+
+@pytest.mark.parametrize(
+    "event", [DOWN, Unreachable("status 503", 503, URL, 5), Abandoned()], ids=repr
+)
+@pytest.mark.parametrize(
+    ("known", "path", "verdict"),
+    [
+        (rules(T, held=DAY), "/private", (False, Reason.RULES)),
+        (missing(T), "/private", (True, Reason.UNAVAILABLE)),
+        (missing(T, disallow=True), "/private", (False, Reason.UNAVAILABLE)),
+    ],
+    ids=["rules", "missing", "refused"],
+)
+def test_a_refresh_that_fails_leaves_what_holds_as_it_is(
+    event: Event, known: Event, path: str, verdict: tuple[bool, Reason]
+) -> None:
+    origin = origin_after((T, known))
+    before = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
+    at = T + DAY * 0.95
+    origin.begin()
+    origin.learn(event, at)
+    after = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
+    assert after == before
+    assert origin.unreachable_since is None
+    assert allows(origin, path, at) == verdict
+    assert origin.need(T + DAY) is Need.FETCH
+
+
+@pytest.mark.parametrize(
+    ("event", "again"),
+    [(DOWN, 60), (Unreachable("status 503", 503, URL, 5), 5)],
+    ids=["interval", "Retry-After"],
+)
+def test_a_refresh_that_fails_is_tried_again_while_the_file_holds(
+    event: Unreachable, again: float
+) -> None:
+    origin = origin_after((T, rules(T)))
+    at = T + DAY * 0.95
+    origin.begin()
+    origin.learn(event, at)
+    assert origin.need(at + again - 1) is Need.NOTHING
+    assert origin.need(at + again) is Need.REFRESH
+
+
+def test_a_refresh_that_fails_never_outlasts_the_file() -> None:
+    origin = origin_after((T, rules(T)))
+    origin.begin()
+    origin.learn(Unreachable("status 503", 503, URL, 86_400), T + DAY * 0.95)
+    assert origin.need(T + DAY - 1) is Need.NOTHING
+    assert origin.need(T + DAY) is Need.FETCH
+
+
+def test_a_refresh_that_fails_late_makes_the_copy_the_last_good_one() -> None:
+    origin = origin_after((T, rules(T)))
+    origin.begin()
+    assert origin.need(T + DAY) is Need.JOIN
+    origin.learn(DOWN, T + DAY + 1)
+    assert (origin.state, origin.failure) == (State.UNREACHABLE, "status 503")
+    assert allows(origin, "/private", T + DAY + 1) == (False, Reason.RULES)
+    assert allows(origin, "/public", T + DAY + 1) == (True, Reason.RULES)
+
+
+# What each state allows
+
+
+def test_rfc_rules_are_obeyed() -> None:
+    origin = origin_after((T, rules(T)))
+    assert allows(origin, "/private", T) == (False, Reason.RULES)
+    assert allows(origin, "/public", T) == (True, Reason.RULES)
+
+
+def test_rfc_unavailable_allows_everything() -> None:
+    origin = origin_after((T, missing(T)))
+    assert (origin.state, origin.status) == (State.UNAVAILABLE, 404)
+    assert allows(origin, "/private", T) == (True, Reason.UNAVAILABLE)
+
+
+def test_a_refusal_disallows_everything_but_robots_txt() -> None:
+    origin = origin_after((T, missing(T, disallow=True)))
+    assert allows(origin, "/", T) == (False, Reason.UNAVAILABLE)
+    assert allows(origin, "/robots.txt", T) == (True, Reason.UNAVAILABLE)
+
+
+def test_rfc_unreachable_disallows_everything_but_robots_txt() -> None:
+    origin = origin_after((T, DOWN))
+    assert (origin.state, origin.status, origin.url) == (State.UNREACHABLE, 503, URL)
+    assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
+    assert allows(origin, "/robots.txt", T) == (True, Reason.UNREACHABLE)
+
+
+def test_an_earlier_refusal_is_forgotten_with_the_next_answer() -> None:
+    origin = origin_after((T, missing(T, disallow=True)), (T + DAY, missing(T + DAY)))
+    assert allows(origin, "/", T + DAY) == (True, Reason.UNAVAILABLE)
+
+
+def test_before_the_first_answer_nothing_is_allowed() -> None:
+    origin = origin_after((T, Abandoned()))
+    assert origin.state is State.UNKNOWN
+    assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
+    assert origin.need(T) is Need.FETCH
+
+
+# While it is unreachable
+
+
+def test_the_last_good_copy_is_used_without_end() -> None:
+    origin = origin_after((T, rules(T)), (T + DAY, DOWN))
+    for later in (T + DAY, T + 31 * DAY, T + 400 * DAY):
+        assert allows(origin, "/private", later) == (False, Reason.RULES)
+        assert allows(origin, "/public", later) == (True, Reason.RULES)
+
+
+def test_an_earlier_404_is_no_good_copy() -> None:
+    origin = origin_after((T, missing(T)), (T + DAY, DOWN))
+    assert allows(origin, "/", T + DAY) == (False, Reason.UNREACHABLE)
+
+
+def test_a_404_does_away_with_the_copy() -> None:
+    origin = origin_after(
+        (T, rules(T, etag='"1"', lifetime=60)), (T + DAY, missing(T + DAY)), (T + 2 * DAY, DOWN)
+    )
+    assert allows(origin, "/public", T + 2 * DAY) == (False, Reason.UNREACHABLE)
+    assert (origin.copy_url, origin.etag, origin.last_modified, origin.lifetime) == (None,) * 4
+
+
+def failing(days: float, *, since: float = T) -> list[tuple[float, Event]]:
+    """A failure each day, the last one after so many."""
+    return [(since + day * DAY, DOWN) for day in range(int(days) + 1)]
+
+
+def test_rfc_after_thirty_days_an_unreachable_site_may_be_crawled() -> None:
+    """Section 2.3.1.4: "for a reasonably long period of time (for example, 30 days)"."""
+    origin = origin_after(*failing(29))
+    assert allows(origin, "/", T + 29.9 * DAY) == (False, Reason.UNREACHABLE)
+    origin = origin_after(*failing(30))
+    assert allows(origin, "/", T + 30 * DAY) == (True, Reason.UNREACHABLE)
+
+
+def test_it_is_asked_once_more_before_it_is_given_up() -> None:
+    origin = origin_after((T, DOWN))
+    assert origin.need(T + 31 * DAY) is Need.FETCH
+    origin.begin()
+    origin.learn(rules(T + 31 * DAY), T + 31 * DAY)
+    assert allows(origin, "/private", T + 31 * DAY) == (False, Reason.RULES)
+
+
+@pytest.mark.parametrize(
+    ("patience", "days", "allowed"),
+    [
+        (Patience(days=7), 6, False),
+        (Patience(days=7), 7, True),
+        (Patience(days=0), 0, True),
+        (Patience(allow=True), 0, True),
+    ],
+)
+def test_patience_is_a_setting(patience: Patience, days: float, allowed: bool) -> None:
+    origin = origin_after(*failing(days))
+    assert allows(origin, "/", T + days * DAY, patience) == (allowed, Reason.UNREACHABLE)
+
+
+def test_patience_is_for_sites_without_a_copy() -> None:
+    origin = origin_after((T, rules(T)), *failing(40, since=T + DAY))
+    patience = Patience(allow=True, days=0)
+    assert allows(origin, "/private", T + 41 * DAY, patience) == (False, Reason.RULES)
+
+
+@pytest.mark.parametrize("answer", [rules(T + 20 * DAY), missing(T + 20 * DAY)], ids=["2xx", "4xx"])
+def test_an_answer_resets_the_thirty_days(answer: Event) -> None:
+    origin = origin_after(*failing(19), (T + 20 * DAY, answer))
+    assert (origin.unreachable_since, origin.failure, origin.failures) == (None, None, 0)
+    origin.robots = None  # so that the days matter
+    origin.need(T + 21 * DAY)
+    origin.begin()
+    origin.learn(DOWN, T + 21 * DAY)
+    assert origin.unreachable_since == T + 21 * DAY
+
+
+def test_a_304_resets_the_thirty_days() -> None:
+    origin = origin_after((T, rules(T)), (T + DAY, DOWN), (T + 2 * DAY, NotModified(T + 3 * DAY)))
+    assert (origin.state, origin.status, origin.unreachable_since) == (State.FRESH, 304, None)
+
+
+def test_the_interval_between_attempts_grows() -> None:
+    origin = Origin(KEY)
+    now = T
+    for expected in (60, 120, 240, 480, 960, 1920, 3600, 3600):
+        assert origin.need(now) is Need.FETCH
+        origin.begin()
+        origin.learn(DOWN, now)
+        assert origin.need(now + expected - 1) is Need.NOTHING
+        now += expected
+
+
+def test_an_answer_starts_the_intervals_anew() -> None:
+    origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)))
+    origin.need(T + 180 + DAY)
+    origin.begin()
+    origin.learn(DOWN, T + 180 + DAY)
+    assert origin.need(T + 180 + DAY + 60) is Need.FETCH
+
+
+def test_retry_after_takes_the_place_of_the_interval() -> None:
+    origin = origin_after((T, Unreachable("status 503", 503, URL, 7200)))
+    assert origin.need(T + 7199) is Need.NOTHING
+    assert origin.need(T + 7200) is Need.FETCH
+
+
+# Copies
+
+
+def test_a_304_makes_the_copy_fresh_again() -> None:
+    origin = origin_after((T, rules(T, etag='"1"', lifetime=600)))
+    origin.need(T + DAY)
+    origin.begin()
+    origin.learn(NotModified(T + 2 * DAY), T + DAY)
+    assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
+    assert (origin.robots, origin.etag, origin.lifetime) == (FILE, '"1"', 600)
+    assert origin.need(T + 1.8 * DAY) is Need.NOTHING
+    assert origin.need(T + 1.95 * DAY) is Need.REFRESH
+
+
+def test_validators_are_those_of_the_last_file() -> None:
+    elsewhere = "https://b.example/robots.txt"
+    origin = origin_after(
+        (T, rules(T, etag='"1"')), (T + DAY, rules(T + DAY, OTHER_FILE, url=elsewhere))
+    )
+    assert (origin.robots, origin.copy_url, origin.etag) == (OTHER_FILE, elsewhere, None)
+
+
+def test_a_failure_keeps_the_copy_and_its_validators() -> None:
+    down = Unreachable("TimeoutError: it took too long", None, "https://b.example/robots.txt")
+    origin = origin_after((T, rules(T, etag='"1"')), (T + DAY, down))
+    assert (origin.robots, origin.copy_url, origin.etag) == (FILE, URL, '"1"')
+    assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
+
+
+# For people
+
+ELSEWHERE = "https://b.example/robots.txt"
+
+
+@pytest.mark.parametrize(
+    ("history", "line"),
+    [
+        ([], "unknown"),
+        ([rules(T)], "rules"),
+        ([rules(T, url=ELSEWHERE)], f"rules, from {ELSEWHERE}"),
+        ([missing(T)], "status 404: no rules"),
+        ([missing(T, disallow=True)], "status 404: everything is disallowed"),
+        ([Unavailable(URL, T + DAY)], "redirects without an end: no rules"),
+        ([DOWN], "unreachable: status 503"),
+        ([rules(T), DOWN], "rules of the last copy, for status 503"),
+        (
+            [rules(T, url=ELSEWHERE), DOWN],
+            f"rules of the last copy, for status 503, from {ELSEWHERE}",
+        ),
+        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy, for reset"),
+    ],
+)
+def test_summary(history: list[Event], line: str) -> None:
+    origin = origin_after(*((T + day * DAY, event) for day, event in enumerate(history)))
+    assert origin.summary() == line
+
+
+def test_states_read_as_words() -> None:
+    assert [str(state) for state in State] == [
+        "unknown",
+        "fetching",
+        "fresh",
+        "stale",
+        "unavailable",
+        "unreachable",
+    ]
