@@ -2,50 +2,18 @@
 
     python benchmarks/conformance.py FOLDER
 
-FOLDER holds ``robots.tar.xz``, the files, and ``verdicts.tsv.xz``, a row for each expectation:
-file, user agent, URL, ``allow`` or ``disallow``, and the line that decided (0 for none).
+FOLDER is what corpus.py describes.
 """
 
 from __future__ import annotations
 
 import argparse
-import lzma
 import sys
-import tarfile
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
+
+from corpus import read_files, read_rows
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-
-
-class Row(NamedTuple):
-    """One expectation."""
-
-    file: str
-    agent: str
-    url: str
-    allowed: bool
-    line: int
-
-
-def read_files(folder: Path) -> dict[str, bytes]:
-    """The robots.txt files by name."""
-    files = {}
-    with tarfile.open(folder / "robots.tar.xz") as archive:
-        for member in archive:
-            handle = archive.extractfile(member)
-            if handle is not None:
-                files[PurePosixPath(member.name).name] = handle.read()
-    return files
-
-
-def read_rows(folder: Path) -> Iterator[Row]:
-    """The expectations in the order of the table."""
-    with lzma.open(folder / "verdicts.tsv.xz", "rt", encoding="utf-8", newline="\n") as table:
-        for text in table:
-            file, agent, url, verdict, line = text.rstrip("\n").split("\t")
-            yield Row(file, agent, url, verdict == "allow", int(line))
 
 
 def main() -> int:
@@ -54,7 +22,7 @@ def main() -> int:
     arguments.add_argument("folder", type=Path)
     folder = arguments.parse_args().folder
     parsed = {name: RobotsTxt.parse(body) for name, body in read_files(folder).items()}
-    rows = list(read_rows(folder))
+    rows = read_rows(folder)
     verdicts = [parsed[row.file].verdict(row.url, row.agent) for row in rows]
     differing = [
         (row, verdict) for row, verdict in zip(rows, verdicts) if verdict.allowed != row.allowed

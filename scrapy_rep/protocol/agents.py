@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 EVERYONE = "*"
 
-# RFC 9309 §2.2: identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
-_IDENTIFIER = re.compile(rb"[A-Za-z_-]*")
-_WHOLE = re.compile(rb"[^ \t\v\f/*]*")
+LINE_TOKEN = rb"(?:(\*)(?=[ \t\v\f\n#]|\Z)|([A-Za-z_-]*)([^ \t\v\f\n#/*]*))"
+"""The value of a user-agent line, in three groups.
+
+The first is ``*`` for everyone. The second is what RFC 9309 and Google compare with a crawler's
+token: ``identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)``. With the third it is what the token
+of a crawler that has other characters ("MJ12bot") is compared with, so that neither kind can be
+taken for the other.
+"""
+
 _IS_HEADER = re.compile(r"[\s/(]")
 _PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!#$%&'*+.^_`|~-]*")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
@@ -53,33 +60,19 @@ def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
         return _identify_one(user_agent)
     if not isinstance(user_agent, (tuple, list)):
         raise TypeError(f"a user agent is text or a sequence of texts, not {user_agent!r}")
+    for value in user_agent:
+        if not isinstance(value, (str, bytes)):
+            raise TypeError(f"a user agent is text, not {value!r}")
     found = [_identify_one(value) for value in user_agent]
     tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
     doubts = [identity.doubt for identity in found if identity.doubt]
     return Identity(tokens, doubts[0] if doubts else None)
 
 
-def line_tokens(value: bytes) -> tuple[bytes, ...]:
-    """What a crawler's token may be for the user-agent line with this value to be its own.
-
-    The leading run of letters, hyphens and underscores is what RFC and Google compare. A crawler
-    whose token has other characters ("MJ12bot") is compared with the value up to white space,
-    ``/`` or ``*``. Neither can be taken for the other.
-    """
-    if value[:1] == b"*":
-        return (b"*",) if not value[1:2].strip(b" \t\v\f") else ()
-    run = _IDENTIFIER.match(value)[0].lower()  # type: ignore[index]
-    whole = _WHOLE.match(value)[0].lower()  # type: ignore[index]
-    if whole == run:
-        return (run,) if run else ()
-    return (run, whole) if run else (whole,)
-
-
-def _identify_one(value: object) -> Identity:
+@lru_cache(maxsize=64)
+def _identify_one(value: str | bytes) -> Identity:
     if isinstance(value, bytes):
         value = value.decode("latin-1")
-    if not isinstance(value, str):
-        raise TypeError(f"a user agent is text, not {value!r}")
     value = value.strip()
     if value == EVERYONE:
         return Identity(())

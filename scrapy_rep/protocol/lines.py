@@ -1,44 +1,58 @@
-"""Octets to lines: size limit, byte order marks, line ends and comments (RFC 9309 §2.2 and §2.5).
+"""Octets to lines: size limit, byte order marks and line ends (RFC 9309 §2.2 and §2.5).
 
-Lines stay octets. Robots.txt is UTF-8 by definition and not always in fact, so nothing is decoded
-that could fail: what is not UTF-8 is percent-encoded later like any other octet above 127.
+Lines stay octets. A robots.txt is UTF-8 by definition and not always in fact, so nothing is
+decoded that could fail: octets above 127 are percent-encoded later, whatever they meant.
 """
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
 SIZE_LIMIT = 500 * 1024
-"""RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes"."""
+"""RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes"; Google's is that."""
 
 WHITE_SPACE = b" \t\v\f"
-"""What is stripped around names and values: Google's set, without the line ends."""
+"""What is stripped around names and values: Google's set, never Unicode spaces."""
+
+_INDENTATION = re.compile(rb"\n[ \t\v\f]+")
 
 
-def text_of(body: bytes) -> bytes:
-    """The part of a body that is read: UTF-8 without BOM, at most the limit, every line end a LF."""
-    text = body
-    if len(body) > SIZE_LIMIT:
-        text = _whole_lines(body)
-    if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        text = text.decode("utf-16", "replace").encode("utf-8", "replace")
-    for length in (3, 2, 1):
-        if text.startswith(BOM_UTF8[:length]):
-            text = text[length:]
-            break
+def read(body: bytes) -> bytes:
+    """The part of a body that counts, as lines without indentation that each *begin* with a LF.
+
+    At most `SIZE_LIMIT` octets of the body are read. CR, LF and CRLF end lines and nothing else
+    does, so that the number of a line is the number of LFs up to its beginning.
+    """
+    text = _within_limit(body) if len(body) > SIZE_LIMIT else body
+    if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        text = text.decode("utf-16", "replace").encode()
+    elif text[:1] == BOM_UTF8[:1]:
+        text = _without_bom(text)
+    text = b"\n" + text
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if _INDENTATION.search(text):
+        text = _INDENTATION.sub(b"\n", text)
     return text
 
 
-def content(line: bytes) -> bytes:
-    """A line without its comment and the white space around it."""
-    return line.partition(b"#")[0].strip(WHITE_SPACE)
+def line_number(text: bytes, position: int) -> int:
+    """The number, from 1, of the line that begins with the LF at a position."""
+    return text.count(b"\n", 0, position + 1)
 
 
-def _whole_lines(body: bytes) -> bytes:
-    """The lines that end within the limit; half a rule is a wider rule, so it is none."""
-    if body[SIZE_LIMIT] in b"\r\n":
-        return body[:SIZE_LIMIT]
+def _within_limit(body: bytes) -> bytes:
+    """The lines that end within the limit: what is left of a rule cut off is a wider rule."""
     head = body[:SIZE_LIMIT]
+    if body[SIZE_LIMIT] in b"\r\n":
+        return head
     return head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
+
+
+def _without_bom(text: bytes) -> bytes:
+    """Google drops a byte order mark that lacks its second or third octet, too."""
+    known = 1
+    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
+        known += 1
+    return text[known:]

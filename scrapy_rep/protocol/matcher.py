@@ -1,139 +1,185 @@
 """The rules of one group, and which of them decides about a path (RFC 9309 §2.2.2, §2.2.3).
 
 "The most specific match found MUST be used. The most specific match is the match that has the
-most octets." So the rules are ranked once, and the best of those that match is the answer.
+most octets." So the rules are ranked once, best first, and the lowest rank that matches decides.
+Literal patterns are found by bisection. Patterns with wildcards are looked at only where a piece
+of theirs occurs in the path. No regular expression is made from what a server sent.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from .parser import RawRule
 from .paths import encode_query, has_doubtful_query, pattern_of
 
-
-class Ranked(NamedTuple):
-    """A rule in its comparable form."""
-
-    pattern: str
-    length: int
-    rule: RawRule
+_KEY_LENGTH = 8
+_CROWDED = 16
+_MANY_KEYS = 400
 
 
-class RuleIndex:
-    """Finds the deciding rule of a group."""
-
-    __slots__ = ("_encoded", "_literal", "rules")
-
-    def __init__(self, rules: Iterable[RawRule], *, strict: bool) -> None:
-        ranked = _rank(rules, strict=strict)
-        self.rules = [entry.rule for entry in ranked]
-        patterns = [entry.pattern for entry in ranked]
-        self._literal = PatternIndex(enumerate(patterns))
-        doubtful = [
-            (rank, encode_query(pattern))
-            for rank, pattern in enumerate(patterns)
-            if has_doubtful_query(pattern)
-        ]
-        self._encoded = PatternIndex(doubtful) if doubtful else None
-
-    def decide(self, path: str) -> int:
-        """The rank of the rule that decides, or the number of rules if none matches."""
-        nothing = len(self.rules)
-        best = self._literal.best(path, nothing)
-        if self._encoded is not None and "?" in path:
-            best = self._encoded.best(encode_query(path), best)
-        return best
+RankedRule: TypeAlias = tuple[int, bool, int, str]
+"""Length times -1, whether it disallows, position, pattern: the first in this order wins."""
 
 
-class PatternIndex:
-    """Finds the lowest rank among the patterns that match a path."""
+def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
+    """The rules in the order in which they win: longest first, then allow, then the first."""
+    ranked: dict[str, RankedRule] = {}
+    for allow, value, position in rules:
+        # Only "/" begins a path, and "*" stands for one (RFC 9309 §5.1).
+        if value[0] not in b"/*":
+            continue
+        _add(ranked, not allow, position, value)
+        if allow and not strict and b"/index.htm" in value:
+            directory, _, name = value.rpartition(b"/")
+            if name.startswith(b"index.htm"):
+                # Google: "index.htm" and "index.html" stand for their directory, too.
+                _add(ranked, False, position, directory + b"/$")
+    return sorted(ranked.values())
 
-    __slots__ = ("_best", "_exact", "_prefixes", "_shorter", "_wildcards")
 
-    def __init__(self, patterns: Iterable[tuple[int, str]]) -> None:
-        prefixes: dict[str, int] = {}
-        self._exact: dict[str, int] = {}
-        self._wildcards: list[tuple[int, str]] = []
-        for rank, pattern in patterns:
-            stem = pattern.rstrip("*") if not pattern.endswith("*$") else pattern[:-1].rstrip("*")
-            if "*" in stem:
-                self._wildcards.append((rank, pattern))
-            elif stem != pattern or not pattern.endswith("$"):
-                prefixes.setdefault(stem, rank)
-            else:
-                self._exact.setdefault(pattern[:-1], rank)
-        self._prefixes = sorted(prefixes)
-        self._shorter: list[int] = []
-        self._best: list[int] = []
-        for number, prefix in enumerate(self._prefixes):
-            shorter = number - 1
-            while shorter >= 0 and not prefix.startswith(self._prefixes[shorter]):
-                shorter = self._shorter[shorter]
-            rank = prefixes[prefix]
-            self._shorter.append(shorter)
-            self._best.append(min(rank, self._best[shorter]) if shorter >= 0 else rank)
-
-    def best(self, path: str, best: int) -> int:
-        """The lowest rank that matches, if it is lower than `best`."""
-        number = bisect_right(self._prefixes, path) - 1
-        while number >= 0:
-            if path.startswith(self._prefixes[number]):
-                best = min(best, self._best[number])
-                break
-            number = self._shorter[number]
-        best = min(best, self._exact.get(path, best))
-        for rank, pattern in self._wildcards:
-            if rank >= best:
-                break
-            if matches(pattern, path):
-                return rank
-        return best
+def first_match(patterns: Sequence[str], path: str) -> int:
+    """The index of the first pattern that matches, or their number: for a single question."""
+    for number, pattern in enumerate(patterns):
+        if matches(pattern, path) or (
+            "?" in pattern
+            and has_doubtful_query(pattern)
+            and matches(encode_query(pattern), encode_query(path))
+        ):
+            return number
+    return len(patterns)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern with wildcards matches, in one walk from left to right."""
-    ended = pattern.endswith("$")
-    head, *parts = (pattern[:-1] if ended else pattern).split("*")
+    """Whether one pattern matches, in one walk from left to right."""
+    ended = pattern[-1] == "$"
+    if "*" not in pattern:
+        return path == pattern[:-1] if ended else path.startswith(pattern)
+    head, *parts = pattern.split("*")
     if not path.startswith(head):
         return False
     position = len(head)
-    tail = parts.pop() if ended else ""
+    tail = parts.pop()[:-1] if ended else ""
     for part in parts:
-        found = path.find(part, position)
-        if found < 0:
+        position = path.find(part, position)
+        if position < 0:
             return False
-        position = found + len(part)
-    return not ended or (path.endswith(tail) and len(path) - len(tail) >= position)
+        position += len(part)
+    # What a "*" skipped was as short as could be, so only the tail can be in two places.
+    return not ended or (len(path) - len(tail) >= position and path.endswith(tail))
 
 
-def _rank(rules: Iterable[RawRule], *, strict: bool) -> list[Ranked]:
-    """The rules in the order in which they win: longest first, then allow, then the first."""
-    merged: dict[str, Ranked] = {}
-    for rule in rules:
-        for value in _readings(rule, strict=strict):
-            pattern, length = pattern_of(value)
-            entry = Ranked(pattern, length, rule)
-            other = merged.get(pattern)
-            if other is None:
-                merged[pattern] = entry
+class PatternIndex:
+    """The same as `first_match` for many questions."""
+
+    __slots__ = ("_best", "_encoded", "_exact", "_prefixes", "_shorter", "_size", "_wild")
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._build(list(enumerate(patterns)), len(patterns))
+        # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
+        doubtful = [
+            (number, encode_query(pattern))
+            for number, pattern in enumerate(patterns)
+            if "?" in pattern and has_doubtful_query(pattern)
+        ]
+        if doubtful:
+            self._encoded = PatternIndex(())
+            self._encoded._build(doubtful, len(patterns))
+
+    def first(self, path: str) -> int:
+        """The index of the first pattern that matches, or their number."""
+        best = self._size
+        prefixes = self._prefixes
+        number = bisect_right(prefixes, path) - 1
+        while number >= 0:
+            if path.startswith(prefixes[number]):
+                best = self._best[number]
+                break
+            number = self._shorter[number]
+        if self._exact and self._exact.get(path, best) < best:
+            best = self._exact[path]
+        wild = self._wild
+        if wild:
+            for key in wild if len(wild) < _MANY_KEYS else _pieces(path) & wild.keys():
+                if key in path:
+                    for number, pattern in wild[key]:
+                        if number >= best:
+                            break
+                        if matches(pattern, path):
+                            best = number
+                            break
+        if self._encoded is not None and "?" in path:
+            return min(best, self._encoded.first(encode_query(path)))
+        return best
+
+    def _build(self, patterns: list[tuple[int, str]], size: int) -> None:
+        prefixes: dict[str, int] = {}
+        self._size = size
+        self._exact: dict[str, int] = {}
+        self._wild: dict[str, list[tuple[int, str]]] = {}
+        self._encoded: PatternIndex | None = None
+        for number, pattern in patterns:
+            if "*" not in pattern:
+                if pattern[-1] != "$":
+                    prefixes.setdefault(pattern, number)
+                else:
+                    self._exact[pattern[:-1]] = number
                 continue
-            # The same pattern twice is one rule, and allow wins (§2.2.2).
-            better = min(other, entry, key=lambda e: (not e.rule.allow, -e.length, e.rule.line))
-            merged[pattern] = better._replace(length=max(other.length, length))
-    return sorted(
-        merged.values(), key=lambda e: (-e.length, not e.rule.allow, e.rule.line)
-    )
+            stem = pattern.removesuffix("$")
+            if stem is pattern or stem[-1] == "*":
+                stem = stem.rstrip("*")
+            if "*" in stem:
+                key = self._key(stem)
+                if key in self._wild:
+                    self._wild[key].append((number, pattern))
+                else:
+                    self._wild[key] = [(number, pattern)]
+            else:
+                prefixes.setdefault(stem, number)
+        self._prefixes = tuple(sorted(prefixes))
+        # For each prefix the longest other one that it begins with, and the best of all those
+        # that it begins with: they all match where it does.
+        links: list[int] = []
+        numbers: list[int] = []
+        for index, prefix in enumerate(self._prefixes):
+            shorter = index - 1
+            while shorter >= 0 and not prefix.startswith(self._prefixes[shorter]):
+                shorter = links[shorter]
+            number = prefixes[prefix]
+            if shorter >= 0 and numbers[shorter] < number:
+                number = numbers[shorter]
+            links.append(shorter)
+            numbers.append(number)
+        self._shorter = tuple(links)
+        self._best = tuple(numbers)
+
+    def _key(self, stem: str) -> str:
+        """A piece of every path that a pattern matches; a long one that few patterns share."""
+        head, _, rest = stem.partition("*")
+        key = rest[-_KEY_LENGTH:]
+        if "*" not in rest and len(key) > 1 and len(self._wild.get(key, ())) < _CROWDED:
+            return key
+        keys = [part[-_KEY_LENGTH:] for part in [*rest.split("*", 8)[:8], head] if part]
+        return min(keys, key=lambda key: (len(self._wild.get(key, ())) // _CROWDED, -len(key)))
 
 
-def _readings(rule: RawRule, *, strict: bool) -> list[bytes]:
-    value = rule.value
-    if value[:1] not in (b"/", b"*"):
-        return []
-    if rule.allow and not strict:
-        directory, _, last = value.rpartition(b"/")
-        if last.startswith(b"index.htm"):
-            return [value, directory + b"/$"]
-    return [value]
+def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: bytes) -> None:
+    pattern, length = pattern_of(value)
+    rule = (-length, disallow, position, pattern)
+    if pattern in ranked:
+        # Rules with the same pattern are one: allow wins (§2.2.2), with the longer spelling.
+        other = ranked[pattern]
+        _, disallow, position, _ = min(rule, other, key=lambda one: (one[1], one[0], one[2]))
+        rule = (min(rule[0], other[0]), disallow, position, pattern)
+    ranked[pattern] = rule
+
+
+def _pieces(path: str) -> set[str]:
+    """Every piece of a path that may be a key."""
+    return {
+        path[start : start + length]
+        for length in range(1, _KEY_LENGTH + 1)
+        for start in range(len(path) - length + 1)
+    }

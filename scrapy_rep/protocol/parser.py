@@ -4,20 +4,26 @@
     group          = startgroupline *(startgroupline / emptyline) *(rule / emptyline)
     startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
     rule           = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
+
+A crawler needs one group of many. So `groups` looks for user-agent lines alone and notes where
+the rules between them are; `GroupText` reads those of one group when it is asked for. `records`
+reads any line, one at a time, for everything that is not asked thousands of times a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
-from .agents import line_tokens
-from .lines import WHITE_SPACE, content
+from .agents import LINE_TOKEN
+from .lines import WHITE_SPACE
 
 FIELDS = frozenset(
     b"user-agent allow disallow sitemap crawl-delay request-rate visit-time host clean-param"
     b" noindex content-signal content-usage".split()
 )
+"""The fields that mean something; any other record is skipped."""
 
 TYPOS = {
     b"dissallow": b"disallow",
@@ -29,7 +35,12 @@ TYPOS = {
     b"user agent": b"user-agent",
     b"site-map": b"sitemap",
 }
-"""The misspellings that Google's parser accepts."""
+"""The misspellings that Google's parser takes for what was meant."""
+
+_REST_OF_VALUE = re.compile(rb"[^\n#]*")
+
+RawRule: TypeAlias = tuple[bool, bytes, int]
+"""Whether it allows, its value, and where its line begins: a rule as it stands in the file."""
 
 
 class Record(NamedTuple):
@@ -40,28 +51,93 @@ class Record(NamedTuple):
     value: bytes
 
 
-class RawRule(NamedTuple):
-    """A rule as it stands in the file."""
+class Dialect(NamedTuple):
+    """How the lines that make groups are recognised."""
 
-    allow: bool
-    value: bytes
-    line: int
+    user_agent: re.Pattern[bytes]
+    """A user-agent line; its groups are those of `LINE_TOKEN`."""
+    rule: re.Pattern[bytes]
+    """A rule up to the first octet of its value that does not stand for itself, or ends it."""
+
+
+class GroupText(NamedTuple):
+    """Where in a file the rules of a group are."""
+
+    text: bytes
+    spans: list[int]
+    """Beginning and end, beginning and end, … of the pieces: a group may be in several."""
+    dialect: Dialect
+
+    def rules(self, path: bytes | None = None) -> Iterator[RawRule]:
+        """The rules that are not empty, in the order of the file.
+
+        With a path only those whose plain beginning is that of the path, as the others cannot
+        match it, and those that may stand for the directory of an index page.
+        """
+        for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
+            index_page = self.text.find(b"/index.htm", start, end) >= 0
+            for match in self.dialect.rule.finditer(self.text, start, end):
+                plain = match[1]
+                if path is None or path.startswith(plain) or (index_page and b"/index.htm" in plain):
+                    rule = self._rule(match)
+                    if rule[1]:
+                        yield rule
+
+    def rule_at(self, position: int) -> RawRule:
+        """The rule whose line begins at a position."""
+        match = self.dialect.rule.match(self.text, position)
+        assert match is not None
+        return self._rule(match)
+
+    def _rule(self, match: re.Match[bytes]) -> RawRule:
+        start, end = match.span()
+        allow = self.text[start + 1] in b"Aa"
+        if self.text[end : end + 1] in b"\n":
+            return allow, match[1], start
+        rest = _REST_OF_VALUE.match(self.text, end)
+        return allow, match[1] + rest[0].rstrip(WHITE_SPACE) if rest else b"", start
+
+
+def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
+    """The spans of the rules for each product token, all groups that name it as one (§2.2.1)."""
+    user_agent, rule = STRICT if strict else LENIENT
+    found: dict[bytes, list[int]] = {}
+    naming: dict[bytes, None] = {}
+    end = 0
+    for match in user_agent.finditer(text):
+        start = match.start()
+        # Only allow and disallow end a run of user-agent lines. Other records "MUST NOT
+        # interfere with the parsing of explicitly defined records" (§2.2.4).
+        if naming and start > end and rule.search(text, end, start):
+            _note(found, naming, end, start)
+            naming = {}
+        everyone, run, more = match.groups()
+        if everyone:
+            naming[everyone] = None
+        else:
+            if run:
+                naming[run.lower()] = None
+            if more:
+                naming[(run + more).lower()] = None
+        end = match.end()
+    _note(found, naming, end, len(text))
+    return found
 
 
 def records(text: bytes, *, strict: bool) -> Iterator[Record]:
     """Every line with a field and a value, known field or not."""
-    for number, line in enumerate(text.split(b"\n"), 1):
+    for number, line in enumerate(text.split(b"\n")):
         record = parse_line(line, number, strict=strict)
-        if record:
+        if record is not None:
             yield record
 
 
 def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
-    """One line's record, if it is one."""
-    line = content(line)
-    name, colon, value = line.partition(b":")
+    """The record of one line, if it is one."""
+    content = line.partition(b"#")[0]
+    name, colon, value = content.partition(b":")
     if not colon:
-        words = line.split()
+        words = content.split()
         if strict or len(words) != 2:
             return None
         name, value = words
@@ -71,23 +147,35 @@ def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
     return Record(number, field, value.strip(WHITE_SPACE))
 
 
-def groups(text: bytes, *, strict: bool) -> dict[bytes, list[RawRule]]:
-    """The rules for each product token, all groups that name it as one (§2.2.1)."""
-    found: dict[bytes, list[list[RawRule]]] = {}
-    rules: list[RawRule] | None = None
-    naming = False
-    for line, field, value in records(text, strict=strict):
-        if field == b"user-agent":
-            if not naming or rules is None:
-                naming, rules = True, []
-            for token in line_tokens(value):
-                runs = found.setdefault(token, [])
-                if not runs or runs[-1] is not rules:
-                    runs.append(rules)
-        elif field in (b"allow", b"disallow"):
-            # Only these end a run of user-agent lines; "crawlers MAY interpret other records …
-            # [they] MUST NOT interfere with the parsing of explicitly defined records" (§2.2.4).
-            naming = False
-            if rules is not None and value:
-                rules.append(RawRule(field == b"allow", value, line))
-    return {token: [rule for run in runs for rule in run] for token, runs in found.items()}
+def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, end: int) -> None:
+    for token in tokens:
+        spans = found.get(token)
+        if spans is None:
+            found[token] = [start, end]
+        else:
+            spans += (start, end)
+
+
+def _dialect(*, strict: bool) -> Dialect:
+    def spellings(field: bytes) -> bytes:
+        typos = [] if strict else [typo for typo, meant in TYPOS.items() if meant == field]
+        return b"|".join([field, *typos])
+
+    space = rb"[ \t\v\f]*"
+    colon = space + rb":"
+    if not strict:
+        # Google: a missing colon is forgiven where the line is exactly two words.
+        word = rb"[^ \t\v\f\n#:]+"
+        colon = rb"(?:" + colon + rb"|[ \t\v\f]+(?=" + word + space + rb"(?:[\n#]|\Z)))"
+    # The look at the first letter passes over most other lines.
+    line = rb"\n(?=[%b])(?i:%b)" + colon + space
+    rule = b"|".join([b"allow", spellings(b"disallow")])
+    plain = rb"([A-Za-z0-9\-._~!&()+,/:;=@]*)"
+    return Dialect(
+        re.compile(line % (b"Uu", spellings(b"user-agent")) + LINE_TOKEN),
+        re.compile(line % (b"AaDd", rule) + plain),
+    )
+
+
+LENIENT = _dialect(strict=False)
+STRICT = _dialect(strict=True)

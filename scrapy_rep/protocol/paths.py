@@ -17,13 +17,24 @@ from urllib.parse import quote
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _KEPT = "/%!&()+,:;=?@~"
 
+# Escapes that are in their final form: upper-case, and of no unreserved character.
+_FINAL = (
+    "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
+)
 # An absolute URL whose path is in its comparable form already.
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#%*$]*(/[A-Za-z0-9\-._~!&()+,/:;=?@]*)")
+_PLAIN_URL = re.compile(
+    r"https?://[A-Za-z0-9.:-]*"
+    rf"(/[A-Za-z0-9\-._~!&()+,/:;=?@]*(?:{_FINAL}[A-Za-z0-9\-._~!&()+,/:;=?@]*)*)"
+).fullmatch
+_PLAIN_PATTERN = re.compile(
+    rf"[A-Za-z0-9\-._~!&()+,/:;=?@*]*(?:{_FINAL}[A-Za-z0-9\-._~!&()+,/:;=?@*]*)*\$?".encode()
+).fullmatch
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_QUERY_RESERVED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
+_RESERVED = re.compile("[/:?@]")
+_ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 _QUERY_DOUBTFUL = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
@@ -33,7 +44,10 @@ _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 def path_of(url: str) -> str:
     """The comparable form of the path and query of an absolute URL, or of a path."""
-    plain = _PLAIN.fullmatch(url)
+    try:
+        plain = _PLAIN_URL(url)
+    except TypeError:
+        raise TypeError(f"a URL is text, not {url!r}") from None
     if plain:
         return plain[1]
     if not url.startswith("/"):
@@ -49,6 +63,8 @@ def path_of(url: str) -> str:
 
 def pattern_of(value: bytes) -> tuple[str, int]:
     """The comparable form of a rule's value, and its length for precedence."""
+    if _PLAIN_PATTERN(value):
+        return value.decode("ascii"), len(value)
     text = _decode_unreserved(value.decode("latin-1"))
     octets = text.encode("latin-1")
     length = len(octets) if text.isascii() else sum(3 if octet > 127 else 1 for octet in octets)
@@ -60,8 +76,10 @@ def pattern_of(value: bytes) -> tuple[str, int]:
 
 def encode_query(path: str) -> str:
     """``: / ? @`` after the first ``?`` percent-encoded, for row 2 of the RFC's figure 4."""
-    before, mark, query = path.partition("?")
-    return before + mark + query.translate(_QUERY_RESERVED)
+    query = path.find("?") + 1
+    if not _RESERVED.search(path, query):
+        return path
+    return path[:query] + path[query:].translate(_ENCODED)
 
 
 def has_doubtful_query(pattern: str) -> bool:

@@ -3,88 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import NamedTuple
 
-from .agents import product_tokens
-from .lines import text_of
-from .matcher import RuleIndex
-from .parser import groups
+from .agents import EVERYONE, product_tokens
+from .group import Group
+from .lines import read
+from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of
+from .verdict import Reason, Rule, Verdict
 
+__all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
 
-class Reason(str, Enum):
-    """What decided about a request."""
-
-    RULES = "rules"
-    NO_RULES = "no-rules"
-    UNAVAILABLE = "unavailable"
-    UNREACHABLE = "unreachable"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class Rule(NamedTuple):
-    """A rule as its author wrote it."""
-
-    allow: bool
-    pattern: str
-    line: int
-
-
-class Verdict(NamedTuple):
-    """May this URL be fetched, and why."""
-
-    allowed: bool
-    reason: Reason
-    rule: Rule | None = None
-    agent: str | None = None
+_MOST_USER_AGENTS = 64
+"""How many values of user agents are remembered; a crawl has one or a few."""
 
 
 class RobotsTxt:
     """One robots.txt file, made with `RobotsTxt.parse`."""
 
-    __slots__ = ("_answers", "_groups", "_strict", "_url")
+    __slots__ = ("_asked", "_groups", "_spans", "_strict", "_text", "_url")
 
     def __init__(self, text: bytes, *, strict: bool = False, url: str | None = None) -> None:
+        self._text = text
         self._strict = strict
         self._url = url
-        self._groups = groups(text, strict=strict)
-        self._answers: dict[object, tuple[str | None, RuleIndex | None]] = {}
+        self._spans = groups(text, strict=strict)
+        self._asked: dict[object, Group] = {}
+        self._groups: dict[str | None, Group] = {}
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
         """Read a body as it came; `url` is where it came from, to resolve relative sitemaps."""
         if not isinstance(body, bytes):
             raise TypeError(f"the body of a robots.txt is bytes, not {body!r}")
-        return cls(text_of(body), strict=strict, url=url)
+        return cls(read(body), strict=strict, url=url)
 
     def allowed(self, url: str, user_agent: str | bytes | Sequence[str]) -> bool:
         """Whether a crawler may fetch a URL, an absolute one or a path."""
-        return self.verdict(url, user_agent).allowed
+        try:
+            group = self._asked[user_agent]
+        except (KeyError, TypeError):
+            group = self._group(user_agent)
+        return group.verdict(path_of(url)).allowed
 
     def verdict(self, url: str, user_agent: str | bytes | Sequence[str]) -> Verdict:
         """The same with its reason."""
-        agent, index = self._group(product_tokens(user_agent))
-        path = path_of(url)
-        if index is None or not index.rules or path == "/robots.txt":
-            return Verdict(True, Reason.NO_RULES, None, agent)
-        rank = index.decide(path)
-        if rank == len(index.rules):
-            return Verdict(True, Reason.RULES, None, agent)
-        rule = index.rules[rank]
-        pattern = rule.value.decode("utf-8", "replace")
-        return Verdict(rule.allow, Reason.RULES, Rule(rule.allow, pattern, rule.line), agent)
+        try:
+            group = self._asked[user_agent]
+        except (KeyError, TypeError):
+            group = self._group(user_agent)
+        return group.verdict(path_of(url))
 
-    def _group(self, tokens: tuple[str, ...]) -> tuple[str | None, RuleIndex | None]:
-        answer = self._answers.get(tokens)
-        if answer is None:
-            answer = None, None
-            for token in (*tokens, "*"):
-                rules = self._groups.get(token.encode("ascii"))
-                if rules is not None:
-                    answer = token, RuleIndex(rules, strict=self._strict)
-                    break
-            self._answers[tokens] = answer
-        return answer
+    def _group(self, user_agent: str | bytes | Sequence[str]) -> Group:
+        token = self._token(product_tokens(user_agent))
+        group = self._groups.get(token)
+        if group is None:
+            spans = self._spans.get(token.encode()) if token else []
+            group = Group(
+                token,
+                GroupText(self._text, spans, STRICT if self._strict else LENIENT),
+                strict=self._strict,
+            )
+            self._groups[token] = group
+        if not isinstance(user_agent, list):
+            if len(self._asked) >= _MOST_USER_AGENTS:
+                self._asked.clear()
+            self._asked[user_agent] = group
+        return group
+
+    def _token(self, tokens: tuple[str, ...]) -> str | None:
+        """The first token that a group names; else everyone's (§2.2.1), if that has a group."""
+        for token in (*tokens, EVERYONE):
+            if token.encode("ascii") in self._spans:
+                return token
+        return None
