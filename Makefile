@@ -9,7 +9,7 @@ OLDEST := .venv-oldest/bin
 .PHONY: example test lint types walls tests loops oldest format clean
 
 example: .venv/example
-	cd example_project && ../$(BIN)/python -m example
+	cd example_project && ../$(BIN)/scrapy crawl demo
 
 test: lint types walls tests loops oldest
 	@echo "All is well."

@@ -27,7 +27,7 @@ from .protocol.paths import origin as origin_of
 from .protocol.paths import robots_txt_url
 from .protocol.robotstxt import RobotsTxt
 from .transfer import Transfers, request_for, timed_out
-from .waiting import sleep
+from .waiting import Engine, sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,10 +54,12 @@ class Fetcher:
     ``now`` gives the time, in seconds.
     """
 
-    def __init__(self, crawler: Crawler, settings: Settings, now: Callable[[], float]) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: Settings, engine: Engine, now: Callable[[], float]
+    ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
-        self._transfers = Transfers(crawler)
+        self._transfers = Transfers(crawler, engine)
         self._settings = settings
         self._now = now
         self.closing = False

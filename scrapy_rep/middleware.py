@@ -11,10 +11,11 @@ import logging
 import time
 from collections import OrderedDict
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
@@ -28,12 +29,11 @@ from .protocol.agents import identify
 from .protocol.paths import origin_of
 from .robotparser import RobotParser
 from .settings import Settings, obeys
-from .waiting import WaitingRoom
+from .waiting import Engine, WaitingRoom, WayBack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
@@ -79,9 +79,12 @@ class RobotsTxtMiddleware:
         self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
         self._now = time.time
         self._origins: OrderedDict[str, Origin] = OrderedDict()
-        self._fetcher = Fetcher(crawler, settings, self._now)
+        self._engine = Engine(crawler)
+        self._engine.when_closing(self._give_up)
+        self._fetcher = Fetcher(crawler, settings, self._engine, self._now)
         self._fetches: dict[str, Deferred[None]] = {}
-        self._room = WaitingRoom()
+        self._room = WaitingRoom(self._engine, settings.max_waiting)
+        self._way_back = WayBack(crawler)
         self._tokens = lru_cache(maxsize=256)(self._identify)
 
     @classmethod
@@ -95,7 +98,11 @@ class RobotsTxtMiddleware:
         return MappingProxyType(self._origins)
 
     async def process_request(self, request: Request) -> Request | None:
-        """Let the request pass, or raise :class:`RobotsTxtDisallowed`."""
+        """Let the request pass, or raise :class:`RobotsTxtDisallowed`.
+
+        Returns a request that has to wait where too many do already, and goes back to the
+        scheduler.
+        """
         if request.meta.get("dont_obey_robotstxt"):
             return None
         parts = urlparse_cached(request)
@@ -105,8 +112,10 @@ class RobotsTxtMiddleware:
         now = self._now()
         origin = self._origins.get(key)
         if origin is None or now >= origin.settled_until:
-            origin = await self._settle(key, request, now)
-            now = self._now()
+            settled = await self._settle(key, request, now)
+            if isinstance(settled, Request):
+                return settled
+            origin, now = settled, self._now()
         else:
             self._origins.move_to_end(key)
         verdict = origin.verdict(request.url, self._agents_of(request), now, self._patience)
@@ -131,24 +140,50 @@ class RobotsTxtMiddleware:
             )
         return tokens
 
-    async def _settle(self, key: str, request: Request, now: float) -> Origin:
-        """The origin, with an answer: its own, or that of a fetch which is begun or joined."""
+    async def _settle(self, key: str, request: Request, now: float) -> Origin | Request:
+        """The origin, with an answer: its own, or that of a fetch which is begun or joined.
+
+        Or the request as it goes back to the scheduler.
+        """
         origin = self._origins.get(key)
         if origin is None:
-            self._make_room()
+            self._make_room(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
         need = origin.need(now)
-        if need in (Need.REFRESH, Need.FETCH):
-            origin.begin()
-            fetch = deferred_from_coro(self._fetch(origin, request))
-            fetch.addErrback(self._log_failure, origin)
+        if need is Need.NOTHING:
+            return origin
+        if need is Need.REFRESH:
+            self._begin_fetch(origin, request)
+            return origin
+        if not self._fetcher.closing:
+            if not self._room.has_place(key):
+                later = await self._way_back.to_the_end(request)
+                if later is not None:
+                    return later
+                need = origin.need(self._now())
+            if need is Need.FETCH:
+                self._begin_fetch(origin, request)
+            # Where Twisted runs the coroutine at once, the fetch may be over by now.
             if origin.in_flight:
-                self._fetches[key] = fetch
-        # Where Twisted runs the coroutine at once, the fetch may be over by now.
-        if need in (Need.FETCH, Need.JOIN) and origin.in_flight:
-            await self._room.wait(key)
+                await self._room.wait(key)
+        if self._fetcher.closing or self._engine.is_crowded:
+            return self._way_back.as_it_is(request) or origin
         return origin
+
+    def _begin_fetch(self, origin: Origin, page: Request) -> None:
+        origin.begin()
+        fetch = deferred_from_coro(self._fetch(origin, page))
+        fetch.addErrback(self._log_failure, origin)
+        if origin.in_flight:
+            self._fetches[origin.key] = fetch
+
+    def _give_up(self) -> None:
+        """The spider is closing: nobody waits any longer, and nothing is fetched for anybody."""
+        self._fetcher.closing = True
+        for fetch in tuple(self._fetches.values()):
+            fetch.cancel()
+        self._room.call_all()
 
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
@@ -164,6 +199,7 @@ class RobotsTxtMiddleware:
             origin.learn(event, self._now())
             self._report(origin, event)
             self._room.call(origin.key)
+            self._make_room(0)
 
     def _log_failure(self, failure: Failure, origin: Origin) -> None:
         if not failure.check(asyncio.CancelledError, CancelledError):
@@ -206,13 +242,13 @@ class RobotsTxtMiddleware:
             extra={"spider": self._crawler.spider},
         )
 
-    def _make_room(self) -> None:
-        """Let the least recently used origin go, but none that somebody waits for."""
-        if len(self._origins) >= self._settings.cache_size:
+    def _make_room(self, places: int) -> None:
+        """Let the least recently used origins go, but none that somebody waits for."""
+        excess = len(self._origins) + places - self._settings.cache_size
+        if excess > 0:
             idle = (key for key, origin in self._origins.items() if not origin.in_flight)
-            oldest = next(idle, None)
-            if oldest is not None:
-                del self._origins[oldest]
+            for key in tuple(islice(idle, excess)):
+                del self._origins[key]
 
 
 def _because(verdict: Verdict) -> str:

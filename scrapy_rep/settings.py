@@ -200,6 +200,14 @@ class Settings:
         _count,
         "How many origins are kept in memory; the least recently used goes first.",
     )
+    max_waiting: int = _setting(
+        "REP_MAX_WAITING",
+        100,
+        _count,
+        "How many requests may wait for a robots.txt at once, beside the first of each origin, and "
+        "how many origins may be waited for. What comes beyond that goes back to the scheduler for "
+        "a while.",
+    )
 
     # Scrapy's own, in the form in which the middleware uses them.
     robots_agent: str | tuple[str, ...] | None = None

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from scrapy.http.headers import Headers
     from twisted.internet.defer import Deferred
 
+    from .waiting import Engine
+
 PRIORITY = 1000
 """Before any page: others wait for it. Scrapy's own middleware uses the same number."""
 
@@ -108,8 +110,9 @@ def request_for(url: str) -> Request:
 class Transfers:
     """Sends the requests of one crawl."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, engine: Engine) -> None:
         self._crawler = crawler
+        self._engine = engine
         self._open = 0
 
     async def send(self, request: Request, seconds: float) -> tuple[Answer, float]:
@@ -120,7 +123,7 @@ class Transfers:
         transfer = _Transfer()
         request.meta[TRANSFER] = transfer
         request.meta["download_timeout"] = seconds
-        with self._watching():
+        with self._watching(), self._engine.download_aside():
             try:
                 response = await self._within(seconds, request)
             except StopDownload as stop:

@@ -1,0 +1,254 @@
+"""Who waits for a robots.txt holds nobody up, is bounded, and is not lost when the crawl ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.core.downloader import Downloader
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import _schedule_coro
+
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.waiting import sleep
+
+from .conftest import Visitor, our_warnings
+from .web import Page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from .conftest import Crawl
+    from .web import Received, Web
+
+NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
+
+
+async def silence(
+    received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Never answers; gives up when the other side does."""
+    await reader.read()
+
+
+async def test_silent_sites_do_not_hold_up_the_others(web: Web, crawl: Crawl) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 21)]
+    live = [web.site(NOTHING_PRIVATE, host=f"127.0.0.{number}") for number in range(21, 25)]
+    urls = [url for site in silent for url in site.urls("/a", "/b", "/c")]
+    urls += [site.url(f"/{number}") for number in range(10) for site in live]
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 3})
+    assert [len(site.page_paths) for site in live] == [10] * 4
+    assert [site.paths for site in silent] == [["/robots.txt"]] * 10
+    assert len(outcome.failures) == 30
+    last_page = max(received.at for site in live for received in site.received)
+    first_silence = min(site.received[0].at for site in silent)
+    assert last_page < first_silence + 3, "the live sites were done before any silent one"
+
+
+class Watcher(Visitor):
+    """Keeps the most that waited at any time."""
+
+    most = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.look = create_looping_call(self._look)
+        self.look.start(0.01)
+        self.crawler.signals.connect(self._stop, signal=signals.spider_closed)
+        async for request in super().start():
+            yield request
+
+    def _look(self) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        self.most = max(self.most, len(engine.downloader.active))
+
+    def _stop(self) -> None:
+        self.look.stop()
+
+
+async def test_what_waits_is_bounded_and_nothing_is_lost(web: Web, crawl: Crawl) -> None:
+    late = [web.site(Page(NOTHING_PRIVATE, delay=0.8)) for _ in range(3)]
+    paths = [f"/{number}" for number in range(30)]
+    settings = {"CONCURRENT_REQUESTS": 4, "REP_MAX_WAITING": 6}
+    urls = [url for site in late for url in site.urls(*paths)]
+    outcome = await crawl(urls, settings, spider=Watcher)
+    assert [site.page_paths for site in late] == [sorted(paths)] * 3
+    assert [site.robots_fetches for site in late] == [1] * 3
+    assert not outcome.failures
+    # Six that wait and the first of each other site, three robots.txt, and the crawl's own four.
+    assert outcome.crawler.spider.most <= 6 + 2 + 3 + 4  # type: ignore[union-attr]
+
+
+async def test_no_more_robots_txt_are_waited_for_than_the_setting_says(
+    web: Web, crawl: Crawl
+) -> None:
+    late = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(9)]
+    urls = [site.url("/a") for site in late]
+    await crawl(urls, {"CONCURRENT_REQUESTS": 16, "REP_MAX_WAITING": 3})
+    assert [site.paths for site in late] == [["/robots.txt", "/a"]] * 9
+    asked = sorted(site.received[0].at for site in late)
+    for first, fourth in zip(asked, asked[3:]):
+        assert fourth - first > 0.25, "three at a time"
+
+
+class Busy:
+    """A page that counts how many of it are being asked for at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def __call__(
+        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.05)
+        self.now -= 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        await writer.drain()
+
+
+async def test_those_who_waited_go_on_at_the_crawls_own_concurrency(web: Web, crawl: Crawl) -> None:
+    busy = Busy()
+    site = web.site(Page(NOTHING_PRIVATE, delay=0.5), {"*": busy})
+    paths = [f"/{number}" for number in range(60)]
+    settings = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 60}
+    outcome = await crawl(site.urls(*paths), settings)
+    assert site.page_paths == sorted(paths)
+    assert len(outcome.responses) == 60
+    assert 2 <= busy.most <= 8
+
+
+class Closer(Visitor):
+    """Closes itself while its requests wait."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.3)
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
+
+
+# Far more than a test may take: who waits for it hangs.
+FOR_EVER = {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}
+
+
+async def test_closing_does_not_wait_for_a_silent_site(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    silent = [web.site(silence) for _ in range(3)]
+    urls = [url for site in silent for url in site.urls("/a", "/b")]
+    outcome = await crawl(urls, FOR_EVER, spider=Closer)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert [site.paths for site in silent] == [["/robots.txt"]] * 3
+    assert not our_warnings(caplog)
+    assert "Traceback" not in caplog.text
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_stopped_crawl_loses_nothing_of_what_waited(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    late = web.site(silence)
+    live = web.site(NOTHING_PRIVATE)
+    paths = [f"/{number}" for number in range(40)]
+    urls = [*live.urls("/a", "/b"), *late.urls("/private", *paths)]
+    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 10}
+    first = await crawl(urls, {**settings, **FOR_EVER}, spider=Closer)
+    assert late.paths == ["/robots.txt"]
+    assert live.page_paths == ["/a", "/b"]
+    assert not first.failures
+    late.pages["/robots.txt"] = Page(NOTHING_PRIVATE)
+    await crawl([], settings)
+    assert late.page_paths == sorted(paths)
+    assert live.page_paths == ["/a", "/b"]
+
+
+class Caller(Visitor):
+    """Downloads what it is told to by hand, not through the scheduler."""
+
+    callback: Any = staticmethod(NO_CALLBACK)
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            request = request.replace(callback=self.callback, errback=None)
+            _schedule_coro(self._call(request))
+        yield Request("data:,")
+
+    async def _call(self, request: Request) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        try:
+            self.outcome.responses[request.url] = await engine.download_async(request)
+        except RobotsTxtDisallowed as error:
+            self.outcome.failures[request.url] = error
+
+
+class CarelessCaller(Caller):
+    """Does not say that there is no callback."""
+
+    callback = None
+
+
+@pytest.mark.parametrize("spider", [Caller, CarelessCaller])
+@pytest.mark.parametrize("places", [1, 100])
+async def test_those_who_call_the_engine_wait_for_their_answer(
+    web: Web, crawl: Crawl, places: int, spider: type[Caller]
+) -> None:
+    site = web.site(Page(NOTHING_PRIVATE, delay=0.4))
+    paths = [f"/{number}" for number in range(12)]
+    urls = site.urls("/private", *paths)
+    settings = {"REP_MAX_WAITING": places, "CONCURRENT_REQUESTS": 4}
+    outcome = await crawl(urls, settings, spider=spider)
+    assert site.page_paths == sorted(paths)
+    assert site.robots_fetches == 1
+    assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
+    assert set(outcome.failures) == {site.url("/private")}
+
+
+class CallerAndCloser(Caller, Closer):
+    """Both."""
+
+
+async def test_closing_ends_a_call_of_the_engine_too(web: Web, crawl: Crawl) -> None:
+    site = web.site(silence)
+    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser)
+    await sleep(0.3)  # the crawl does not wait for those who called
+    assert isinstance(outcome.failures[site.url("/a")], RobotsTxtDisallowed)
+    assert site.paths == ["/robots.txt"]
+
+
+class OtherDownloader(Downloader):
+    """One that keeps count in a way of its own."""
+
+    def __init__(self, crawler: Any) -> None:
+        super().__init__(crawler)
+        self._limit = self.total_concurrency
+        del self.total_concurrency
+
+    def needs_backout(self) -> bool:
+        return len(self.active) >= self._limit
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"DOWNLOADER": OtherDownloader, "CONCURRENT_REQUESTS": 4}, id="no counter"),
+        pytest.param({"CONCURRENT_REQUESTS": 1}, id="one at a time"),
+    ],
+)
+async def test_without_a_counter_to_raise_they_simply_wait(
+    web: Web, crawl: Crawl, settings: dict[str, Any]
+) -> None:
+    site = web.site(Page(NOTHING_PRIVATE, delay=0.3))
+    paths = [f"/{number}" for number in range(12)]
+    await crawl(site.urls("/private", *paths), settings)
+    assert site.page_paths == sorted(paths)
+    assert site.robots_fetches == 1
