@@ -1,0 +1,228 @@
+"""Pages that misbehave on purpose, for :mod:`tests.crawl.web`."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import struct
+import zlib
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from .web import Page, redirect, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import Callable
+
+    from .web import Misbehaviour, Received, Site
+
+RULES = b"User-agent: *\nDisallow: /private\n"
+MIB = 1 << 20
+LONG = 3600
+"""Seconds: longer than any test."""
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+
+def raw(*pieces: bytes, pause: float = 0, reset: bool = False) -> Misbehaviour:
+    """Send these octets, with a pause before each but the first, and close or reset."""
+
+    async def page(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        for number, piece in enumerate(pieces):
+            if number:
+                await asyncio.sleep(pause)
+            writer.write(piece)
+            await writer.drain()
+        if reset:
+            await asyncio.sleep(0.05)  # what was sent is to arrive first
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+
+    return page
+
+
+def stall(*pieces: bytes) -> Misbehaviour:
+    """Send these octets and then nothing, for ever."""
+    return raw(*pieces, b"", pause=LONG) if pieces else raw(b"", b"", pause=LONG)
+
+
+def trickle(head: bytes, seconds: float = 0.05) -> Misbehaviour:
+    """Send the head, and then one octet at a time."""
+    return raw(head, *(bytes([octet]) for octet in RULES * 100), pause=seconds)
+
+
+def endless(head: bytes, body: bytes = b"", piece: bytes = b"# nothing\n" * 1000) -> Misbehaviour:
+    """Send head and body and then the piece, again and again, for as long as anybody reads."""
+
+    async def page(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        writer.write(head + body)
+        while True:
+            writer.write(piece)
+            await writer.drain()
+
+    return page
+
+
+def chunked(body: bytes) -> bytes:
+    """One chunk."""
+    return b"%x\r\n" % len(body) + body + b"\r\n"
+
+
+@lru_cache
+def gzip_bomb(mebibytes: int, start: bytes = RULES) -> bytes:
+    """Gzip of the start and then so much of a comment."""
+    coder = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    pieces = [coder.compress(start + b"#")]
+    pieces += [coder.compress(bytes(MIB)) for _ in range(mebibytes)]
+    return b"".join([*pieces, coder.flush()])
+
+
+def length(body: bytes) -> bytes:
+    """The end of a head."""
+    return b"Content-Length: %d\r\n\r\n" % len(body)
+
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+GZIP = HEAD + b"Content-Encoding: gzip\r\n"
+PACKED = gzip.compress(RULES)
+PATHS = ("/private", "/public")
+"""Pages to ask for, which tell what came of a robots.txt."""
+
+# What a server may do instead of sending its robots.txt, and what that means (RFC 9309, section
+# 2.3.1): the rules hold, everything is allowed, or nothing is.
+RULES_HOLD = "rules"
+ALLOWED = "unavailable"
+DISALLOWED = "unreachable"
+RULES_HOLD_OR_NOT = f"{RULES_HOLD} or {DISALLOWED}"
+"""As Scrapy's download handlers differ."""
+
+_FAULTS: dict[str, tuple[Callable[[], Page | Misbehaviour], str]] = {
+    # The connection
+    "closes without a word": (lambda: raw(b""), DISALLOWED),
+    "resets before the headers": (lambda: raw(b"", reset=True), DISALLOWED),
+    "resets within the headers": (lambda: raw(HEAD, reset=True), DISALLOWED),
+    "resets after the headers": (lambda: raw(HEAD + length(RULES), reset=True), DISALLOWED),
+    "resets within the body": (
+        lambda: raw(HEAD + length(RULES) + RULES[:9], reset=True),
+        DISALLOWED,
+    ),
+    "closes within the headers": (lambda: raw(HEAD), DISALLOWED),
+    "closes within the body": (lambda: raw(HEAD + length(RULES) + RULES[:9]), DISALLOWED),
+    "stalls before the headers": (stall, DISALLOWED),
+    "stalls within the headers": (lambda: stall(HEAD), DISALLOWED),
+    "stalls within the body": (lambda: stall(HEAD + length(RULES) + RULES[:9]), DISALLOWED),
+    "trickles its headers": (lambda: trickle(HEAD + b"X-Slow: "), DISALLOWED),
+    "trickles its body": (lambda: trickle(HEAD + length(RULES * 100)), DISALLOWED),
+    # The framing
+    "announces more than it has": (lambda: raw(HEAD + length(RULES + b"x") + RULES), DISALLOWED),
+    "has more than it announces": (
+        lambda: raw(HEAD + length(RULES) + RULES + b"Allow: /private\n"),
+        RULES_HOLD_OR_NOT,
+    ),
+    "announces nothing and closes": (lambda: raw(HEAD + b"\r\n" + RULES), RULES_HOLD),
+    "sends proper chunks": (
+        lambda: raw(CHUNKED + chunked(RULES[:9]) + chunked(RULES[9:]) + b"0\r\n\r\n"),
+        RULES_HOLD,
+    ),
+    "leaves the last chunk out": (lambda: raw(CHUNKED + chunked(RULES)), DISALLOWED),
+    "cuts a chunk off": (lambda: raw(CHUNKED + chunked(RULES)[:9]), DISALLOWED),
+    "breaks the length of a chunk": (
+        lambda: raw(CHUNKED + chunked(RULES) + b"what?\r\n" + RULES),
+        DISALLOWED,
+    ),
+    # The coding
+    "sends proper gzip": (lambda: raw(GZIP + length(PACKED) + PACKED), RULES_HOLD),
+    "sends gzip that is none": (lambda: raw(GZIP + length(RULES) + RULES), DISALLOWED),
+    "cuts gzip off": (lambda: raw(GZIP + length(PACKED[:-5]) + PACKED[:-5]), DISALLOWED),
+    "sends an unknown coding": (
+        lambda: Page(RULES, headers={"Content-Encoding": "rot13"}),
+        DISALLOWED,
+    ),
+    # The head
+    "is no HTTP at all": (lambda: raw(b"SSH-2.0-OpenSSH_9.7\r\n"), DISALLOWED),
+    "has no status": (lambda: raw(b"HTTP/1.1 fine\r\n\r\n" + RULES), DISALLOWED),
+    "has an endless header": (
+        lambda: endless(HEAD + b"X-Long: ", piece=b"x" * 10_000),
+        DISALLOWED,
+    ),
+    # Redirects
+    "redirects to itself": (lambda: redirect("/robots.txt"), ALLOWED),
+    "redirects to a file": (lambda: redirect("file:///etc/passwd"), DISALLOWED),
+    "redirects to data": (lambda: redirect("data:text/plain,"), DISALLOWED),
+    "redirects to ftp": (lambda: redirect("ftp://127.0.0.1:1/robots.txt"), DISALLOWED),
+    "redirects to no URL": (lambda: redirect("http://[::1/robots.txt"), DISALLOWED),
+    "redirects to no host": (lambda: redirect("http://no..host/robots.txt"), DISALLOWED),
+    "redirects to no port": (lambda: redirect("http://127.0.0.1:99999/robots.txt"), DISALLOWED),
+    "redirects nowhere": (lambda: Page(b"", 302), DISALLOWED),
+    "redirects to a closed port": (lambda: redirect("http://127.0.0.1:1/robots.txt"), DISALLOWED),
+    # Statuses, whatever their bodies are like
+    "is missing, with rules": (lambda: Page(RULES, 404), ALLOWED),
+    "is missing, in gzip that is none": (
+        lambda: Page(RULES, 404, {"Content-Encoding": "gzip"}),
+        ALLOWED,
+    ),
+    "is missing, cut off": (
+        lambda: raw(b"HTTP/1.1 404 No\r\n" + length(RULES) + RULES[:9]),
+        ALLOWED,
+    ),
+    "is missing, without end": (lambda: endless(b"HTTP/1.1 404 No\r\n\r\n"), ALLOWED),
+    "is forbidden": (lambda: Page(RULES, 403), ALLOWED),
+    "has too many requests": (lambda: Page(RULES, 429), DISALLOWED),
+    "is in pieces": (lambda: Page(RULES, 206), DISALLOWED),
+    "has not changed, unasked": (lambda: Page(b"", 304), DISALLOWED),
+    "has several choices": (lambda: Page(RULES, 300, {"Location": "/r"}), DISALLOWED),
+    "is down": (lambda: Page(RULES, 503), DISALLOWED),
+    "has a status of its own": (lambda: Page(RULES, 999), DISALLOWED),
+    # Contents
+    "is empty": (lambda: text(b""), ALLOWED),
+    "has no content": (lambda: raw(b"HTTP/1.1 204 None\r\n\r\n"), ALLOWED),
+    "is a page": (lambda: Page(b"<html><body>Not found</body></html>"), ALLOWED),
+    "is a page that moves on": (
+        lambda: Page(b'<html><meta http-equiv="refresh" content="0;url=/r"></html>'),
+        ALLOWED,
+    ),
+    "is binary": (lambda: text(bytes(range(256)) * 100 + b"\n" + RULES), RULES_HOLD),
+    "is one long line": (lambda: text(b"a" * MIB), ALLOWED),
+    "is in UTF-16": (lambda: text(RULES.decode().encode("utf-16")), RULES_HOLD),
+    "has no end": (lambda: endless(HEAD + b"\r\n", RULES), RULES_HOLD),
+    "has 10 GB": (
+        lambda: endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES),
+        RULES_HOLD,
+    ),
+    "inflates to 300 MiB": (
+        lambda: raw(GZIP + length(gzip_bomb(300)) + gzip_bomb(300)),
+        RULES_HOLD,
+    ),
+}
+
+NAMES = tuple(_FAULTS)
+
+
+def fault(name: str) -> Page | Misbehaviour:
+    """What this robots.txt is like."""
+    return _FAULTS[name][0]()
+
+
+def meaning_of(name: str) -> str:
+    """What comes of it."""
+    return _FAULTS[name][1]
+
+
+def endless_redirects(hops: int) -> dict[str, Page | Misbehaviour]:
+    """Pages ``/robots.txt``, ``/hop/1`` … that lead on to each other, and rules at the end."""
+    paths = ["/robots.txt", *(f"/hop/{number}" for number in range(1, hops + 1))]
+    pages: dict[str, Page | Misbehaviour] = {
+        path: redirect(target) for path, target in pairwise(paths)
+    }
+    return {**pages, paths[-1]: text(RULES)}
+
+
+def outcome_of(site: Site) -> str:
+    """What came of a robots.txt, by which of PATHS the server received."""
+    outcomes = {("/public",): RULES_HOLD, PATHS: ALLOWED, (): DISALLOWED}
+    received = tuple(path for path in site.page_paths if path in PATHS)
+    return outcomes.get(received, repr(received))

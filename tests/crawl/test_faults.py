@@ -1,0 +1,127 @@
+"""Whatever a server does, it ends in an outcome of RFC 9309, section 2.3.1, and in the stats."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trustme
+from scrapy.settings import default_settings
+
+from scrapy_rep import Reason, RobotsTxtDisallowed
+
+from .faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
+
+if TYPE_CHECKING:
+    from .conftest import Crawl, Outcome
+    from .web import Web
+
+QUICK = {"REP_TIMEOUT": 0.7}
+
+
+def assert_nothing_went_wrong(outcome: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+    """Each request ended once, and nobody was frightened."""
+    assert outcome.responses.keys() | outcome.failures.keys() == outcome.requests.keys()
+    assert not outcome.responses.keys() & outcome.failures.keys()
+    assert outcome.stats["finish_reason"] == "finished"
+    frightening = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [record.getMessage() for record in frightening] == []
+    assert not any(record.exc_info for record in caplog.records)
+    assert "Traceback" not in caplog.text
+
+
+async def test_every_fault_ends_as_the_protocol_says(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    sites = {name: web.site(fault(name)) for name in NAMES}
+    urls = [url for site in sites.values() for url in site.urls(*PATHS)]
+    outcome = await crawl(urls, {**QUICK, "CONCURRENT_REQUESTS_PER_DOMAIN": 200})
+    outcomes = {name: outcome_of(site) for name, site in sites.items()}
+    wrong = {name: found for name, found in outcomes.items() if found not in meaning_of(name)}
+    assert wrong == {}
+    assert_nothing_went_wrong(outcome, caplog)
+    for error in outcome.failures.values():
+        assert isinstance(error, RobotsTxtDisallowed)
+    unreachable = [name for name, found in outcomes.items() if found == DISALLOWED]
+    stats = outcome.stats
+    assert stats["robotstxt/unreachable"] == len(unreachable)
+    assert stats["robotstxt/forbidden/unreachable"] == 2 * len(unreachable)
+    exceptions = sum(
+        count for key, count in stats.items() if key.startswith("robotstxt/exception_count/")
+    )
+    assert stats["robotstxt/request_count"] == stats["robotstxt/response_count"] + exceptions
+    for name, site in sites.items():
+        origin = outcome.middleware.origins[site.root]
+        assert not origin.in_flight
+        assert (origin.failure is not None) is (name in unreachable), name
+
+
+async def test_nobody_at_home(crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
+    """Refused connections, and a name that does not resolve."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        urls = [f"http://127.0.0.1:{closed.getsockname()[1]}/a", "http://nowhere.invalid/a"]
+        outcome = await crawl(urls, {"REP_TIMEOUT": 5})
+    assert [type(outcome.failures[url]) for url in urls] == [RobotsTxtDisallowed] * 2
+    assert_nothing_went_wrong(outcome, caplog)
+
+
+async def test_a_host_name_that_is_none_is_left_to_scrapy(crawl: Crawl) -> None:
+    outcome = await crawl(["http://two..dots.example/a"], {"DOWNLOAD_TIMEOUT": 0.5})
+    (error,) = outcome.failures.values()
+    assert not isinstance(error, RobotsTxtDisallowed)
+    assert "robotstxt/request_count" not in outcome.stats
+
+
+VERIFYING: dict[str, Any] = (
+    {"DOWNLOAD_VERIFY_CERTIFICATES": True}
+    if hasattr(default_settings, "DOWNLOAD_VERIFY_CERTIFICATES")
+    else {
+        "DOWNLOADER_CLIENTCONTEXTFACTORY": (
+            "scrapy.core.downloader.contextfactory.BrowserLikeContextFactory"
+        )
+    }
+)
+
+
+# Scrapy 2.14 on the latest Twisted.
+deprecated_in_twisted = pytest.mark.filterwarnings("ignore:Passing method to twisted")
+
+
+@deprecated_in_twisted
+async def test_tls(web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture) -> None:
+    """A certificate that nobody vouches for, where Scrapy is told to look; and no TLS at all."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    unknown = web.site(RULES, tls=context)
+    plain = web.site(RULES)
+    urls = [unknown.url("/public"), f"https://127.0.0.1:{plain.port}/public"]
+    outcome = await crawl(urls, {**VERIFYING, "REP_TIMEOUT": 1})
+    assert (unknown.paths, plain.paths) == ([], [])
+    assert [outcome.failures[url].verdict.reason for url in urls] == (  # type: ignore[attr-defined]
+        [Reason.UNREACHABLE] * 2
+    )
+    assert_nothing_went_wrong(outcome, caplog)
+
+
+@deprecated_in_twisted
+async def test_tls_that_scrapy_accepts_is_good_enough(web: Web, crawl: Crawl) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    site = web.site(RULES, tls=context)
+    await crawl(site.urls(*PATHS))
+    assert site.paths == ["/robots.txt", "/public"]
+
+
+@pytest.mark.parametrize(
+    "setting", [{"RETRY_ENABLED": True, "RETRY_TIMES": 3}, {"REDIRECT_ENABLED": False}]
+)
+async def test_scrapys_retries_are_not_added_to_ours(
+    web: Web, crawl: Crawl, setting: dict[str, Any]
+) -> None:
+    site = web.site(fault("is down"))
+    await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1, **setting})
+    assert site.paths == ["/robots.txt"] * 2
