@@ -208,6 +208,25 @@ class Settings:
         "how many origins may be waited for. What comes beyond that goes back to the scheduler for "
         "a while.",
     )
+    obey_crawl_delay: bool = _setting(
+        "REP_OBEY_CRAWL_DELAY",
+        True,
+        _boolean,
+        "Keep the pace that a site asks for with Crawl-delay, Request-rate and Visit-time.",
+    )
+    max_delay: float = _setting(
+        "REP_MAX_DELAY",
+        300.0,
+        _seconds,
+        "Seconds between two requests to a site at most, whatever it asks for.",
+    )
+    max_wait: float = _setting(
+        "REP_MAX_WAIT",
+        300.0,
+        _seconds,
+        "Seconds that a request waits at most for the Visit-time of its site to begin; one that "
+        "would have to wait longer is dropped, with the reason `visit-time`.",
+    )
 
     # Scrapy's own, in the form in which the middleware uses them.
     robots_agent: str | tuple[str, ...] | None = None

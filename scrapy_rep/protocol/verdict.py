@@ -17,6 +17,8 @@ class Reason(str, Enum):
     """There is no robots.txt (RFC 9309 §2.3.1.3)."""
     UNREACHABLE = "unreachable"
     """There may be a robots.txt and it could not be had (RFC 9309 §2.3.1.4)."""
+    VISIT_TIME = "visit-time"
+    """The rules allow it, at another hour: outside of the group's Visit-time."""
 
     def __str__(self) -> str:
         return self.value
