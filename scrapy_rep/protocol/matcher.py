@@ -13,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from .parser import RawRule
-from .paths import encode_query, has_doubtful_query, pattern_of
+from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
 
 _KEY_LENGTH = 8
 _CROWDED = 16
 _MANY_KEYS = 400
+_MARKS = "?&=.+,_-"
+_Wild: TypeAlias = dict[str, list[tuple[int, str]]]
 
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
@@ -45,7 +47,7 @@ def first_match(patterns: Sequence[str], path: str) -> int:
     for number, pattern in enumerate(patterns):
         if matches(pattern, path) or (
             "?" in pattern
-            and has_doubtful_query(pattern)
+            and is_doubtful(pattern)
             and matches(encode_query(pattern), encode_query(path))
         ):
             return number
@@ -74,7 +76,7 @@ def matches(pattern: str, path: str) -> bool:
 class PatternIndex:
     """The same as `first_match` for many questions."""
 
-    __slots__ = ("_best", "_encoded", "_exact", "_prefixes", "_shorter", "_size", "_wild")
+    __slots__ = ("_best", "_encoded", "_exact", "_plain", "_prefixes", "_shorter", "_size", "_wild")
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._build(list(enumerate(patterns)), len(patterns))
@@ -82,11 +84,12 @@ class PatternIndex:
         doubtful = [
             (number, encode_query(pattern))
             for number, pattern in enumerate(patterns)
-            if "?" in pattern and has_doubtful_query(pattern)
+            if "?" in pattern and is_doubtful(pattern)
         ]
         if doubtful:
             self._encoded = PatternIndex(())
             self._encoded._build(doubtful, len(patterns))
+            self._plain = False
 
     def first(self, path: str) -> int:
         """The index of the first pattern that matches, or their number."""
@@ -98,19 +101,21 @@ class PatternIndex:
                 best = self._best[number]
                 break
             number = self._shorter[number]
-        if self._exact and self._exact.get(path, best) < best:
+        if self._plain:
+            return best
+        if self._exact.get(path, best) < best:
             best = self._exact[path]
-        wild = self._wild
-        if wild:
-            for key in wild if len(wild) < _MANY_KEYS else _pieces(path) & wild.keys():
-                if key in path:
-                    for number, pattern in wild[key]:
-                        if number >= best:
-                            break
-                        if matches(pattern, path):
-                            best = number
-                            break
-        if self._encoded is not None and "?" in path:
+        for mark, keyed in self._wild:
+            if mark in path:
+                for key in keyed if len(keyed) < _MANY_KEYS else _pieces(path) & keyed.keys():
+                    if key in path:
+                        for number, pattern in keyed[key]:
+                            if number >= best:
+                                break
+                            if matches(pattern, path):
+                                best = number
+                                break
+        if self._encoded is not None and has_doubtful_query(path):
             return min(best, self._encoded.first(encode_query(path)))
         return best
 
@@ -118,7 +123,7 @@ class PatternIndex:
         prefixes: dict[str, int] = {}
         self._size = size
         self._exact: dict[str, int] = {}
-        self._wild: dict[str, list[tuple[int, str]]] = {}
+        wild: _Wild = {}
         self._encoded: PatternIndex | None = None
         for number, pattern in patterns:
             if "*" not in pattern:
@@ -131,11 +136,11 @@ class PatternIndex:
             if stem is pattern or stem[-1] == "*":
                 stem = stem.rstrip("*")
             if "*" in stem:
-                key = self._key(stem)
-                if key in self._wild:
-                    self._wild[key].append((number, pattern))
+                key = _key(stem, wild)
+                if key in wild:
+                    wild[key].append((number, pattern))
                 else:
-                    self._wild[key] = [(number, pattern)]
+                    wild[key] = [(number, pattern)]
             else:
                 prefixes.setdefault(stem, number)
         self._prefixes = tuple(sorted(prefixes))
@@ -154,15 +159,22 @@ class PatternIndex:
             numbers.append(number)
         self._shorter = tuple(links)
         self._best = tuple(numbers)
+        marked: dict[str, _Wild] = {}
+        for key, patterns in wild.items():
+            mark = next((mark for mark in _MARKS if mark in key), "/")
+            marked.setdefault(mark, {})[key] = patterns
+        self._wild = tuple(marked.items())
+        self._plain = not (self._exact or self._wild or self._encoded)
 
-    def _key(self, stem: str) -> str:
-        """A piece of every path that a pattern matches; a long one that few patterns share."""
-        head, _, rest = stem.partition("*")
-        key = rest[-_KEY_LENGTH:]
-        if "*" not in rest and len(key) > 1 and len(self._wild.get(key, ())) < _CROWDED:
-            return key
-        keys = [part[-_KEY_LENGTH:] for part in [*rest.split("*", 8)[:8], head] if part]
-        return min(keys, key=lambda key: (len(self._wild.get(key, ())) // _CROWDED, -len(key)))
+
+def _key(stem: str, wild: _Wild) -> str:
+    """A piece of every path that a pattern matches; a long one that few patterns share."""
+    head, _, rest = stem.partition("*")
+    key = rest[-_KEY_LENGTH:]
+    if "*" not in rest and len(key) > 1 and len(wild.get(key, ())) < _CROWDED:
+        return key
+    keys = [part[-_KEY_LENGTH:] for part in [*rest.split("*", 8)[:8], head] if part]
+    return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))
 
 
 def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: bytes) -> None:

@@ -1,116 +1,132 @@
 """URLs and patterns in one comparable form (RFC 9309 §2.2.2), and origins (§2.3).
 
-Both sides become ASCII text that can be compared octet by octet:
+Both sides become ASCII text that is compared octet by octet:
 
-1. ``%HH`` of an unreserved character is decoded, every other gets upper-case hex;
-2. what no URL may hold as it is, is percent-encoded;
-3. a literal ``*`` or ``$`` of a URL is encoded, so that in patterns they stay free to be special.
+1. ``%HH`` of an unreserved character is decoded, every other gets upper-case hex; a broken
+   escape is literal, and nothing is decoded that would mend one;
+2. what may not stand in a URL as it is, is percent-encoded;
+3. a literal ``*`` or ``$`` of a URL is encoded, and so is a ``$`` that does not end a pattern:
+   what is left of them in patterns is special.
+
+Nearly all of what a crawl meets is in that form already, which one regular expression tells.
 """
 
 from __future__ import annotations
 
 import re
-from ipaddress import IPv6Address
-from string import hexdigits
+from ipaddress import AddressValueError, IPv6Address
+from string import ascii_letters, digits, hexdigits
 from urllib.parse import quote
 
-_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-_KEPT = "/%!&()+,:;=?@~"
+_UNRESERVED = ascii_letters + digits + "-._~"
+_RESERVED = "/!&()+,:;=?@"
+# Escapes that stay as they are: in upper case, and of no unreserved character.
+_FINAL_ESCAPE = "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
 
-# Escapes that are in their final form: upper-case, and of no unreserved character.
-_FINAL = (
-    "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
-)
-# An absolute URL whose path is in its comparable form already.
 _PLAIN_URL = re.compile(
-    r"https?://[A-Za-z0-9.:-]*"
-    rf"(/[A-Za-z0-9\-._~!&()+,/:;=?@]*(?:{_FINAL}[A-Za-z0-9\-._~!&()+,/:;=?@]*)*)"
+    rf"https?://[A-Za-z0-9.:-]*(/[{re.escape(_UNRESERVED + _RESERVED)}%]*)"
 ).fullmatch
-_PLAIN_PATTERN = re.compile(
-    rf"[A-Za-z0-9\-._~!&()+,/:;=?@*]*(?:{_FINAL}[A-Za-z0-9\-._~!&()+,/:;=?@*]*)*\$?".encode()
-).fullmatch
+_PLAIN_PATTERN = re.compile(rf"[{re.escape(_UNRESERVED + _RESERVED)}%*]*\$?".encode()).fullmatch
+_ESCAPE_TO_CHANGE = re.compile(f"(?!{_FINAL_ESCAPE})%").search
+
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
-
-_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_RESERVED = re.compile("[/:?@]")
+_DOUBTFUL = re.compile("[/:?@%]")
+_DOUBTFUL_PATTERN = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
 _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
-_QUERY_DOUBTFUL = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
 
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
-_HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
+# RFC 1035 §2.3.4; with the dot at the end.
+_LONGEST_HOST = 254
 
 
 def path_of(url: str) -> str:
-    """The comparable form of the path and query of an absolute URL, or of a path."""
+    """The comparable form of the path and query of an absolute URL, or of a path.
+
+    What is neither is taken for a path that lacks its slash. Raises TypeError if it is no text.
+    """
     try:
         plain = _PLAIN_URL(url)
     except TypeError:
         raise TypeError(f"a URL is text, not {url!r}") from None
     if plain:
-        return plain[1]
-    if not url.startswith("/"):
-        authority = _AUTHORITY.match(url)
-        if authority:
-            url = url[authority.end() :]
-        if not url.startswith("/"):
-            url = "/" + url
-    url = url.partition("#")[0]
-    octets = _decode_unreserved(url).encode("utf-8", "surrogatepass")
-    return quote(octets, safe=_KEPT)
+        path = plain[1]
+        if "%" not in path or not _ESCAPE_TO_CHANGE(path):
+            return path
+    authority = _AUTHORITY.match(url)
+    path = url[authority.end() if authority else 0 :].partition("#")[0]
+    if not path.startswith("/"):
+        path = "/" + path
+    # A lone surrogate is no character, and yet no reason to fail.
+    return quote(_decode(path).encode("utf-8", "surrogatepass"), safe=_RESERVED + "%")
 
 
 def pattern_of(value: bytes) -> tuple[str, int]:
-    """The comparable form of a rule's value, and its length for precedence."""
+    """The comparable form of a rule's value, and its length for precedence.
+
+    The length is that before step 2, but for octets above 127, which count three as in their
+    encoded form: so the longer of two rules is the one that Google's matcher takes for longer.
+    """
     if _PLAIN_PATTERN(value):
-        return value.decode("ascii"), len(value)
-    text = _decode_unreserved(value.decode("latin-1"))
-    octets = text.encode("latin-1")
-    length = len(octets) if text.isascii() else sum(3 if octet > 127 else 1 for octet in octets)
-    pattern = quote(octets, safe=_KEPT + "*$")
-    if "$" in pattern:
-        pattern = pattern[:-1].replace("$", "%24") + pattern[-1]
-    return pattern, length
+        pattern = value.decode("ascii")
+        if "%" not in pattern or not _ESCAPE_TO_CHANGE(pattern):
+            return pattern, len(pattern)
+    octets = _decode(value.decode("latin-1")).encode("latin-1")
+    length = len(octets) + 2 * sum(octet > 127 for octet in octets)
+    pattern = quote(octets, safe=_RESERVED + "%*$")
+    return pattern[:-1].replace("$", "%24") + pattern[-1:], length
 
 
 def encode_query(path: str) -> str:
-    """``: / ? @`` after the first ``?`` percent-encoded, for row 2 of the RFC's figure 4."""
+    """``: / ? @`` after the first ``?`` percent-encoded: row 2 of the RFC's figure 4."""
     query = path.find("?") + 1
-    if not _RESERVED.search(path, query):
-        return path
     return path[:query] + path[query:].translate(_ENCODED)
 
 
-def has_doubtful_query(pattern: str) -> bool:
+def has_doubtful_query(path: str) -> bool:
+    """Whether `encode_query` matters for a path: else no doubtful pattern can match it."""
+    query = path.find("?") + 1
+    return query > 0 and _DOUBTFUL.search(path, query) is not None
+
+
+def is_doubtful(pattern: str) -> bool:
     """Whether a pattern's query holds one of ``: / ? @`` or its escape."""
-    mark = pattern.find("?")
-    return mark >= 0 and _QUERY_DOUBTFUL.search(pattern, mark + 1) is not None
+    query = pattern.find("?") + 1
+    return query > 0 and _DOUBTFUL_PATTERN.search(pattern, query) is not None
 
 
 def origin(url: str) -> str | None:
-    """The origin whose robots.txt speaks for a URL: ``scheme://host[:port]`` in its normal form.
+    """The origin whose robots.txt speaks for a URL: ``scheme://host[:port]`` in normal form.
 
-    None for a scheme that has no robots.txt and for a host that is none.
+    None for a scheme that has no robots.txt, and for a host or port that is none.
     """
-    scheme, colon, rest = url.partition("://")
-    if not colon:
-        return None
-    return origin_of(scheme, re.split(r"[/?#]", rest, maxsplit=1)[0])
+    scheme, separator, rest = url.partition("://")
+    return origin_of(scheme, re.split("[/?#]", rest, maxsplit=1)[0]) if separator else None
 
 
 def origin_of(scheme: str, netloc: str) -> str | None:
-    """The same out of a URL's first two parts."""
+    """The same for the first two parts of a URL, to be remembered by them."""
     scheme = _SCHEMES.get(scheme.lower(), "")
-    host, port = _split_netloc(netloc)
+    netloc = netloc.rpartition("@")[2]
+    if netloc.startswith("["):
+        address, bracket, port = netloc[1:].partition("]")
+        host = _ipv6(address) if bracket and port[:1] in ("", ":") else None
+        port = port[1:]
+    else:
+        name, _, port = netloc.partition(":")
+        host = _host(name)
     if not scheme or not host:
         return None
-    if port in ("", str(_DEFAULT_PORTS[scheme])):
+    # Leading zeros do not make another port.
+    port = port.lstrip("0") or port[:1]
+    if port in ("", _DEFAULT_PORTS[scheme]):
         return f"{scheme}://{host}"
-    if not port.isdecimal() or not port.isascii() or int(port) > 65535:
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) < 65536):
         return None
-    number = int(port)
-    return f"{scheme}://{host}" + ("" if number == _DEFAULT_PORTS[scheme] else f":{number}")
+    return f"{scheme}://{host}:{port}"
 
 
 def robots_txt_url(origin: str) -> str:
@@ -118,63 +134,57 @@ def robots_txt_url(origin: str) -> str:
     return origin + "/robots.txt"
 
 
-def _split_netloc(netloc: str) -> tuple[str | None, str]:
-    netloc = netloc.rpartition("@")[2]
-    if netloc.startswith("["):
-        host, _, port = netloc[1:].partition("]")
+def _host(name: str) -> str | None:
+    """A host in lower case, as A-labels, without a dot at the end."""
+    if len(name) > _LONGEST_HOST:
+        return None
+    if not name.isascii():
         try:
-            return f"[{IPv6Address(host).compressed}]", port.removeprefix(":")
-        except ValueError:
-            return None, port
-    host, _, port = netloc.partition(":")
-    host = host.lower()
+            name = name.encode("idna").decode("ascii")
+        except UnicodeError:
+            return None
+    name = name.lower().removesuffix(".")
+    return name if _HOST(name) else None
+
+
+def _ipv6(address: str) -> str | None:
     try:
-        if not host.isascii():
-            host = host.encode("idna").decode("ascii")
-    except UnicodeError:
-        return None, port
-    host = host.removesuffix(".")
-    return (host if _HOST.fullmatch(host) else None), port
+        return f"[{IPv6Address(address).compressed}]"
+    except AddressValueError:
+        return None
 
 
-def _decode_unreserved(text: str) -> str:
+def _decode(text: str) -> str:
+    """Step 1."""
     if "%" not in text:
         return text
-    if _BROKEN_ESCAPE.search(text):
-        return _decode_beside_broken(text)
-    return _ESCAPE.sub(lambda match: _NORMAL[match[0]], text)
-
-
-def _decode_beside_broken(text: str) -> str:
-    """The same where a broken escape stands: nothing may be decoded that would mend it."""
-    pieces: list[str] = []
+    if not _BROKEN_ESCAPE.search(text):
+        return _ESCAPE.sub(lambda match: _STEP_1[match[0]], text)
+    pieces = [""]
     end = 0
     for match in _ESCAPE.finditer(text):
         pieces.append(text[end : match.start()])
         end = match.end()
-        normal = _NORMAL[match[0]]
-        if normal in hexdigits:
-            before = "".join(pieces[-4:])[-2:]
-            after = text[end : end + 1]
-            if before[:1] == "%" and before[1:] and before[1:] in hexdigits or (
-                before[-1:] == "%" and after and after in hexdigits
-            ):
-                normal = match[0].upper()
-        pieces.append(normal)
+        character = _STEP_1[match[0]]
+        around = "".join(pieces[-4:])[-2:], text[end : end + 1]
+        pieces.append(match[0].upper() if _mends(around, character) else character)
     pieces.append(text[end:])
     return "".join(pieces)
 
 
-def _normal_escapes() -> dict[str, str]:
-    normal = {}
-    for octet in range(256):
-        character = chr(octet)
-        upper = f"%{octet:02X}"
-        form = character if character in _UNRESERVED else upper
-        for first in {upper[1], upper[1].lower()}:
-            for second in {upper[2], upper[2].lower()}:
-                normal[f"%{first}{second}"] = form
-    return normal
+def _mends(around: tuple[str, str], character: str) -> bool:
+    """Whether a character would complete an escape with what stands around it."""
+    before, after = around
+    if character not in hexdigits:
+        return False
+    if before[:1] == "%" and before[1:] in set(hexdigits):
+        return True
+    return before[-1:] == "%" and after in set(hexdigits)
 
 
-_NORMAL = _normal_escapes()
+_STEP_1 = {
+    f"%{first}{second}": chr(octet) if chr(octet) in _UNRESERVED else f"%{octet:02X}"
+    for octet in range(256)
+    for first in {f"{octet:02X}"[0], f"{octet:02x}"[0]}
+    for second in {f"{octet:02X}"[1], f"{octet:02x}"[1]}
+}
