@@ -23,11 +23,9 @@ def main() -> int:
     folder = arguments.parse_args().folder
     parsed = {name: RobotsTxt.parse(body) for name, body in read_files(folder).items()}
     rows = read_rows(folder)
-    verdicts = [parsed[row.file].verdict(row.url, row.agent) for row in rows]
-    differing = [
-        (row, verdict) for row, verdict in zip(rows, verdicts) if verdict.allowed != row.allowed
-    ]
-    disallowed = [(row, verdict) for row, verdict in zip(rows, verdicts) if not row.allowed]
+    answered = [(row, parsed[row.file].verdict(row.url, row.agent)) for row in rows]
+    differing = [(row, verdict) for row, verdict in answered if verdict.allowed != row.allowed]
+    disallowed = [(row, verdict) for row, verdict in answered if not row.allowed]
     elsewhere = [
         (row, verdict)
         for row, verdict in disallowed

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EVERYONE = "*"
 
@@ -19,6 +22,7 @@ of a crawler that has other characters ("MJ12bot") is compared with, so that nei
 taken for the other.
 """
 
+_LINE_TOKEN = re.compile(LINE_TOKEN)
 _IS_HEADER = re.compile(r"[\s/(]")
 _PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!#$%&'*+.^_`|~-]*")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
@@ -26,8 +30,10 @@ _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 # What browsers, and crawlers that pose as one, put on every request. "like" is Internet
 # Explorer 11's, which ends in "like Gecko" outside of any comment.
 _BROWSER = frozenset(
-    "mozilla applewebkit chrome safari gecko firefox version mobile edg opr"
-    " chromium crios edga edge edgios fxios like msie konqueror compatible trident".split()
+    """
+    mozilla applewebkit chrome safari gecko firefox version mobile edg opr
+    chromium crios edga edge edgios fxios msie trident konqueror like compatible
+    """.split()  # noqa: SIM905
 )
 
 
@@ -67,6 +73,23 @@ def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
     tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
     doubts = [identity.doubt for identity in found if identity.doubt]
     return Identity(tokens, doubts[0] if doubts else None)
+
+
+def line_tokens(value: bytes) -> list[bytes]:
+    """What a crawler's token may be for the user-agent line with this value to be its own."""
+    match = _LINE_TOKEN.match(value)
+    return tokens_found(match) if match else []
+
+
+def tokens_found(match: re.Match[bytes]) -> list[bytes]:
+    """The same for a match that ends with `LINE_TOKEN`; none, and nobody is named."""
+    everyone, run, more = match.groups()
+    if everyone:
+        return [everyone]
+    found = [run.lower()] if run else []
+    if more and more.isascii():
+        found.append((run + more).lower())
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -127,10 +150,10 @@ def _name(product: str) -> str | None:
 
 def _name_in_comment(comment: str) -> str | None:
     segments = [segment.strip() for segment in comment.split(";")]
-    for before, segment in zip(segments, segments[1:]):
+    for before, segment in pairwise(segments):
         if before.lower() == "compatible" and _name(segment):
             return _name(segment)
-    for before, segment in zip(segments, segments[1:]):
+    for before, segment in pairwise(segments):
         if _CONTACT.match(segment) and _name(before):
             return _name(before)
     return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from typing import TYPE_CHECKING
 
 from .lines import line_number
 from .matcher import PatternIndex, RankedRule, first_match, rank
-from .parser import GroupText
 from .verdict import Reason, Rule, Verdict
+
+if TYPE_CHECKING:
+    from .parser import GroupText
 
 ROBOTS_TXT = "/robots.txt"
 _OF_ROBOTS_TXT = Verdict(allowed=True, reason=Reason.NO_RULES)

@@ -9,11 +9,14 @@ of theirs occurs in the path. No regular expression is made from what a server s
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from .parser import RawRule
 from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .parser import RawRule
 
 _KEY_LENGTH = 8
 _CROWDED = 16
@@ -45,17 +48,21 @@ def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
 def first_match(patterns: Sequence[str], path: str) -> int:
     """The index of the first pattern that matches, or their number: for a single question."""
     for number, pattern in enumerate(patterns):
-        if matches(pattern, path) or (
-            "?" in pattern
-            and is_doubtful(pattern)
-            and matches(encode_query(pattern), encode_query(path))
-        ):
+        if matches(pattern, path):
             return number
     return len(patterns)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether one pattern matches, in one walk from left to right."""
+    """Whether one pattern matches a path, both in comparable form."""
+    if _matches(pattern, path):
+        return True
+    # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
+    return is_doubtful(pattern) and _matches(encode_query(pattern), encode_query(path))
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Whether one pattern matches literally, in one walk from left to right."""
     ended = pattern[-1] == "$"
     if "*" not in pattern:
         return path == pattern[:-1] if ended else path.startswith(pattern)
@@ -79,8 +86,8 @@ class PatternIndex:
     __slots__ = ("_best", "_encoded", "_exact", "_plain", "_prefixes", "_shorter", "_size", "_wild")
 
     def __init__(self, patterns: Sequence[str]) -> None:
+        self._encoded: PatternIndex | None = None
         self._build(list(enumerate(patterns)), len(patterns))
-        # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
         doubtful = [
             (number, encode_query(pattern))
             for number, pattern in enumerate(patterns)
@@ -112,7 +119,7 @@ class PatternIndex:
                         for number, pattern in keyed[key]:
                             if number >= best:
                                 break
-                            if matches(pattern, path):
+                            if _matches(pattern, path):
                                 best = number
                                 break
         if self._encoded is not None and has_doubtful_query(path):
@@ -124,7 +131,6 @@ class PatternIndex:
         self._size = size
         self._exact: dict[str, int] = {}
         wild: _Wild = {}
-        self._encoded: PatternIndex | None = None
         for number, pattern in patterns:
             if "*" not in pattern:
                 if pattern[-1] != "$":

@@ -13,11 +13,13 @@ reads any line, one at a time, for everything that is not asked thousands of tim
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .agents import LINE_TOKEN
+from .agents import LINE_TOKEN, tokens_found
 from .lines import WHITE_SPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 FIELDS = frozenset(
     b"user-agent allow disallow sitemap crawl-delay request-rate visit-time host clean-param"
@@ -78,7 +80,11 @@ class GroupText(NamedTuple):
             index_page = self.text.find(b"/index.htm", start, end) >= 0
             for match in self.dialect.rule.finditer(self.text, start, end):
                 plain = match[1]
-                if path is None or path.startswith(plain) or (index_page and b"/index.htm" in plain):
+                if (
+                    path is None
+                    or path.startswith(plain)
+                    or (index_page and b"/index.htm" in plain)
+                ):
                     rule = self._rule(match)
                     if rule[1]:
                         yield rule
@@ -111,14 +117,8 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
         if naming and start > end and rule.search(text, end, start):
             _note(found, naming, end, start)
             naming = {}
-        everyone, run, more = match.groups()
-        if everyone:
-            naming[everyone] = None
-        else:
-            if run:
-                naming[run.lower()] = None
-            if more:
-                naming[(run + more).lower()] = None
+        for token in tokens_found(match):
+            naming[token] = None
         end = match.end()
     _note(found, naming, end, len(text))
     return found

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from .agents import EVERYONE, product_tokens
 from .group import Group
 from .lines import read
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of
+from .records import CleanParam, GroupRecords, Records, RequestRate, Window
 from .verdict import Reason, Rule, Verdict
 
 __all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
+
+UserAgent: TypeAlias = str | bytes | Sequence[str]
+"""A product token, a whole User-Agent header, or tokens in order of preference."""
 
 _MOST_USER_AGENTS = 64
 """How many values of user agents are remembered; a crawl has one or a few."""
@@ -20,7 +25,7 @@ _MOST_USER_AGENTS = 64
 class RobotsTxt:
     """One robots.txt file, made with `RobotsTxt.parse`."""
 
-    __slots__ = ("_asked", "_groups", "_spans", "_strict", "_text", "_url")
+    __slots__ = ("_asked", "_groups", "_records", "_spans", "_strict", "_text", "_url")
 
     def __init__(self, text: bytes, *, strict: bool = False, url: str | None = None) -> None:
         self._text = text
@@ -29,6 +34,7 @@ class RobotsTxt:
         self._spans = groups(text, strict=strict)
         self._asked: dict[object, Group] = {}
         self._groups: dict[str | None, Group] = {}
+        self._records: Records | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
@@ -37,7 +43,7 @@ class RobotsTxt:
             raise TypeError(f"the body of a robots.txt is bytes, not {body!r}")
         return cls(read(body), strict=strict, url=url)
 
-    def allowed(self, url: str, user_agent: str | bytes | Sequence[str]) -> bool:
+    def allowed(self, url: str, user_agent: UserAgent) -> bool:
         """Whether a crawler may fetch a URL, an absolute one or a path."""
         try:
             group = self._asked[user_agent]
@@ -45,7 +51,7 @@ class RobotsTxt:
             group = self._group(user_agent)
         return group.verdict(path_of(url)).allowed
 
-    def verdict(self, url: str, user_agent: str | bytes | Sequence[str]) -> Verdict:
+    def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         """The same with its reason."""
         try:
             group = self._asked[user_agent]
@@ -53,11 +59,72 @@ class RobotsTxt:
             group = self._group(user_agent)
         return group.verdict(path_of(url))
 
-    def _group(self, user_agent: str | bytes | Sequence[str]) -> Group:
+    def crawl_delay(self, user_agent: UserAgent) -> float | None:
+        """The seconds between two requests that are asked of a crawler."""
+        records = self._group_records(user_agent)
+        return records.crawl_delay if records else None
+
+    def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
+        """The last of `request_rates`."""
+        return next(reversed(self.request_rates(user_agent)), None)
+
+    def request_rates(self, user_agent: UserAgent) -> tuple[RequestRate, ...]:
+        """The rates that are asked of a crawler, each for a time of day or for all of it."""
+        records = self._group_records(user_agent)
+        return tuple(records.request_rates) if records else ()
+
+    def visit_time(self, user_agent: UserAgent) -> Window | None:
+        """The time of day in which a crawler is welcome."""
+        records = self._group_records(user_agent)
+        return records.visit_time if records else None
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps, in the order of the file, each once."""
+        return self._other.sitemaps
+
+    @property
+    def host(self) -> str | None:
+        """The site's main mirror (Yandex)."""
+        return self._other.host
+
+    @property
+    def clean_params(self) -> tuple[CleanParam, ...]:
+        """Query parameters that do not change a page (Yandex)."""
+        return self._other.clean_params
+
+    @property
+    def noindex(self) -> tuple[str, ...]:
+        """The patterns that are not to be indexed (Google until 2019)."""
+        return self._other.noindex
+
+    def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
+        """What is signalled to a crawler, by name; else what is signalled before any group."""
+        records = self._group_records(user_agent)
+        return dict((records and records.content_signals) or self._other.everyone)
+
+    def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
+        """The preferences for the use of what is at a URL, by name; none for a disallowed one."""
+        records = self._group_records(user_agent)
+        if records is None or not self.allowed(url, user_agent):
+            return {}
+        return records.usage_of(path_of(url))
+
+    @property
+    def _other(self) -> Records:
+        if self._records is None:
+            self._records = Records(self._text, strict=self._strict, url=self._url)
+        return self._records
+
+    def _group_records(self, user_agent: UserAgent) -> GroupRecords | None:
+        token = self._token(product_tokens(user_agent))
+        return self._other.groups.get(token.encode()) if token else None
+
+    def _group(self, user_agent: UserAgent) -> Group:
         token = self._token(product_tokens(user_agent))
         group = self._groups.get(token)
         if group is None:
-            spans = self._spans.get(token.encode()) if token else []
+            spans = self._spans[token.encode()] if token else []
             group = Group(
                 token,
                 GroupText(self._text, spans, STRICT if self._strict else LENIENT),
