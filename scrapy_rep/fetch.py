@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .transfer import Answer
 
+FIRST_PAUSE = 1
 LONGEST_PAUSE = 60
-"""Seconds between two attempts of one fetch, at most."""
+"""Seconds between two attempts of one fetch, doubling from the first to the longest."""
 
 VALIDATOR_LIMIT = 256
 """Octets of an ETag or a Last-Modified that are worth keeping for each of many origins."""
@@ -75,7 +76,7 @@ class Fetcher:
         for retry in range(self._settings.retry_times):
             if not isinstance(event, Unreachable) or event.retry_after or not wanted():
                 break
-            await sleep(min(1 << retry, LONGEST_PAUSE))
+            await sleep(min(FIRST_PAUSE * 2**retry, LONGEST_PAUSE))
             if self.closing or not wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
