@@ -1,0 +1,72 @@
+"""Crawls URLs one after the other and prints by how much the process has grown at its peak.
+
+    python -m tests.crawl.measure LOOP URL URL ...
+
+A JSON list of MiB, one for every two URLs.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.settings import Settings
+
+from scrapy_rep import Addon
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Measurer(Spider):
+    """Asks for its URLs in their order."""
+
+    name = "measurer"
+    peaks: list[int] = []  # noqa: RUF012
+
+    def __init__(self, urls: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.urls = iter(urls)
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield self._next()
+
+    def _next(self) -> Request | None:
+        self.peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        url = next(self.urls, None)
+        return Request(url, callback=self._done, errback=self._done) if url else None
+
+    def _done(self, _: object) -> Request | None:
+        return self._next()
+
+
+def main(loop: str, urls: list[str]) -> None:
+    """Crawl, and print."""
+    settings = Settings()
+    values: dict[str, Any] = {
+        "ADDONS": {Addon: 500},
+        "LOG_ENABLED": False,
+        "REP_RETRY_TIMES": 0,
+        "REP_TIMEOUT": 5,
+        "RETRY_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+    }
+    if loop == "none":
+        values["TWISTED_REACTOR_ENABLED"] = False
+    if loop == "default":
+        values["TWISTED_REACTOR"] = None
+    settings.setdict(values, priority="project")
+    process = (CrawlerProcess if loop == "default" else AsyncCrawlerProcess)(settings)
+    process.crawl(Measurer, urls=urls)
+    process.start()
+    peaks = Measurer.peaks[::2]
+    json.dump([(after - before) // 1024 for before, after in pairwise(peaks)], sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

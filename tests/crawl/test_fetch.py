@@ -1,0 +1,491 @@
+"""One robots.txt: hops, statuses, retries, time and size, by what the servers received."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.reactor import is_reactor_installed
+
+from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.waiting import sleep
+
+from .conftest import Visitor, our_warnings
+from .faults import (
+    ALLOWED,
+    CHUNKED,
+    DISALLOWED,
+    GZIP,
+    HEAD,
+    PATHS,
+    RULES,
+    RULES_HOLD,
+    chunked,
+    endless,
+    endless_redirects,
+    gzip_bomb,
+    length,
+    outcome_of,
+    raw,
+)
+from .web import Page, redirect, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import AsyncIterator
+
+    from .conftest import Crawl
+    from .web import Misbehaviour, Received, Web
+
+DOWN = Page(status=503)
+
+# Redirects
+
+
+async def test_rfc_redirects_are_followed(web: Web, crawl: Crawl) -> None:
+    statuses = (301, 302, 303, 307, 308)
+    elsewhere = {"/elsewhere": text(RULES)}
+    sites = [web.site(redirect("/elsewhere", status), elsewhere) for status in statuses]
+    await crawl([url for site in sites for url in site.urls(*PATHS)])
+    assert [site.paths for site in sites] == [["/robots.txt", "/elsewhere", "/public"]] * 5
+
+
+async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: Crawl) -> None:
+    """Section 2.3.1.2: "even across authorities (for example, hosts in the case of HTTP)"."""
+    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
+    site = web.site(redirect(elsewhere.url("/r")))
+    outcome = await crawl([*site.urls(*PATHS), elsewhere.url("/private")])
+    assert outcome_of(site) == RULES_HOLD
+    assert elsewhere.page_paths == ["/private", "/r"], "the rules are for who asked"
+    origin = outcome.middleware.origins[site.root]
+    assert origin.url == elsewhere.url("/r")
+    assert origin.summary() == f"rules, from {elsewhere.url('/r')}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "outcome_of_more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)]
+)
+async def test_rfc_five_hops_are_followed(
+    web: Web, crawl: Crawl, setting: str, outcome_of_more: str
+) -> None:
+    sites = {hops: web.site(pages=endless_redirects(hops)) for hops in (5, 6, 100)}
+    looping = web.site(redirect("/r"), {"/r": redirect("/robots.txt#again")})
+    urls = [url for site in (*sites.values(), looping) for url in site.urls(*PATHS)]
+    await crawl(urls, {"REP_TOO_MANY_REDIRECTS": setting})
+    assert {hops: outcome_of(site) for hops, site in sites.items()} == {
+        5: RULES_HOLD,
+        6: outcome_of_more,
+        100: outcome_of_more,
+    }
+    hops = ["/robots.txt", *(f"/hop/{number}" for number in range(1, 6))]
+    for site in sites.values():
+        assert [path for path in site.paths if path not in PATHS] == hops
+    assert outcome_of(looping) == outcome_of_more
+    assert [path for path in looping.paths if path not in PATHS] == ["/robots.txt", "/r"]
+
+
+async def test_the_last_hop_counts(web: Web, crawl: Crawl) -> None:
+    expected = {200: RULES_HOLD, 404: ALLOWED, 503: DISALLOWED}
+    sites = {
+        status: web.site(redirect("r?x=%5B"), {"/r?x=%5B": Page(RULES, status)})
+        for status in expected
+    }
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
+    assert {status: outcome_of(site) for status, site in sites.items()} == expected
+
+
+async def test_a_location_may_hold_raw_utf_8(web: Web, crawl: Crawl) -> None:
+    target = raw(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /r\xc3\xa9\r\n\r\n")
+    site = web.site(target, {"/r%C3%A9": text(RULES)})
+    await crawl(site.urls(*PATHS))
+    assert outcome_of(site) == RULES_HOLD
+
+
+async def test_nothing_secret_travels(web: Web, crawl: Crawl) -> None:
+    """No cookie, no credentials: neither the page's, nor the spider's, nor a Location's."""
+    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
+    location = f"http://user:secret@127.0.0.2:{elsewhere.port}/r"
+    moved = Page(b"", 302, {"Location": location, "Set-Cookie": "a=robots"})
+    site = web.site(moved, {"/first": Page(headers={"Set-Cookie": "a=page"})})
+    headers = {"Authorization": "Basic c2VjcmV0", "Cookie": "a=request", "X-Token": "secret"}
+    page = Request(site.url("/first"), headers=headers, cookies={"b": "request"})
+    outcome = await crawl([page])
+    assert site.page_paths == ["/first"]
+    assert len(elsewhere.received) == 1
+    for received in (site.received[0], elsewhere.received[0]):
+        assert {"authorization", "cookie", "x-token", "referer"}.isdisjoint(received.headers)
+        assert "secret" not in str(received)
+    assert not outcome.failures
+
+
+# Statuses, by the settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {},
+            {
+                203: RULES_HOLD,
+                401: ALLOWED,
+                403: ALLOWED,
+                407: DISALLOWED,
+                410: ALLOWED,
+                429: DISALLOWED,
+                451: ALLOWED,
+                500: DISALLOWED,
+                599: DISALLOWED,
+            },
+        ),
+        ({"REP_DISALLOW_STATUSES": [401, 403]}, {403: DISALLOWED, 404: ALLOWED}),
+        ({"REP_UNREACHABLE_STATUSES": [403]}, {403: DISALLOWED, 429: ALLOWED}),
+        ({"REP_5XX_AS_404": ["127.0.0.1"]}, {503: ALLOWED, 429: DISALLOWED}),
+        ({"REP_5XX_AS_404": ["127.0.0.2"]}, {503: DISALLOWED}),
+        ({"REP_UNREACHABLE": "allow"}, {200: RULES_HOLD, 503: ALLOWED}),
+        ({"REP_UNREACHABLE_DAYS": 0}, {200: RULES_HOLD, 503: ALLOWED}),
+    ],
+    ids=repr,
+)
+async def test_statuses(
+    web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[int, str]
+) -> None:
+    sites = {status: web.site(Page(RULES, status)) for status in expected}
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    assert {status: outcome_of(site) for status, site in sites.items()} == expected
+
+
+async def test_a_refusal_says_so(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(RULES, 403))
+    outcome = await crawl(site.urls("/a"), {"REP_DISALLOW_STATUSES": [403]})
+    (error,) = outcome.failures.values()
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.verdict.reason is Reason.UNAVAILABLE
+    summary = outcome.middleware.origins[site.root].summary()
+    assert summary == "status 403: everything is disallowed"
+
+
+# Retries
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.fetch.FIRST_PAUSE", 0.2)
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_site_that_is_down_is_asked_again_with_growing_pauses(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(DOWN)
+    outcome = await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 2})
+    assert site.paths == ["/robots.txt"] * 3
+    first, second = (after.at - before.at for before, after in pairwise(site.received))
+    assert first > 0.15
+    assert second > 0.35
+    assert outcome.stats["robotstxt/retry_count"] == 2
+    assert outcome.stats["robotstxt/unreachable"] == 1
+    assert len(our_warnings(caplog)) == 1
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_retry_that_succeeds_is_as_good_as_any(web: Web, crawl: Crawl) -> None:
+    site = web.site()
+
+    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        site.pages["/robots.txt"] = text(RULES)
+        writer.write(DOWN.octets())
+
+    site.pages["/robots.txt"] = recovers
+    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 2})
+    assert outcome_of(site) == RULES_HOLD
+    assert outcome.stats["robotstxt/retry_count"] == 1
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_rfc_retry_after_replaces_the_retries(web: Web, crawl: Crawl) -> None:
+    fetches = {
+        (503, "120"): 1,
+        (500, "Fri, 01 Jan 2100 00:00:00 GMT"): 1,
+        (429, "1"): 1,
+        (503, "0"): 2,
+        (503, "soon"): 2,
+        (407, "120"): 2,  # it means something with 429 and 5xx
+    }
+    sites = {
+        (status, value): web.site(Page(b"", status, {"Retry-After": value}))
+        for status, value in fetches
+    }
+    await crawl([site.url("/a") for site in sites.values()], {"REP_RETRY_TIMES": 1})
+    assert {key: site.robots_fetches for key, site in sites.items()} == fetches
+
+
+async def test_what_is_missing_is_not_asked_for_again(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(status=404))
+    await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 5})
+    assert site.robots_fetches == 1
+
+
+# Time
+
+
+async def test_the_time_is_for_all_hops_together(web: Web, crawl: Crawl) -> None:
+    slow = Page(b"", 302, {"Location": "/1"}, delay=0.3)
+    pages = {"/1": Page(b"", 302, {"Location": "/2"}, delay=0.3), "/2": Page(RULES, delay=0.3)}
+    site = web.site(slow, pages)
+    outcome = await crawl(site.urls("/a"), {"REP_TIMEOUT": 0.7})
+    assert site.paths == ["/robots.txt", "/1", "/2"]
+    failure = outcome.middleware.origins[site.root].failure
+    assert failure is not None
+    assert "longer than" in failure
+    in_time = web.site(slow, pages)
+    await crawl(in_time.urls(*PATHS), {"REP_TIMEOUT": 5})
+    assert outcome_of(in_time) == RULES_HOLD
+
+
+async def test_time_in_a_slots_queue_does_not_count(web: Web, crawl: Crawl) -> None:
+    """All of 127.0.0.1 is one download slot: the last robots.txt leaves it after 0.6 s or more."""
+    sites = [web.site(RULES) for _ in range(4)]
+    settings = {"DOWNLOAD_DELAY": 0.4, "REP_TIMEOUT": 0.3}
+    await crawl([site.url("/private") for site in sites], settings)
+    assert [site.paths for site in sites] == [["/robots.txt"]] * 4
+    first, *_, last = sorted(site.received[0].at for site in sites)
+    assert last - first > 0.5
+
+
+async def test_time_in_a_slots_queue_does_not_count_between_hops(web: Web, crawl: Crawl) -> None:
+    site = web.site(pages=endless_redirects(2))
+    outcome = await crawl(site.urls("/private"), {"DOWNLOAD_DELAY": 0.5, "REP_TIMEOUT": 0.3})
+    assert site.paths == ["/robots.txt", "/hop/1", "/hop/2"]
+    (error,) = outcome.failures.values()
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.verdict.reason is Reason.RULES
+
+
+class Hanging:
+    """A downloader middleware that never lets a robots.txt go."""
+
+    async def process_request(self, request: Request) -> None:
+        if request.meta.get("is_robotstxt_request"):
+            await sleep(3600)
+
+
+async def test_the_time_is_kept_where_nobody_else_keeps_it(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    settings = {"DOWNLOADER_MIDDLEWARES": {Hanging: 950}, "REP_TIMEOUT": 0.3}
+    outcome = await crawl(site.urls("/a"), settings)
+    assert site.paths == []
+    failure = outcome.middleware.origins[site.root].failure
+    assert (
+        failure == f"TimeoutError: getting {site.url('/robots.txt')} took longer than REP_TIMEOUT"
+    )
+
+
+# Size
+
+
+async def test_rfc_the_first_500_kib_are_read(web: Web, crawl: Crawl) -> None:
+    """Section 2.5: "The parsing limit MUST be at least 500 kibibytes"."""
+    filler = b"#" * (SIZE_LIMIT - len(RULES) - 1) + b"\n"
+    body = filler + RULES + b"Disallow: /public\n"
+    packed = gzip.compress(body)
+    sites = [web.site(body), web.site(raw(GZIP + length(packed) + packed))]
+    await crawl([url for site in sites for url in site.urls(*PATHS)])
+    assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2
+
+
+async def test_gzip_is_asked_for_and_nothing_else(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    await crawl(site.urls("/a"))
+    assert site.received[0].headers["accept-encoding"] == "gzip"
+    assert site.received[1].headers["accept-encoding"] != "gzip"
+
+
+BROTLI = bytes.fromhex("0b1080557365722d6167656e743a202a0a446973616c6c6f773a202f707269766174650a03")
+READS_BROTLI = RULES_HOLD if b"br" in ACCEPTED_ENCODINGS else DISALLOWED
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {},
+            {
+                ("identity", RULES): RULES_HOLD,
+                ("gzip", gzip_bomb(0)): RULES_HOLD,
+                ("deflate", zlib.compress(RULES)): RULES_HOLD,
+                ("deflate", b"\xff rubbish"): DISALLOWED,
+                ("br", BROTLI): READS_BROTLI,
+            },
+        ),
+        (
+            {"COMPRESSION_ENABLED": False},
+            {
+                ("identity", RULES): RULES_HOLD,
+                ("gzip", gzip_bomb(0)): RULES_HOLD,
+                ("deflate", zlib.compress(RULES)): DISALLOWED,
+            },
+        ),
+    ],
+    ids=["with HttpCompressionMiddleware", "without"],
+)
+async def test_another_coding_is_read_where_scrapy_can(
+    web: Web,
+    crawl: Crawl,
+    settings: dict[str, Any],
+    expected: dict[tuple[str, bytes], str],
+) -> None:
+    sites = {
+        (coding, data): web.site(Page(data, headers={"Content-Encoding": coding}))
+        for coding, data in expected
+    }
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    assert {key: outcome_of(site) for key, site in sites.items()} == expected
+
+
+async def test_scrapys_limits_are_for_pages(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(RULES + b"#" * 2000)
+    await crawl(site.urls(*PATHS), {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 500})
+    assert outcome_of(site) == RULES_HOLD
+    assert "size" not in caplog.text
+
+
+def bombs() -> dict[str, tuple[Page | Misbehaviour, str]]:
+    """What is too large, and what comes of it."""
+    deflate = zlib.compressobj(6)
+    deflated = deflate.compress(RULES + bytes(60 << 20)) + deflate.flush()
+    members = gzip_bomb(0) + gzip_bomb(300)
+    return {
+        "endless": (endless(HEAD + b"\r\n", RULES), RULES_HOLD),
+        "endless chunks": (
+            endless(CHUNKED, chunked(RULES), chunked(b"# nothing\n" * 1000)),
+            RULES_HOLD,
+        ),
+        "10 GB announced": (
+            endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES),
+            RULES_HOLD,
+        ),
+        "gzip of 300 MiB": (raw(GZIP + length(gzip_bomb(300)) + gzip_bomb(300)), RULES_HOLD),
+        "second gzip member of 300 MiB": (raw(GZIP + length(members) + members), RULES_HOLD),
+        "endless gzip header": (
+            endless(GZIP + b"\r\n", b"\x1f\x8b\x08\x08" + bytes(6), b"name" * 2500),
+            DISALLOWED,
+        ),
+        "deflate of 60 MiB": (
+            Page(deflated, headers={"Content-Encoding": "deflate"}),
+            DISALLOWED,
+        ),
+        "endless brotli": (
+            endless(HEAD + b"Content-Encoding: br\r\n\r\n", BROTLI),
+            DISALLOWED,
+        ),
+    }
+
+
+def loop_of_this_run() -> str:
+    if not is_reactor_installed():
+        return "none"
+    return "asyncio" if is_asyncio_available() else "default"
+
+
+async def test_what_is_too_large_costs_neither_time_nor_memory(web: Web) -> None:
+    """In a process of its own, which tells how much its peak has grown with each of them."""
+    too_large = bombs()
+    sites = {name: web.site(page) for name, (page, _) in too_large.items()}
+    modest = web.site(RULES)
+    urls = [url for site in (modest, *sites.values()) for url in site.urls(*PATHS)]
+    began = time.monotonic()
+    child = subprocess.run(  # noqa: ASYNC221 - the web is in a thread of its own
+        [sys.executable, "-m", "tests.crawl.measure", loop_of_this_run(), *urls],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    _, *growth = json.loads(child.stdout)
+    grown = dict(zip(sites, growth, strict=True))
+    assert max(grown.values()) < 20, grown
+    assert {name: outcome_of(site) for name, site in sites.items()} == {
+        name: expected for name, (_, expected) in too_large.items()
+    }
+    assert time.monotonic() - began < 30
+
+
+# What others do to a download of ours
+
+
+class Interrupter(Visitor):
+    """Stops each download at its headers, as one does to see only those."""
+
+    fail = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self._stop, signal=signals.headers_received)
+        async for request in super().start():
+            yield request
+
+    def _stop(self) -> None:
+        raise StopDownload(fail=self.fail)
+
+
+class FailingInterrupter(Interrupter):
+    fail = True
+
+
+@pytest.mark.parametrize("spider", [Interrupter, FailingInterrupter])
+async def test_a_download_that_is_stopped_is_no_empty_file(
+    web: Web, crawl: Crawl, spider: type[Visitor]
+) -> None:
+    rules, missing = web.site(RULES), web.site(Page(RULES, 404))
+    await crawl([*rules.urls(*PATHS), *missing.urls(*PATHS)], spider=spider)
+    assert [outcome_of(rules), outcome_of(missing)] == [DISALLOWED, ALLOWED]
+
+
+class Blocker:
+    """A downloader middleware that has something against a host."""
+
+    def process_request(self, request: Request) -> None:
+        if "127.0.0.1" in request.url:
+            raise IgnoreRequest("not there")
+
+
+async def test_a_robots_txt_that_is_ignored_is_unreachable(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(RULES), web.site(RULES, host="127.0.0.2")]
+    urls = [url for site in sites for url in site.urls(*PATHS)]
+    outcome = await crawl(urls, {"DOWNLOADER_MIDDLEWARES": {Blocker: 200}})
+    assert [outcome_of(site) for site in sites] == [DISALLOWED, RULES_HOLD]
+    assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
+    assert outcome.middleware.origins[sites[0].root].failure == "IgnoreRequest: not there"
+
+
+class Answerer:
+    """A downloader middleware that has its own robots.txt."""
+
+    def process_request(self, request: Request) -> Any:
+        if request.meta.get("is_robotstxt_request"):
+            return Response(request.url, body=RULES)
+        return None
+
+
+async def test_an_answer_that_never_was_on_the_wire_is_read(web: Web, crawl: Crawl) -> None:
+    site = web.site("User-agent: *\nDisallow: /\n")
+    await crawl(site.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Answerer: 200}})
+    assert site.paths == ["/public"]
