@@ -1,0 +1,170 @@
+"""Which robots.txt speaks for a request: scheme, host and port, in all their spellings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.reactor import is_reactor_installed
+
+from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.protocol.paths import origin
+
+from .faults import DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from .ftp import FtpSite
+from .web import redirect, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from .conftest import Crawl, Outcome
+    from .web import Web
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://A.Example/x", "http://a.example"),
+        ("http://a.example:80/x", "http://a.example"),
+        ("http://a.example:/x", "http://a.example"),
+        ("http://a.example:443/x", "http://a.example:443"),
+        ("https://a.example:443/x", "https://a.example"),
+        ("https://a.example/x", "https://a.example"),
+        ("http://a.example./x", "http://a.example"),
+        ("http://user:pw@a.example/x", "http://a.example"),
+        ("http://a@b@a.example:8080?x", "http://a.example:8080"),
+        ("http://bücher.example/", "http://xn--bcher-kva.example"),
+        ("http://XN--BCHER-KVA.example/", "http://xn--bcher-kva.example"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("http://[2001:DB8:0:0:0:0:0:1]/", "http://[2001:db8::1]"),
+        ("ws://a.example/socket", "http://a.example"),
+        ("wss://a.example:443/socket", "https://a.example"),
+        ("ftp://a.example:21/x", "ftp://a.example"),
+        ("file:///etc/passwd", None),
+        ("data:text/plain,x", None),
+        ("about:blank", None),
+        ("s3://bucket/x", None),
+    ],
+)
+def test_rfc_origins(url: str, key: str | None) -> None:
+    assert origin(url) == key
+
+
+async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES, host="::1")
+    outcome = await crawl([site.url("/public"), f"http://[0:0:0:0:0:0:0:1]:{site.port}/private"])
+    assert site.paths == ["/robots.txt", "/public"]
+    assert set(outcome.middleware.origins) == {site.root}
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [
+        ("name.example.", "name.example"),
+        ("Name.Example:80", "name.example"),
+        ("user:secret@name.example", "name.example"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("XN--bcher-kva.EXAMPLE", "xn--bcher-kva.example"),
+    ],
+)
+async def test_names_by_way_of_a_proxy(web: Web, crawl: Crawl, host: str, asked: str) -> None:
+    robots = f"http://{asked}/robots.txt"
+    proxy = web.site(pages={robots: text(RULES)})
+    meta = {"proxy": f"http://127.0.0.1:{proxy.port}"}
+    requests = [Request(f"http://{host}{path}", meta=dict(meta)) for path in PATHS]
+    outcome = await crawl(requests)
+    assert proxy.paths[0] == robots
+    assert len(proxy.paths) == 2
+    assert proxy.received[0].headers["host"] == asked
+    assert "secret" not in str(proxy.received[0])
+    assert len(outcome.failures) == 1
+
+
+# FTP
+
+
+@pytest.fixture
+def ftp(tmp_path: Path) -> Iterator[FtpSite]:
+    files = {"robots.txt": RULES, "public": b"a page", "private": b"a page"}
+    site = FtpSite(tmp_path, files)
+    yield site
+    site.close()
+
+
+def reasons(outcome: Outcome) -> list[Reason]:
+    """Why what failed was disallowed."""
+    errors = list(outcome.failures.values())
+    assert all(isinstance(error, RobotsTxtDisallowed) for error in errors)
+    return [error.verdict.reason for error in errors if isinstance(error, RobotsTxtDisallowed)]
+
+
+async def test_ftp_is_asked_with_an_anonymous_login(crawl: Crawl, ftp: FtpSite) -> None:
+    outcome = await crawl(ftp.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
+    if not is_reactor_installed():  # Scrapy has no FTP there
+        assert (ftp.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
+        return
+    assert ftp.received == [
+        ("anonymous", "anonymous@", "robots.txt"),
+        ("me", "secret", "public"),
+    ]
+    assert reasons(outcome) == [Reason.RULES]
+
+
+async def test_ftp_without_a_file_allows_everything(crawl: Crawl, tmp_path: Path) -> None:
+    site = FtpSite(tmp_path, {"public": b"a page", "private": b"a page"})
+    try:
+        outcome = await crawl(site.urls(*PATHS))
+    finally:
+        site.close()
+    if not is_reactor_installed():
+        assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+        return
+    assert sorted(site.paths) == list(PATHS)
+    known = outcome.middleware.origins[site.root]
+    assert (str(known.state), known.status) == ("unavailable", 404)
+
+
+async def test_ftp_that_lets_nobody_in_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
+    site = FtpSite(tmp_path, {"robots.txt": RULES}, anonymous=False)
+    try:
+        outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
+    finally:
+        site.close()
+    assert site.paths == []
+    assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+
+
+async def test_ftp_that_says_nothing_is_given_up_in_time(web: Web, crawl: Crawl) -> None:
+    silent = web.site()  # waits for a request of HTTP
+    url = f"ftp://127.0.0.1:{silent.port}/public"
+    outcome = await crawl([url], {"REP_TIMEOUT": 0.4})
+    assert reasons(outcome) == [Reason.UNREACHABLE]
+    failure = outcome.middleware.origins[f"ftp://127.0.0.1:{silent.port}"].failure
+    assert failure is not None
+    expected = "TimeoutError" if is_reactor_installed() else "NotSupported"
+    assert failure.startswith(expected)
+
+
+async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: FtpSite) -> None:
+    site = web.site(redirect(ftp.root + "/robots.txt"))
+    await crawl(site.urls(*PATHS))
+    assert outcome_of(site) == DISALLOWED
+    assert ftp.received == []
+
+
+async def test_http_and_https_are_two_origins(web: Web, crawl: Crawl) -> None:
+    """The same name: the one has rules, the other is not there."""
+    proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
+    meta: dict[str, Any] = {"proxy": f"http://127.0.0.1:{proxy.port}"}
+    urls = ["http://name.example/public", "https://name.example/public"]
+    outcome = await crawl([Request(url, meta=dict(meta)) for url in urls], {"REP_TIMEOUT": 1})
+    assert set(outcome.middleware.origins) == {"http://name.example", "https://name.example"}
+    assert set(outcome.responses) == {urls[0]}
+
+
+async def test_a_site_may_speak_for_itself_alone(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(RULES), web.site(RULES, host="127.0.0.9")]
+    await crawl([url for site in sites for url in site.urls(*PATHS)])
+    assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2
