@@ -24,9 +24,11 @@ from twisted.internet.defer import CancelledError
 
 from .fetch import Fetcher
 from .origin import Need, Origin, Patience, State
+from .pace import Pace
 from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
 from .protocol.agents import identify
 from .protocol.paths import origin_of
+from .protocol.verdict import Reason
 from .robotparser import RobotParser
 from .settings import Settings, obeys
 from .waiting import Engine, WaitingRoom, WayBack
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .protocol.access import Event
-    from .protocol.robotstxt import Verdict
+    from .protocol.pacing import Pacing
+    from .protocol.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +87,12 @@ class RobotsTxtMiddleware:
         self._fetcher = Fetcher(crawler, settings, self._engine, self._now)
         self._fetches: dict[str, Deferred[None]] = {}
         self._room = WaitingRoom(self._engine, settings.max_waiting)
+        self._hours = WaitingRoom(self._engine, settings.max_waiting)
         self._way_back = WayBack(crawler)
+        self._pace: Pace | None = None
+        if settings.obey_crawl_delay:
+            self._pace = Pace(crawler, settings, self._engine, self._way_back)
+        self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
 
     @classmethod
@@ -118,12 +126,42 @@ class RobotsTxtMiddleware:
             origin, now = settled, self._now()
         else:
             self._origins.move_to_end(key)
-        verdict = origin.verdict(request.url, self._agents_of(request), now, self._patience)
+        agents = self._agents_of(request)
+        verdict = origin.verdict(request.url, agents, now, self._patience)
         request.meta["robotstxt"] = verdict
         if not verdict.allowed:
-            self._count_forbidden(request, verdict)
-            raise RobotsTxtDisallowed(request.url, verdict)
+            raise self._disallowed(request, verdict)
+        if self._pace is None:
+            return None
+        pacing = origin.pacing(agents)
+        seconds = 0.0
+        if pacing is not None:
+            if pacing.hours is not None:
+                later = await self._come_in_time(request, origin, pacing)
+                if later is not None:
+                    return later
+            seconds = self._capped(origin, pacing.seconds_between(now))
+        if not self._pace.keep(request, origin.key, seconds):
+            return await self._way_back.to_the_end(request)
         return None
+
+    async def _come_in_time(
+        self, request: Request, origin: Origin, pacing: Pacing
+    ) -> Request | None:
+        """Wait for the Visit-time to begin, if that is not too long; as in process_request."""
+        seconds = pacing.seconds_until_welcome(self._now())
+        if seconds > self._settings.max_wait:
+            verdict = request.meta["robotstxt"]._replace(
+                allowed=False, reason=Reason.VISIT_TIME, rule=None
+            )
+            request.meta["robotstxt"] = verdict
+            raise self._disallowed(request, verdict)
+        if not seconds:
+            return None
+        if not self._hours.has_place(origin.key):
+            return await self._way_back.to_the_end(request)
+        await self._hours.wait(origin.key, seconds)
+        return self._after_waiting(request)
 
     def _agents_of(self, request: Request) -> tuple[str, ...]:
         agent = self._settings.robots_agent or request.headers.get("User-Agent")
@@ -167,9 +205,13 @@ class RobotsTxtMiddleware:
             # Where Twisted runs the coroutine at once, the fetch may be over by now.
             if origin.in_flight:
                 await self._room.wait(key)
+        return self._after_waiting(request) or origin
+
+    def _after_waiting(self, request: Request) -> Request | None:
+        """Those who waited go on as far as the crawl's concurrency allows, the others later."""
         if self._fetcher.closing or self._engine.is_crowded:
-            return self._way_back.as_it_is(request) or origin
-        return origin
+            return self._way_back.as_it_is(request)
+        return None
 
     def _begin_fetch(self, origin: Origin, page: Request) -> None:
         origin.begin()
@@ -184,6 +226,9 @@ class RobotsTxtMiddleware:
         for fetch in tuple(self._fetches.values()):
             fetch.cancel()
         self._room.call_all()
+        self._hours.call_all()
+        if self._pace is not None:
+            self._pace.flush()
 
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
@@ -233,7 +278,7 @@ class RobotsTxtMiddleware:
             extra={"spider": self._crawler.spider},
         )
 
-    def _count_forbidden(self, request: Request, verdict: Verdict) -> None:
+    def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         logger.debug(
@@ -241,6 +286,20 @@ class RobotsTxtMiddleware:
             {"request": request, "because": _because(verdict)},
             extra={"spider": self._crawler.spider},
         )
+        return RobotsTxtDisallowed(request.url, verdict)
+
+    def _capped(self, origin: Origin, seconds: float) -> float:
+        """The pace that an origin asks for, as far as it is granted."""
+        most = self._settings.max_delay
+        if seconds > most and origin.key not in self._slowest:
+            self._slowest.add(origin.key)
+            logger.info(
+                "%(origin)s asks for %(seconds)g s between two requests: REP_MAX_DELAY makes it "
+                "%(most)g s.",
+                {"origin": origin.key, "seconds": seconds, "most": most},
+                extra={"spider": self._crawler.spider},
+            )
+        return min(seconds, most)
 
     def _make_room(self, places: int) -> None:
         """Let the least recently used origins go, but none that somebody waits for."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import assert_never
 
 from .protocol.access import Abandoned, NotModified, Rules, Unavailable, Unreachable, interval
+from .protocol.pacing import Pacing
 from .protocol.paths import path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 
@@ -132,6 +133,8 @@ class Origin:
     lifetime: float | None = field(default=None, repr=False)
     """The seconds that the good copy says it holds."""
     in_flight: bool = field(default=False, repr=False)
+    _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
+    """The last answer of :meth:`pacing`, and who asked."""
 
     def need(self, now: float) -> Need:
         """What has to be done before :meth:`verdict` can answer a request that comes ``now``."""
@@ -155,6 +158,7 @@ class Origin:
             case Rules():
                 self._happen(Happening.RULES_CAME)
                 self.robots = event.robots
+                self._paced = None
                 self.url = self.copy_url = event.url
                 self.etag, self.last_modified = event.etag, event.last_modified
                 self.lifetime = event.lifetime
@@ -191,6 +195,14 @@ class Origin:
         given_up = patience.allow or self._is_given_up(now, patience)
         allowed = given_up or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None)
+
+    def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
+        """The pace that the copy in use asks of a crawler of these product tokens."""
+        if self.robots is None:
+            return None
+        if self._paced is None or self._paced[0] != agents:
+            self._paced = agents, Pacing.of(self.robots, agents)
+        return self._paced[1]
 
     def summary(self) -> str:
         """What the robots.txt meant, in a line for people."""

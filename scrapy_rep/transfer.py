@@ -19,12 +19,12 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
 from .intake import WIRE_LIMIT, Intake
+from .pace import is_queued
 from .protocol.freshness import CacheHeaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.http.headers import Headers
@@ -141,7 +141,7 @@ class Transfers:
         engine = self._crawler.engine
         assert engine is not None
         download = deferred_from_coro(engine.download_async(request))
-        watch = _Watch(download, seconds, lambda: _is_queued(request, engine.downloader))
+        watch = _Watch(download, seconds, lambda: is_queued(request, engine.downloader))
         try:
             return await maybe_deferred_to_future(download)
         except (asyncio.CancelledError, CancelledError):
@@ -224,9 +224,3 @@ def _bytes_received(request: Request, data: bytes) -> None:
         transfer.intake.receive(data)
         if transfer.intake.done:
             raise StopDownload(fail=True)
-
-
-def _is_queued(request: Request, downloader: Downloader) -> bool:
-    """Whether it waits for its turn in its download slot."""
-    slot = downloader.slots.get(request.meta.get("download_slot", ""))
-    return slot is not None and request in slot.active and request not in slot.transferring

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 LOOK_INTERVAL = 0.5
 """Seconds between two looks whether the spider is closing: there is no signal for it."""
 
-PAUSE = 0.25
-"""Seconds that a request is held which comes back from the scheduler too early."""
+PAUSE = 0.5
+"""Seconds that a request is held, at most, which comes back from the scheduler too early."""
 
 SENT_BACK = "robotstxt_sent_back"
 """The meta key that counts how often a request was sent back to the scheduler."""
@@ -153,22 +153,19 @@ class WaitingRoom:
         waiting = self._waiting.setdefault(key, set())
         waiting.add(waiter)
         self._count += 1
-        timer = None if seconds is None else call_later(seconds, _call, waiter)
         try:
             with self._engine.aside():
-                await maybe_deferred_to_future(waiter)
+                await wait_for(waiter, seconds)
         finally:
             self._count -= 1
             waiting.discard(waiter)
             if not waiting and self._waiting.get(key) is waiting:
                 del self._waiting[key]
-            if timer is not None:
-                timer.cancel()
 
     def call(self, key: str) -> None:
         """Let everyone go who waits for ``key``."""
         for waiter in tuple(self._waiting.pop(key, ())):
-            _call(waiter)
+            call(waiter)
 
     def call_all(self) -> None:
         """Let everyone go."""
@@ -187,18 +184,21 @@ class WayBack:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._returned: WeakSet[Request] = WeakSet()
+        self._held: set[Deferred[None]] = set()
+        self._listens = False
 
     async def to_the_end(self, request: Request) -> Request | None:
         """``request`` as it is to be returned, behind those of its priority.
 
         None where the way does not lead to the scheduler. One that was sent back before is held
-        for a moment, in its place among CONCURRENT_REQUESTS, lest the two send it to and fro.
+        for a moment, in its place among CONCURRENT_REQUESTS, lest the two send it to and fro; it
+        makes way for any other that is scheduled meanwhile.
         """
         if not self._leads_back(request):
             return None
         times = request.meta.get(SENT_BACK, 0)
         if times:
-            await sleep(PAUSE)
+            await self._hold()
         meta = {**request.meta, SENT_BACK: times + 1}
         return self._back(request.replace(priority=request.priority - 1, meta=meta))
 
@@ -210,27 +210,45 @@ class WayBack:
         return request.callback is not NO_CALLBACK and request not in self._returned
 
     def _back(self, request: Request) -> Request:
+        if not self._listens:
+            self._listens = True
+            self._crawler.signals.connect(self._scheduled, signal=signals.request_scheduled)
         # The duplicate filter has seen it already.
         returned = request.replace(dont_filter=True)
-        if not self._returned:
-            self._crawler.signals.connect(self._scheduled, signal=signals.request_scheduled)
         self._returned.add(returned)
         return returned
 
     def _scheduled(self, request: Request) -> None:
-        self._returned.discard(request)
+        if request in self._returned:
+            self._returned.discard(request)
+        elif self._held:
+            call(self._held.pop())
+
+    async def _hold(self) -> None:
+        held: Deferred[None] = Deferred()
+        self._held.add(held)
+        try:
+            await wait_for(held, PAUSE)
+        finally:
+            self._held.discard(held)
+
+
+async def wait_for(waiter: Deferred[None], seconds: float | None = None) -> None:
+    """Wait until ``waiter`` is called, at most so many seconds, on any of Scrapy's loops."""
+    timer = None if seconds is None else call_later(seconds, call, waiter)
+    try:
+        await maybe_deferred_to_future(waiter)
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 async def sleep(seconds: float) -> None:
     """Sleep on any of Scrapy's loops (Scrapy has its own from 2.18 on)."""
-    pause: Deferred[None] = Deferred()
-    timer = call_later(seconds, _call, pause)
-    try:
-        await maybe_deferred_to_future(pause)
-    finally:
-        timer.cancel()
+    await wait_for(Deferred(), seconds)
 
 
-def _call(waiter: Deferred[None]) -> None:
-    if not waiter.called:  # a cancelled one has been called already
+def call(waiter: Deferred[None]) -> None:
+    """Let one go who waits, unless it went already: called before, or cancelled."""
+    if not waiter.called:
         waiter.callback(None)

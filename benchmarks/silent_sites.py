@@ -1,0 +1,93 @@
+"""How long live sites take beside silent ones: twenty that never answer, thirty that do.
+
+    python -m benchmarks.silent_sites
+
+With the default of 16 CONCURRENT_REQUESTS, each middleware crawls the live sites alone, then beside
+the silent ones (a robots.txt is given up after 4 seconds and one retry). The ratio is that of the
+seconds from the first request to the last live page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+from benchmarks.crawl_cost import MIDDLEWARES
+from tests.crawl.web import Page, Web
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.crawl.web import Received, Site
+
+SILENT, LIVE, PAGES = 20, 30, 10
+ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)
+
+
+async def silence(
+    _received: Received, reader: asyncio.StreamReader, _writer: asyncio.StreamWriter
+) -> None:
+    """Never answers."""
+    await reader.read()
+
+
+class Visitor(Spider):
+    """Asks for every page of every origin, the first of each first."""
+
+    name = "visitor"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for page in range(PAGES):
+            for root in self.settings["ROOTS"]:
+                yield Request(f"{root}/{page}")
+
+
+def crawl(middleware: str, roots: list[str]) -> None:
+    """One crawl in this process."""
+    process = AsyncCrawlerProcess(
+        {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False}
+        | {"DOWNLOAD_TIMEOUT": 4, "RETRY_TIMES": 1, "REP_TIMEOUT": 4, "REP_RETRY_TIMES": 1}
+        | MIDDLEWARES[middleware]
+    )
+    process.crawl(Visitor)
+    process.start()
+
+
+def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> float:
+    """From the first request that any server saw to the last page of a live one."""
+    sites = silent + live
+    command = [sys.executable, "-m", "benchmarks.silent_sites", "--crawl", middleware]
+    subprocess.run([*command, *(site.root for site in sites)], check=True, timeout=300)
+    assert all(len(site.page_paths) == PAGES for site in live)
+    first = min(received.at for site in sites for received in site.received)
+    last = max(received.at for site in live for received in site.received)
+    for site in sites:
+        site.received.clear()
+    return last - first
+
+
+def main() -> None:
+    """Print both ratios."""
+    web = Web()
+    page = Page(delay=0.1)
+    silent = [web.site(silence, host=f"127.0.2.{number + 1}") for number in range(SILENT)]
+    live = [
+        web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}") for number in range(LIVE)
+    ]
+    for middleware in MIDDLEWARES:
+        alone = seconds_of_live(middleware, live, [])
+        beside = seconds_of_live(middleware, live, silent)
+        print(f"{middleware}: alone {alone:.2f} s, beside {beside:.2f} s, {beside / alone:.2f}")
+    web.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--crawl"]:
+        crawl(sys.argv[2], sys.argv[3:])
+    else:
+        main()

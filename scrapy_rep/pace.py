@@ -1,0 +1,191 @@
+"""Crawl-delay, Request-rate and Visit-time onto download slots: the one place that knows slots.
+
+A slot is what Scrapy's downloader paces: one for each host, or what ``download_slot`` says. Between
+two requests of a paced slot lies the delay, from the end of the one to the start of the next, so
+that the server never sees them closer together however long the way there takes. What waits in such
+a slot does not use up CONCURRENT_REQUESTS.
+
+No released Scrapy has a throttler that a component could ask for this (2.14 to 2.19); one that has
+is for this module to use.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core import downloader as scrapy_downloader
+from scrapy.core.downloader import Slot
+from scrapy.exceptions import IgnoreRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy import Request
+    from scrapy.core.downloader import Downloader
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+    from .settings import Settings
+    from .waiting import Engine, WayBack
+
+# The clock of Slot.lastseen: time() up to Scrapy 2.18, monotonic() since.
+_clock: Callable[[], float] = (
+    getattr(scrapy_downloader, "monotonic", None) or vars(scrapy_downloader)["time"]
+)
+
+# A magnitude since Scrapy 2.19; before that, a switch.
+_JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
+
+Queued = tuple["Request", "Deferred[Any]"]
+
+
+class Pace:
+    """The pace of each slot, as the origins that use it ask for: the slower wins."""
+
+    def __init__(
+        self, crawler: Crawler, settings: Settings, engine: Engine, way_back: WayBack
+    ) -> None:
+        self._crawler = crawler
+        self._engine = engine
+        self._way_back = way_back
+        self._places = settings.max_waiting
+        self._most_slots = settings.cache_size
+        self._wishes: OrderedDict[str, dict[str, float]] = OrderedDict()
+        """By slot: the seconds that each of its origins asks for."""
+        self._queued = 0
+
+    def keep(self, request: Request, origin: str, seconds: float) -> bool:
+        """Let nothing start in the slot of ``request`` within so many seconds of the last's end.
+
+        0 takes back what ``origin`` asked for. Whether there is a place in the slot's queue.
+        """
+        if not (seconds or self._wishes):
+            return True
+        key: str = self._downloader.get_slot_key(request)
+        wishes = self._wishes.get(key)
+        if wishes is None:
+            if not seconds:
+                return True
+            if len(self._wishes) >= self._most_slots:
+                self._wishes.popitem(last=False)
+            wishes = self._wishes[key] = {}
+        self._wishes.move_to_end(key)
+        if seconds:
+            wishes[origin] = seconds
+        else:
+            wishes.pop(origin, None)
+        slot: Slot = self._downloader._get_slot(request)[1]
+        self._set(slot, max(wishes.values(), default=0.0))
+        if not wishes:
+            del self._wishes[key]
+        return not slot.queue or self._queued < self._places
+
+    def flush(self) -> None:
+        """The spider is closing: whoever waits in a paced slot goes back to the scheduler."""
+        for slot in tuple(self._downloader.slots.values()):
+            while isinstance(slot.queue, _PacedQueue) and slot.queue:
+                request, waiter = slot.queue.popleft()
+                back = self._way_back.as_it_is(request)
+                if waiter.called:  # a cancelled one has been called already
+                    continue
+                if back is None:
+                    waiter.errback(IgnoreRequest("the spider is closing"))
+                else:
+                    waiter.callback(back)
+
+    @property
+    def _downloader(self) -> Any:
+        engine = self._crawler.engine
+        assert engine is not None
+        return engine.downloader
+
+    def _set(self, slot: Slot, pace: float) -> None:
+        transfers = slot.transferring
+        if not isinstance(transfers, _PacedTransfers):
+            transfers = slot.transferring = _PacedTransfers(slot)
+            slot.queue = _PacedQueue(slot.queue, self._enter, self._leave)
+            if slot.lastseen:  # the robots.txt itself came through here, just now
+                slot.lastseen = _clock()
+        transfers.set_pace(pace)
+
+    def _enter(self) -> None:
+        self._queued += 1
+        self._engine.lend()
+
+    def _leave(self) -> None:
+        self._queued -= 1
+        self._engine.take_back()
+
+
+def is_queued(request: Request, downloader: Downloader) -> bool:
+    """Whether a request waits for its turn in its download slot."""
+    slot = downloader.slots.get(request.meta.get("download_slot", ""))
+    return slot is not None and request in slot.active and request not in slot.transferring
+
+
+class _PacedTransfers(set["Request"]):
+    """What a paced slot is transferring: one at a time, and a delay after each.
+
+    Scrapy counts a slot's delay from start to start, lets the jitter halve it, and AutoThrottle
+    writes it anew after each response. Here it is put right whenever a transfer ends.
+    """
+
+    def __init__(self, slot: Slot) -> None:
+        super().__init__(slot.transferring)
+        self._slot = slot
+        self._concurrency = slot.concurrency
+        self._delay = slot.delay
+        self._jitter: Any = getattr(slot, _JITTER)
+        self._pace = 0.0
+
+    def set_pace(self, pace: float) -> None:
+        """At least so many seconds after each; 0 gives the slot back what it had."""
+        if pace != self._pace:
+            self._pace = pace
+            self._slot.delay = self._delay
+            self._slot.concurrency = self._concurrency
+            setattr(self._slot, _JITTER, self._jitter)
+        self._hold()
+
+    def remove(self, request: Request) -> None:
+        super().remove(request)
+        if self._pace:
+            self._slot.lastseen = _clock()
+            self._hold()
+
+    def _hold(self) -> None:
+        if self._pace:
+            slot = self._slot
+            slot.delay = max(slot.delay, self._pace)
+            slot.concurrency = 1
+            setattr(slot, _JITTER, type(self._jitter)(0))
+
+
+class _PacedQueue(deque[Queued]):
+    """What waits in a paced slot, and says so."""
+
+    def __init__(
+        self, queued: Iterable[Queued], enter: Callable[[], None], leave: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self._enter = enter
+        self._leave = leave
+        for each in queued:
+            self.append(each)
+
+    def append(self, queued: Queued) -> None:
+        if not _is_aside(queued):
+            self._enter()
+        super().append(queued)
+
+    def popleft(self) -> Queued:
+        queued = super().popleft()
+        if not _is_aside(queued):
+            self._leave()
+        return queued
+
+
+def _is_aside(queued: Queued) -> bool:
+    # A robots.txt does not count as it is.
+    return bool(queued[0].meta.get("is_robotstxt_request"))

@@ -1,0 +1,49 @@
+"""The pace that a robots.txt asks of one crawler: how far apart, and at what time of day.
+
+Crawl-delay, Request-rate and Visit-time are in no RFC; where a delay and a rate are both given the
+slower holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .records import RequestRate, Window
+    from .robotstxt import RobotsTxt
+
+_DAY = 86_400
+
+
+class Pacing(NamedTuple):
+    """What one group asks for. Times are seconds since 1970; a time of day is UTC."""
+
+    delay: float = 0
+    rates: tuple[RequestRate, ...] = ()
+    hours: Window | None = None
+
+    @classmethod
+    def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
+        """What the group of these product tokens asks for; None where it asks for nothing."""
+        pacing = cls(
+            robots.crawl_delay(agents) or 0,
+            robots.request_rates(agents),
+            robots.visit_time(agents),
+        )
+        return pacing if any(pacing) else None
+
+    def seconds_between(self, now: float) -> float:
+        """The seconds that are to lie between two requests at this time."""
+        minute = now % _DAY / 60
+        rates = (
+            rate.seconds / rate.requests
+            for rate in self.rates
+            if rate.window is None or rate.window.contains(minute)
+        )
+        return max(self.delay, *rates, 0)
+
+    def seconds_until_welcome(self, now: float) -> float:
+        """The seconds until the Visit-time begins; 0 within it, and where there is none."""
+        if self.hours is None or self.hours.contains(now % _DAY / 60):
+            return 0
+        return (self.hours.start * 60 - now) % _DAY

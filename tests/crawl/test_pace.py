@@ -1,0 +1,298 @@
+"""The pace that sites ask for, judged by when the servers saw the requests."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.defer import _schedule_coro
+
+from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.waiting import sleep
+
+from .conftest import Visitor
+from .web import Page, text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
+
+    from .conftest import Crawl
+    from .web import Site, Web
+
+ALL = "User-agent: *\nDisallow:\n"
+
+
+def delayed(seconds: float, field: str = "Crawl-delay") -> str:
+    return f"{ALL}{field}: {seconds}\n"
+
+
+def gaps(*sites: Site) -> list[float]:
+    """The seconds between each two requests that came one after the other."""
+    return between(received.at for site in sites for received in site.received)
+
+
+def between(times: Iterable[float]) -> list[float]:
+    return [later - earlier for earlier, later in pairwise(sorted(times))]
+
+
+PATHS = [f"/{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("robots", "settings", "seconds"),
+    [
+        pytest.param(delayed(0.3), {}, 0.3, id="delay"),
+        pytest.param(delayed(0.3), {"DOWNLOAD_DELAY": 0.25}, 0.3, id="Scrapy's jitter"),
+        pytest.param(delayed(0.1), {"DOWNLOAD_DELAY": 0.3}, 0.3, id="the crawl's own is slower"),
+        pytest.param(
+            delayed(0.2), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.3}}}, 0.3, id="slot slower"
+        ),
+        pytest.param(
+            delayed(0.3),
+            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1, "concurrency": 9}}},
+            0.3,
+            id="slot quicker",
+        ),
+        pytest.param(
+            delayed(0.3),
+            {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
+            0.3,
+            id="AutoThrottle",
+        ),
+        pytest.param(delayed(60), {"REP_MAX_DELAY": 0.3}, 0.3, id="at most"),
+        pytest.param(ALL + "Request-rate: 10/3\n", {}, 0.3, id="rate"),
+        pytest.param(ALL + "Request-rate: 10/2s\nCrawl-delay: 0.3\n", {}, 0.3, id="delay slower"),
+        pytest.param(ALL + "Request-rate: 10/3s\nCrawl-delay: 0.1\n", {}, 0.3, id="rate slower"),
+        pytest.param(
+            "User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.3\nAllow: /\n",
+            {},
+            0.3,
+            id="our group's",
+        ),
+    ],
+)
+async def test_requests_are_no_closer_together_than_the_site_asks(
+    web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], seconds: float
+) -> None:
+    site = web.site(robots)
+    await crawl(site.urls(*PATHS), settings)
+    assert site.page_paths == PATHS
+    assert min(gaps(site)) >= seconds
+
+
+@pytest.mark.parametrize(
+    ("robots", "settings"),
+    [
+        pytest.param(delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, id="switched off"),
+        pytest.param(delayed(float("nan")), {}, id="nan"),
+        pytest.param(delayed(float("inf")), {}, id="inf"),
+        pytest.param(delayed(-5), {}, id="negative"),
+        pytest.param("User-agent: other\nCrawl-delay: 60\nDisallow:\n", {}, id="for another"),
+    ],
+)
+async def test_what_is_no_delay_for_us_delays_nothing(
+    web: Web, crawl: Crawl, robots: str, settings: dict[str, Any]
+) -> None:
+    site = web.site(robots)
+    await crawl(site.urls(*PATHS), settings)
+    assert site.page_paths == PATHS
+    assert sum(gaps(site)) < 30
+
+
+async def test_a_wish_above_the_most_is_reported_once(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(delayed(60))
+    await crawl(site.urls("/a", "/b"), {"REP_MAX_DELAY": 0.1})
+    reports = [r.getMessage() for r in caplog.records if "REP_MAX_DELAY" in r.getMessage()]
+    assert reports == [
+        f"{site.root} asks for 60 s between two requests: REP_MAX_DELAY makes it 0.1 s."
+    ]
+
+
+async def test_two_origins_on_one_host_keep_the_slower_pace(web: Web, crawl: Crawl) -> None:
+    quick, slow = web.site(delayed(0.1)), web.site(delayed(0.4))
+    await crawl([url for site in (quick, slow) for url in site.urls("/a", "/b", "/c")])
+    assert quick.page_paths == slow.page_paths == ["/a", "/b", "/c"]
+    received = [each for site in (quick, slow) for each in site.received]
+    known = max(site.received[0].at for site in (quick, slow))
+    assert min(between(each.at for each in received if each.at >= known)) >= 0.4
+
+
+async def test_the_pace_holds_in_a_download_slot_of_ones_own(web: Web, crawl: Crawl) -> None:
+    slow = web.site(delayed(0.3))
+    plain = web.site(Page(ALL, delay=0.2), host="127.0.0.2")
+    meta = {"download_slot": "shared"}
+    urls = [*slow.urls("/a"), *plain.urls("/x", "/y"), *slow.urls("/b")]
+    await crawl([Request(url, meta=dict(meta)) for url in urls])
+    received = [each for site in (slow, plain) for each in site.received]
+    times = [each.at for each in received if each.path != "/robots.txt"]
+    assert len(times) == 4
+    assert min(between(times)) >= 0.3
+
+
+class Collector(Visitor):
+    """Has idle download slots collected between its first and its second URL."""
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/first"):
+            engine = self.crawler.engine
+            assert engine is not None
+            engine.downloader._slot_gc(-60)
+            assert not engine.downloader.slots
+            for path in ("/second", "/third"):
+                yield Request(response.urljoin(path), callback=self.parse)
+
+
+async def test_a_slot_that_was_collected_keeps_its_pace(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.3))
+    await crawl(site.urls("/first"), spider=Collector)
+    assert site.page_paths == ["/first", "/second", "/third"]
+    assert gaps(site)[2] >= 0.3
+
+
+async def test_other_sites_are_not_slowed(web: Web, crawl: Crawl) -> None:
+    slow = [web.site(delayed(0.6), host=f"127.0.0.{number}") for number in range(31, 35)]
+    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(41, 44)]
+    urls = [url for site in slow for url in site.urls(*PATHS)]
+    urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(20)))]
+    await crawl(urls, {"CONCURRENT_REQUESTS": 3})
+    assert [site.page_paths for site in slow] == [PATHS] * 4
+    assert [len(site.page_paths) for site in live] == [20] * 3
+    assert min(min(gaps(site)) for site in slow) >= 0.6
+    last = max(received.at for site in live for received in site.received)
+    third = min(site.received[3].at for site in slow)
+    assert last < third, "sixty quick pages were there before the third of a slow site"
+
+
+async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.05))
+    paths = sorted(f"/{number}" for number in range(15))
+    outcome = await crawl(site.urls(*paths), {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4})
+    assert site.page_paths == paths
+    assert min(gaps(site)) >= 0.05
+    assert outcome.stats["scheduler/enqueued"] > 15, "some went back to the scheduler"
+
+
+class Closer(Visitor):
+    """Closes itself once its first page is there."""
+
+    def parse(self, response: Any, **_: Any) -> None:
+        super().parse(response)
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_closing_waits_for_no_turn_and_loses_none(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(delayed(1))
+    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 3}
+    await crawl(site.urls(*PATHS), settings, spider=Closer)
+    first = site.page_paths
+    assert len(first) == 1
+    site.pages["/robots.txt"] = text(ALL)
+    await crawl([], settings)
+    assert site.page_paths == PATHS
+
+
+class Changer(Visitor):
+    """Takes back the delay of its site after the first page, and asks for more."""
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/first"):
+            self.site.pages["/robots.txt"] = text(ALL)
+            yield from (response.follow(path) for path in PATHS)
+
+
+async def test_a_delay_that_is_taken_back_holds_no_more(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.7))
+    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
+    await crawl(site.urls("/first"), settings, spider=Changer, site=site)
+    assert site.page_paths == [*PATHS, "/first"]
+    assert min(gaps(site)[:2]) >= 0.7
+    # The last delay lies before the robots.txt that takes it back.
+    assert sum(gaps(site)[3:]) < 0.7 * len(PATHS)
+
+
+# Visit-time
+
+WINDOW = ALL + "Visit-time: 0600-0845\n"
+
+
+def at(hour: int, minute: int, second: float) -> float:
+    """A time of some day, UTC."""
+    return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets what time it is, for the package; it goes on from there."""
+
+    def set_time(now: float) -> None:
+        offset = now - time.time()
+        fake = SimpleNamespace(time=lambda: time.time() + offset)
+        monkeypatch.setattr("scrapy_rep.middleware.time", fake)
+
+    return set_time
+
+
+async def test_visit_time_lets_pass_within_its_hours(web: Web, crawl: Crawl, clock: Any) -> None:
+    clock(at(7, 0, 0))
+    site = web.site(WINDOW)
+    await crawl(site.urls("/a"))
+    assert site.page_paths == ["/a"]
+
+
+async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Any) -> None:
+    clock(at(5, 59, 59))
+    site, other = web.site(WINDOW), web.site(ALL)
+    settings = {"CONCURRENT_REQUESTS": 2}
+    await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
+    assert site.page_paths == ["/a", "/b", "/c"]
+    first = min(r.at for r in site.received if r.path != "/robots.txt")
+    assert first - site.received[0].at > 0.5
+    assert max(r.at for r in other.received) < first, "nobody else waits"
+
+
+async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, clock: Any) -> None:
+    clock(at(9, 0, 0))
+    site = web.site(WINDOW)
+    outcome = await crawl(site.urls("/a"))
+    assert site.paths == ["/robots.txt"]
+    error = outcome.failures[site.url("/a")]
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.verdict.reason is Reason.VISIT_TIME
+    assert str(error) == "Forbidden by robots.txt: visit-time"
+    assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
+
+
+class CloserInTime(Visitor):
+    """Closes itself while its requests wait for the hour."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.3)
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
+
+
+async def test_closing_does_not_wait_for_the_hour(web: Web, crawl: Crawl, clock: Any) -> None:
+    clock(at(5, 0, 0))
+    site = web.site(WINDOW)
+    settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
+    outcome = await crawl(site.urls(*PATHS), settings, spider=CloserInTime)
+    assert site.paths == ["/robots.txt"]
+    assert outcome.stats["finish_reason"] == "enough"
