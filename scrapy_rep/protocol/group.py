@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .lines import line_number
@@ -48,7 +49,7 @@ class Group:
     def _first_verdict(self, path: str) -> Verdict:
         if not self._asked:
             self._asked = True
-            rules = list(self._text.rules(path.encode("ascii")))
+            rules = list(islice(self._text.rules(path.encode("ascii")), _FEW))
             if len(rules) < _FEW:
                 ranked = rank(rules, strict=self._strict)
                 number = first_match([pattern for _, _, _, pattern in ranked], path)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from .parser import RawRule
 
-_KEY_LENGTH = 8
+_KEY_LENGTH = 6
+_PARTS = 8
 _CROWDED = 16
 _MANY_KEYS = 400
 _MARKS = "?&=.+,_-"
@@ -175,11 +176,11 @@ class PatternIndex:
 
 def _key(stem: str, wild: _Wild) -> str:
     """A piece of every path that a pattern matches; a long one that few patterns share."""
-    head, _, rest = stem.partition("*")
-    key = rest[-_KEY_LENGTH:]
-    if "*" not in rest and len(key) > 1 and len(wild.get(key, ())) < _CROWDED:
+    head, *parts = stem.split("*", _PARTS)[:_PARTS]
+    key = max(parts, key=len)[-_KEY_LENGTH:]
+    if len(key) > 1 and len(wild.get(key, ())) < _CROWDED:
         return key
-    keys = [part[-_KEY_LENGTH:] for part in [*rest.split("*", 8)[:8], head] if part]
+    keys = [part[-_KEY_LENGTH:] for part in [*parts, head] if part]
     return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))
 
 

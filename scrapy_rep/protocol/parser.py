@@ -159,7 +159,8 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 def _dialect(*, strict: bool) -> Dialect:
     def spellings(field: bytes) -> bytes:
         typos = [] if strict else [typo for typo, meant in TYPOS.items() if meant == field]
-        return b"|".join([field, *typos])
+        # With "user agent" two words are no record yet, so there the colon is needed.
+        return b"|".join([field, *(t + rb"(?=[ \t\v\f]*:)" if b" " in t else t for t in typos)])
 
     space = rb"[ \t\v\f]*"
     colon = space + rb":"

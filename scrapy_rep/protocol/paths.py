@@ -160,26 +160,25 @@ def _decode(text: str) -> str:
         return text
     if not _BROKEN_ESCAPE.search(text):
         return _ESCAPE.sub(lambda match: _STEP_1[match[0]], text)
-    pieces = [""]
+    pieces: list[str] = []
     end = 0
+    before = ""
     for match in _ESCAPE.finditer(text):
-        pieces.append(text[end : match.start()])
+        between = text[end : match.start()]
         end = match.end()
-        character = _STEP_1[match[0]]
-        around = "".join(pieces[-4:])[-2:], text[end : end + 1]
-        pieces.append(match[0].upper() if _mends(around, character) else character)
-    pieces.append(text[end:])
-    return "".join(pieces)
+        piece = _STEP_1[match[0]]
+        before = (before + between)[-2:]
+        if piece in hexdigits and _mends(before, piece, text[end : end + 1]):
+            piece = match[0].upper()
+        before = (before + piece)[-2:]
+        pieces += (between, piece)
+    return "".join([*pieces, text[end:]])
 
 
-def _mends(around: tuple[str, str], character: str) -> bool:
-    """Whether a character would complete an escape with what stands around it."""
-    before, after = around
-    if character not in hexdigits:
-        return False
-    if before[:1] == "%" and before[1:] in set(hexdigits):
-        return True
-    return before[-1:] == "%" and after in set(hexdigits)
+def _mends(before: str, digit: str, after: str) -> bool:
+    """Whether a digit would complete an escape with what stands around it."""
+    around = before[-2:] + digit + after
+    return _ESCAPE.search(around) is not None
 
 
 _STEP_1 = {

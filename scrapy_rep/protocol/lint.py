@@ -1,0 +1,280 @@
+"""What is wrong with a robots.txt, line by line, and what to write instead.
+
+A finding is about a line that does not do what its author probably meant. Nothing here changes
+how a file is read; it says what the reading of the rest of this package makes of it.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from .agents import line_tokens
+from .lines import SIZE_LIMIT, line_number, read
+from .matcher import PatternIndex, rank
+from .parser import FIELDS, LENIENT, STRICT, TYPOS, GroupText, groups, parse_line
+from .records import GROUP_FIELDS, parse_delay, parse_request_rate, parse_visit_time
+from .usage import content_usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_RULES = (b"allow", b"disallow")
+_TIMED = {
+    b"crawl-delay": (parse_delay, "seconds, such as 10 or 0.5"),
+    b"request-rate": (parse_request_rate, "requests/seconds, such as 1/10 or 1/10m 0600-0845"),
+    b"visit-time": (parse_visit_time, "two times of day in UTC, such as 0600-0845"),
+}
+_LONGEST_FIELD = 40
+
+
+class Severity(str, Enum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    """The line does nothing, or not what it says."""
+    WARNING = "warning"
+    """It works here, and not with every crawler; or it does nothing that is not done already."""
+    INFO = "info"
+    """Nothing is wrong, and yet it may be a surprise."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Finding(NamedTuple):
+    """One remark about one line, counted from 1."""
+
+    line: int
+    severity: Severity
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.severity}: {self.message}; {self.advice}"
+
+
+def lint(body: bytes, *, strict: bool = False) -> list[Finding]:
+    """Everything that is worth a look, in the order of the file."""
+    text = read(body)
+    findings = [
+        *_about_lines(text, strict=strict),
+        *_about_groups(text, strict=strict),
+        *_about_size(body, text),
+    ]
+    return sorted(findings, key=lambda finding: finding.line)
+
+
+def _about_lines(text: bytes, *, strict: bool) -> Iterator[Finding]:
+    started = False
+    for number, line in enumerate(text.split(b"\n")):
+        if not _is_utf_8(line):
+            yield Finding(
+                number, Severity.WARNING, "an octet that is not UTF-8", "save the file as UTF-8"
+            )
+        content = line.partition(b"#")[0].strip()
+        if not content:
+            continue
+        record = parse_line(line, number, strict=False)
+        if record is None or (strict and b":" not in content):
+            yield Finding(
+                number, Severity.ERROR, "no colon, so the line is skipped", _with_colon(content)
+            )
+            continue
+        yield from _about_spelling(number, content, strict=strict)
+        if record.field == b"user-agent":
+            started = True
+            yield from _about_token(number, record.value)
+        elif not started and record.field in GROUP_FIELDS.union(_RULES) - {b"content-signal"}:
+            yield Finding(
+                number,
+                Severity.ERROR,
+                f"{_text(record.field)} before any user-agent line is ignored",
+                "write 'User-agent: *' above it",
+            )
+        yield from _about_value(number, record.field, record.value)
+
+
+def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Finding]:
+    name, colon, _ = content.partition(b":")
+    written = (name if colon else content.split()[0]).strip().lower()
+    field = TYPOS.get(written, written)
+    if field not in FIELDS:
+        near = _nearest(_text(written))
+        message = f"unknown field {_text(written)[:_LONGEST_FIELD]!r}, the line is skipped"
+        if near:
+            yield Finding(number, Severity.ERROR, message, f"write '{near}:'")
+        elif colon:
+            yield Finding(number, Severity.INFO, message, "remove it if it is a mistake")
+        else:
+            yield Finding(number, Severity.ERROR, message, "begin comments with '#'")
+        return
+    if not colon:
+        yield Finding(number, Severity.WARNING, "the colon is missing", f"write '{_text(field)}:'")
+    if written != field:
+        severity = Severity.ERROR if strict else Severity.WARNING
+        message = f"{_text(written)!r} is misspelt"
+        yield Finding(number, severity, message, f"write '{_text(field)}:'")
+
+
+def _about_token(number: int, value: bytes) -> Iterator[Finding]:
+    tokens = line_tokens(value)
+    if not value:
+        yield Finding(number, Severity.ERROR, "no product token", "write '*' for everyone")
+    elif not tokens:
+        yield Finding(
+            number,
+            Severity.ERROR,
+            f"no crawler has the product token {_text(value)!r}",
+            "write letters, hyphens and underscores, or '*' alone for everyone",
+        )
+    elif tokens[0] != value.lower() and value[:1] != b"*":
+        yield Finding(
+            number,
+            Severity.INFO,
+            f"of {_text(value)!r} most crawlers compare {_text(tokens[0])!r} alone",
+            "write letters, hyphens and underscores only",
+        )
+
+
+def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
+    value = _text(octets)
+    if field in _RULES and value and value[0] not in "/*":
+        yield Finding(
+            number,
+            Severity.ERROR,
+            f"the pattern {value!r} never matches",
+            f"write '{_with_slash(value)}', as every path begins with a slash",
+        )
+    elif field == b"sitemap" and not _is_absolute(value):
+        yield Finding(
+            number,
+            Severity.ERROR,
+            f"the sitemap {value!r} is no absolute URL",
+            "write its whole URL, such as https://example.com/sitemap.xml",
+        )
+    elif field in _TIMED:
+        parse, instead = _TIMED[field]
+        if parse(value) is None:
+            message = f"{_text(field)} {value!r} cannot be read and is ignored"
+            yield Finding(number, Severity.ERROR, message, f"write {instead}")
+    elif field == b"content-usage":
+        dictionary = value.partition(" ")[2] if value.startswith("/") else value
+        if content_usage(dictionary) is None:
+            yield Finding(
+                number,
+                Severity.ERROR,
+                f"content-usage {value!r} cannot be read, so nothing is stated",
+                "write an optional path and then a list such as 'train-ai=n, search=y'",
+            )
+
+
+def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
+    """Tokens that are named in several groups, and rules that never decide."""
+    dialect = STRICT if strict else LENIENT
+    decided: set[int] = set()
+    overridden: dict[int, Finding] = {}
+    pieces = groups(text, strict=strict)
+    for token, spans in pieces.items():
+        if len(spans) > 2:
+            yield Finding(
+                line_number(text, spans[2] - 1),
+                Severity.INFO,
+                f"another group for {_text(token)!r}: the two are one",
+                "write the rules of a crawler in one place",
+            )
+    for spans in {tuple(spans): spans for spans in pieces.values()}.values():
+        group = GroupText(text, spans, dialect)
+        found = dict(_overridden(group, strict=strict))
+        decided.update(position for _, _, position in group.rules() if position not in found)
+        overridden.update(found)
+    yield from (found for position, found in overridden.items() if position not in decided)
+
+
+def _overridden(group: GroupText, *, strict: bool) -> Iterator[tuple[int, Finding]]:
+    """The rules for which each path they match is decided by another, equal or longer one."""
+    text = group.text
+    ranked = rank(group.rules(), strict=strict)
+    index = PatternIndex([pattern for _, _, _, pattern in ranked])
+    winners: dict[str, int] = {}
+    for number, (_, _, _, pattern) in enumerate(ranked):
+        winners.setdefault(_stem(pattern), number)
+    for allow, value, position in group.rules():
+        for _, _, _, pattern in rank([(allow, value, position)], strict=True):
+            stem = _stem(pattern)
+            ended = stem[-1:] == "$" and "*" not in stem
+            winner = ranked[index.first(stem[:-1]) if ended else winners[stem]][2]
+            if winner != position:
+                field = "allow" if allow else "disallow"
+                line = line_number(text, winner)
+                message = f"{field} {_text(value)!r} never decides: line {line} does"
+                finding = Finding(
+                    line_number(text, position), Severity.WARNING, message, "remove it"
+                )
+                yield position, finding
+
+
+def _stem(pattern: str) -> str:
+    """A pattern without what does not change what it matches."""
+    while "**" in pattern:
+        pattern = pattern.replace("**", "*")
+    return pattern.removesuffix("*$").removesuffix("*")
+
+
+def _about_size(body: bytes, text: bytes) -> Iterator[Finding]:
+    if len(body) > SIZE_LIMIT:
+        last = text.count(b"\n")
+        number = last if text.endswith(b"\n") else last + 1
+        yield Finding(
+            number,
+            Severity.ERROR,
+            f"from here on nothing is read: the file has more than {SIZE_LIMIT} octets",
+            "write fewer or shorter rules",
+        )
+
+
+@lru_cache(maxsize=256)
+def _nearest(field: str) -> str | None:
+    if len(field) > _LONGEST_FIELD:
+        return None
+    near = get_close_matches(field, [_text(known) for known in sorted(FIELDS)], 1, 0.75)
+    return near[0] if near else None
+
+
+def _with_colon(content: bytes) -> str:
+    word = _text(content.split()[0])
+    near = _nearest(word.lower())
+    return f"write '{near}:'" if near else "begin comments with '#'"
+
+
+def _with_slash(pattern: str) -> str:
+    try:
+        parts = urlsplit(pattern)
+    except ValueError:
+        return "/" + pattern
+    if parts.scheme and parts.netloc:
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return "/" + pattern
+
+
+def _is_absolute(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc)
+
+
+def _is_utf_8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text(octets: bytes) -> str:
+    return octets.decode("utf-8", "replace")

@@ -1,0 +1,177 @@
+"""Laws that hold for every file and every URL, and agreement with the slow reference."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.agents import identify, product_tokens
+from scrapy_rep.protocol.lines import SIZE_LIMIT, read
+from scrapy_rep.protocol.lint import lint
+from scrapy_rep.protocol.matcher import PatternIndex, first_match
+from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
+from scrapy_rep.protocol.paths import origin, path_of, pattern_of
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+from . import reference
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+TOKENS = ["a", "b", "a-b", "mj12", "x"]
+
+pieces = st.sampled_from(
+    [
+        *"/ab*$?=&:@#% 'é[~.",
+        "%2F", "%2f", "%61", "%41", "%3A", "%3a", "%40", "%24", "%2A", "%7E", "%E3%83%84", "%",
+        "%4", "%zz", "%25", "/index.htm", "/index.html", "//", "+", "%20", "\x00", "ツ",
+    ]
+)  # fmt: skip
+values = st.lists(pieces, max_size=8).map("".join)
+patterns = st.one_of(values.map("/".__add__), values, values.map("*".__add__))
+paths = values.map("/".__add__)
+agents = st.sampled_from(
+    ["a", "A", "b", "*", "* x", "*x", "a/2.1", "a-b", "mj12", "MJ12/3", "", "é", "aé", "x y"]
+)
+spaces = st.sampled_from(["", " ", "\t", " \v\f"])
+ends = st.sampled_from(["\n", "\r\n", "\r", "\n\n", " # c: d\n", "#\n"])
+fields = st.sampled_from(
+    [
+        ("User-agent", agents), ("user-agent", agents), ("useragent", agents),
+        ("user agent", agents), ("Allow", patterns), ("Disallow", patterns),
+        ("disallow", patterns), ("ALLOW", patterns), ("Dissallow", patterns),
+        ("diasllow", patterns), ("Crawl-delay", st.just("1")), ("Sitemap", patterns),
+        ("foo", patterns),
+    ]
+)  # fmt: skip
+separators = st.sampled_from([":", ": ", " : ", ":\t", " "])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    """A line, mostly one that means something."""
+    field, value = draw(fields)
+    return draw(spaces) + field + draw(separators) + draw(value) + draw(spaces) + draw(ends)
+
+
+texts: SearchStrategy[bytes] = st.lists(lines(), max_size=12).map(lambda ls: "".join(ls).encode())
+bodies = st.one_of(
+    texts,
+    texts.map(b"User-agent: *\n".__add__),
+    st.binary(max_size=200),
+    texts.map(lambda text: text.decode().encode("utf-16")),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
+@example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
+@example(b"User-agent: *\nDisallow: /%%36%31", "/%%361", "", False)
+@example(b"User-agent: *\nDisallow: /?u=/a", "/?u=%2Fa", "", False)
+@example(b"User-agent: *\nAllow: /index.html\nDisallow: /", "/", "", False)
+def test_agrees_with_the_reference(body: bytes, url: str, token: str, strict: bool) -> None:
+    robots = RobotsTxt.parse(body, strict=strict)
+    expected = reference.answer(body, url, token, strict=strict)
+    for _ in range(3):  # without an index, while it is made, and with it
+        verdict = robots.verdict(url, token)
+        assert (verdict.allowed, verdict.agent) == (expected.allowed, expected.agent)
+        assert (verdict.rule.line if verdict.rule else None) == expected.line
+        assert robots.allowed(url, token) is verdict.allowed
+
+
+@settings(deadline=None)
+@given(bodies, paths)
+def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> None:
+    robots = RobotsTxt.parse(body)
+    first = RobotsTxt.parse(body).verdict(url, "a")
+    assert robots.allowed(url, "a") is first.allowed
+    assert [robots.verdict(url, "a") for _ in range(2)] == [first, first]
+    assert pickle.loads(pickle.dumps(first)) == first
+
+
+@settings(deadline=None)
+@given(st.lists(patterns, max_size=30), paths)
+def test_the_index_finds_what_a_walk_through_the_patterns_finds(
+    values: list[str], url: str
+) -> None:
+    forms = list(dict.fromkeys(pattern_of(value.encode())[0] for value in values if value))
+    path = path_of(url)
+    assert PatternIndex(forms).first(path) == first_match(forms, path)
+    matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
+    assert first_match(forms, path) == min(matching, default=len(forms))
+
+
+@given(st.one_of(values, st.text(max_size=20)))
+def test_the_forms_are_those_of_the_reference_and_their_own_form(text: str) -> None:
+    assume(not any("\ud800" <= character <= "\udfff" for character in text))
+    assert path_of("/" + text) == reference.url_form("/" + text)
+    value = text.replace("#", "").encode()
+    assert pattern_of(value) == reference.pattern_form(value)
+    path = path_of("http://example.com/" + text)
+    assert path == path_of(path)
+    pattern, _ = pattern_of(value)
+    assert pattern == pattern_of(pattern.encode())[0]
+
+
+@settings(deadline=None)
+@given(bodies, st.booleans())
+def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -> None:
+    text = read(body)
+    dialect = STRICT if strict else LENIENT
+    expected = reference.read_groups(body, strict=strict)
+    found = groups(text, strict=strict)
+    assert {token.decode() for token in found} == set(expected)
+    for token, spans in found.items():
+        rules = [(allow, value) for allow, value, _ in GroupText(text, spans, dialect).rules()]
+        assert rules == [(rule.allow, rule.value) for rule in expected[token.decode()]]
+
+
+@settings(deadline=None)
+@given(bodies, st.text(max_size=30), st.text(max_size=30))
+def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
+    robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
+    robots.verdict(url, agent)
+    robots.crawl_delay(agent), robots.request_rate(agent), robots.visit_time(agent)
+    robots.content_signals(agent), robots.content_usage(url, agent)
+    assert all(isinstance(sitemap, str) for sitemap in robots.sitemaps)
+    assert all(str(finding) for finding in lint(body))
+    origin(url)
+    origin("http://" + agent)
+    identify(agent)
+    assert all(token == token.lower() for token in product_tokens(agent))
+
+
+@settings(deadline=None)
+@given(texts, paths)
+def test_line_ends_are_the_same(body: bytes, url: str) -> None:
+    text = read(body)[1:]
+    verdicts = {
+        RobotsTxt.parse(text.replace(b"\n", end)).verdict(url, "a")
+        for end in (b"\n", b"\r\n", b"\r")
+    }
+    assert len(verdicts) == 1
+
+
+@settings(deadline=None)
+@given(bodies, st.booleans())
+def test_parsing_a_normalised_rendering_changes_nothing(body: bytes, strict: bool) -> None:
+    rendered = render(body, strict=strict)
+    assert render(rendered, strict=True) == rendered
+
+
+def render(body: bytes, *, strict: bool) -> bytes:
+    """Every record in one spelling."""
+    return b"".join(
+        b"%b: %b\n" % (record.field, record.value) for record in records(read(body), strict=strict)
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.binary(max_size=40), st.binary(max_size=40), st.sampled_from([b"x", b"\n", b"\r", b"/"]))
+def test_octets_after_the_limit_change_nothing(end: bytes, beyond: bytes, octet: bytes) -> None:
+    filler = b"User-agent: *\nDisallow: /a\n" + b"#" * 511_960
+    body = (filler + b"\nDisallow: /b" + end)[:SIZE_LIMIT].ljust(SIZE_LIMIT, b"c") + octet
+    assert read(body) == read(body + beyond)
