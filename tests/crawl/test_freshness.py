@@ -1,0 +1,462 @@
+"""How long what is known holds, by what the servers received. The clock is moved by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.reactor import is_reactor_installed
+
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.waiting import sleep
+
+from .conftest import Outcome
+from .faults import RULES
+from .web import Page, redirect, text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from .conftest import Crawl
+    from .web import Site, Web
+
+HOUR = 3600
+DAY = 24 * HOUR
+DOWN = Page(status=503)
+OTHER_RULES = "User-agent: *\nDisallow: /public\n"
+
+
+@dataclass
+class Clock:
+    """The middleware's: as many seconds ahead of the real one as it has been moved."""
+
+    ahead: float = 0
+
+    def time(self) -> float:
+        return time.time() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("scrapy_rep.middleware.time", SimpleNamespace(time=clock.time))
+    return clock
+
+
+class Traveller(Spider):
+    """Follows a story: one thing after another."""
+
+    name = "traveller"
+
+    def __init__(self, requests: Story, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._story = requests
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.outcome = Outcome(self.crawler)
+        self.error: BaseException | None = None
+        try:
+            await self._story(self)
+        except BaseException as error:  # Scrapy would log it and go on
+            self.error = error
+        nothing: tuple[Request, ...] = ()
+        for request in nothing:
+            yield request
+
+    async def fetches(self, url: str) -> bool:
+        """Ask for a page; whether robots.txt lets it."""
+        engine = self.crawler.engine
+        assert engine is not None
+        try:
+            await engine.download_async(Request(url))
+        except RobotsTxtDisallowed:
+            return False
+        return True
+
+    async def refreshed(self, site: Site) -> None:
+        """Wait until nothing is under way in the background."""
+        origin = self.outcome.middleware.origins[site.root]
+        for _ in range(500):
+            if not origin.in_flight:
+                return
+            await sleep(0.01)
+        raise AssertionError("the refresh never ends")
+
+
+Story = Callable[[Traveller], Awaitable[None]]
+Travel = Callable[..., Awaitable[Outcome]]
+
+
+@pytest.fixture
+def travel(crawl: Crawl) -> Travel:
+    """Crawl as a story says, with further settings."""
+
+    async def run(story: Story, settings: dict[str, Any] | None = None) -> Outcome:
+        outcome = await crawl(story, settings, spider=Traveller)
+        spider: Traveller = outcome.crawler.spider  # type: ignore[assignment]
+        if spider.error is not None:
+            raise spider.error
+        return outcome
+
+    return run
+
+
+async def test_rfc_a_file_holds_for_a_day(web: Web, travel: Travel, clock: Clock) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert not await spider.fetches(site.url("/private"))
+        clock.ahead += 0.89 * DAY
+        assert not await spider.fetches(site.url("/private"))
+        assert site.robots_fetches == 1
+        clock.ahead += 0.12 * DAY
+        assert not await spider.fetches(site.url("/private"))
+        assert site.robots_fetches == 2
+
+    await travel(story)
+    assert site.page_paths == []
+
+
+async def test_a_changed_file_takes_effect_with_the_next_request(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = text(OTHER_RULES)
+        assert await spider.fetches(site.url("/public"))
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/public"))
+        assert await spider.fetches(site.url("/private"))
+        site.pages["/robots.txt"] = Page(status=404)
+        clock.ahead += DAY
+        assert await spider.fetches(site.url("/public"))
+
+    await travel(story)
+    assert site.robots_fetches == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "settings", "seconds"),
+    [
+        (text(RULES), {}, DAY),
+        (text(RULES, Cache_Control="max-age=7200"), {}, 2 * HOUR),
+        (text(RULES, Cache_Control="max-age=7200", Age="3600"), {}, HOUR),
+        (text(RULES, Cache_Control="max-age=7200, s-maxage=60"), {}, 2 * HOUR),
+        (text(RULES, Cache_Control="no-store"), {}, 300),
+        (text(RULES, Cache_Control="max-age=7200"), {"REP_CACHE_MAX": 600}, 600),
+        (text(RULES, Cache_Control="max-age=60"), {"REP_CACHE_MIN": 30}, 60),
+        (text(RULES, Cache_Control="max-age=999999"), {}, DAY),
+        (text(RULES, Expires="0"), {}, 300),
+        (Page(status=404), {}, DAY),
+        (Page(status=410), {}, DAY),
+        (Page(status=404, headers={"Cache-Control": "max-age=600"}), {}, 600),
+        (Page(status=403), {}, HOUR),
+        (Page(status=403, headers={"Cache-Control": "max-age=7200"}), {}, 2 * HOUR),
+        (redirect("/robots.txt"), {}, HOUR),
+    ],
+    ids=lambda value: "" if not isinstance(value, Page) else f"{value.status} {value.headers}",
+)
+async def test_rfc_what_the_headers_say(
+    web: Web, travel: Travel, clock: Clock, answer: Page, settings: dict[str, Any], seconds: float
+) -> None:
+    site = web.site(answer)
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/a"))
+        clock.ahead += 0.88 * seconds
+        await spider.fetches(site.url("/a"))
+        assert site.robots_fetches == 1
+        clock.ahead += 0.13 * seconds
+        await spider.fetches(site.url("/a"))
+        assert site.robots_fetches == 2
+
+    await travel(story, settings)
+
+
+async def test_the_headers_of_the_last_hop_count(web: Web, travel: Travel, clock: Clock) -> None:
+    first = Page(b"", 302, {"Location": "/r", "Cache-Control": "max-age=600"})
+    site = web.site(first, {"/r": text(RULES, Cache_Control="max-age=7200")})
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        clock.ahead += HOUR
+        await spider.fetches(site.url("/public"))
+
+    await travel(story)
+    assert site.robots_fetches == 1
+
+
+# Asking again
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent"),
+    [
+        ({"ETag": '"1"'}, {"if-none-match": '"1"'}),
+        ({"ETag": 'W/"1"'}, {"if-none-match": 'W/"1"'}),
+        (
+            {"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"},
+            {"if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"},
+        ),
+        (
+            {"ETag": '"1"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"},
+            {"if-none-match": '"1"', "if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"},
+        ),
+        ({"ETag": f'"{"1" * 300}"'}, {}),
+        ({}, {}),
+    ],
+    ids=["ETag", "weak", "Last-Modified", "both", "too long", "neither"],
+)
+async def test_rfc_validators_are_sent_back(
+    web: Web, travel: Travel, clock: Clock, headers: dict[str, str], sent: dict[str, str]
+) -> None:
+    site = web.site(Page(RULES, headers=headers))
+
+    async def story(spider: Traveller) -> None:
+        assert not await spider.fetches(site.url("/private"))
+        if sent:
+            site.pages["/robots.txt"] = Page(b"", 304)
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/private"))
+        assert await spider.fetches(site.url("/public"))
+
+    outcome = await travel(story)
+    first, second, *_ = site.received
+    conditions = ("if-none-match", "if-modified-since")
+    assert not {*conditions} & {*first.headers}
+    assert {name: second.headers[name] for name in conditions if name in second.headers} == sent
+    assert outcome.middleware.origins[site.root].status == (304 if sent else 200)
+
+
+async def test_rfc_an_etag_may_hold_any_octets(web: Web, travel: Travel, clock: Clock) -> None:
+    site = web.site(Page(RULES, headers={"ETag": '"\xe9"'}))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        clock.ahead += DAY
+        await spider.fetches(site.url("/public"))
+
+    outcome = await travel(story)
+    tags = [received.headers.get("if-none-match") for received in site.received]
+    if is_reactor_installed():
+        assert tags == [None, None, '"\xe9"', None]
+    else:  # Scrapy's download handler cannot read such a header
+        assert tags == [None, None]
+        assert str(outcome.middleware.origins[site.root].state) == "unreachable"
+
+
+async def test_google_asks_plainly(web: Web, travel: Travel, clock: Clock) -> None:
+    site = web.site(Page(RULES, headers={"ETag": '"1"'}))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        clock.ahead += DAY
+        await spider.fetches(site.url("/public"))
+
+    await travel(story, {"REP_CONDITIONAL_GET": False})
+    assert site.robots_fetches == 2
+    assert not any("if-none-match" in received.headers for received in site.received)
+
+
+async def test_validators_go_only_to_where_they_are_from(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    tagged = Page(RULES, headers={"ETag": '"1"'})
+    elsewhere = web.site(pages={"/r": tagged, "/s": tagged}, host="127.0.0.2")
+    site = web.site(redirect(elsewhere.url("/r")))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        elsewhere.pages["/r"] = Page(b"", 304)
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/private"))
+        site.pages["/robots.txt"] = redirect(elsewhere.url("/s"))
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/private"))
+
+    await travel(story)
+    tags = [received.headers.get("if-none-match") for received in elsewhere.received]
+    assert elsewhere.paths == ["/r", "/r", "/s"]
+    assert tags == [None, '"1"', None]
+    assert not any("if-none-match" in received.headers for received in site.received)
+
+
+@pytest.mark.parametrize(
+    ("not_modified", "seconds"),
+    [
+        ({}, HOUR),
+        ({"Cache-Control": "max-age=7200"}, 2 * HOUR),
+    ],
+    ids=["silent", "with its own"],
+)
+async def test_rfc_a_304_makes_it_hold_anew(
+    web: Web, travel: Travel, clock: Clock, not_modified: dict[str, str], seconds: float
+) -> None:
+    """RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored."""
+    site = web.site(Page(RULES, headers={"ETag": '"1"', "Cache-Control": f"max-age={HOUR}"}))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = Page(b"", 304, not_modified)
+        clock.ahead += HOUR
+        await spider.fetches(site.url("/public"))
+        assert site.robots_fetches == 2
+        clock.ahead += 0.88 * seconds
+        await spider.fetches(site.url("/public"))
+        assert site.robots_fetches == 2
+        clock.ahead += 0.13 * seconds
+        assert not await spider.fetches(site.url("/private"))
+        assert site.robots_fetches == 3
+
+    await travel(story)
+
+
+async def test_one_fetch_for_all_who_find_it_expired(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = Page(OTHER_RULES, delay=0.2)
+        clock.ahead += DAY
+        asked = [
+            deferred_from_coro(spider.fetches(site.url(path)))
+            for path in ("/public", "/private") * 5
+        ]
+        assert [await maybe_deferred_to_future(each) for each in asked] == [False, True] * 5
+
+    await travel(story)
+    assert site.robots_fetches == 2
+
+
+# Refresh ahead
+
+
+async def test_in_the_last_tenth_it_is_refreshed_and_nobody_waits(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = Page(OTHER_RULES, delay=0.5)
+        clock.ahead += 0.95 * DAY
+        assert await spider.fetches(site.url("/public"))
+        origin = spider.outcome.middleware.origins[site.root]
+        assert origin.in_flight, "the page came first"
+        assert not await spider.fetches(site.url("/private")), "what holds, holds"
+        await spider.refreshed(site)
+        assert site.robots_fetches == 2
+        assert not await spider.fetches(site.url("/public"))
+        clock.ahead += 0.85 * DAY
+        assert await spider.fetches(site.url("/private"))
+        assert site.robots_fetches == 2
+
+    await travel(story)
+
+
+async def test_a_refresh_that_fails_leaves_what_holds(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = DOWN
+        clock.ahead += 0.95 * DAY
+        for _ in range(3):
+            assert await spider.fetches(site.url("/public"))
+            await spider.refreshed(site)
+        assert site.robots_fetches == 2, "neither at once again, nor with each request"
+        clock.ahead += 61
+        assert not await spider.fetches(site.url("/private"))
+        await spider.refreshed(site)
+        assert site.robots_fetches == 3
+        origin = spider.outcome.middleware.origins[site.root]
+        assert (str(origin.state), origin.failure) == ("fresh", None)
+
+    await travel(story, {"REP_RETRY_TIMES": 3})
+
+
+# While it is unreachable
+
+
+async def test_the_last_good_copy_is_used_while_a_site_is_down(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = DOWN
+        for days in (1, 2, 40):
+            clock.ahead += days * DAY
+            assert await spider.fetches(site.url("/public"))
+            assert not await spider.fetches(site.url("/private"))
+        site.pages["/robots.txt"] = text(OTHER_RULES)
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/public"))
+
+    outcome = await travel(story)
+    assert outcome.stats["robotstxt/unreachable"] == 3
+
+
+async def test_rfc_after_thirty_days_of_silence_a_site_may_be_crawled(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(DOWN)
+
+    async def story(spider: Traveller) -> None:
+        assert not await spider.fetches(site.url("/a"))
+        clock.ahead += 29.9 * DAY
+        assert not await spider.fetches(site.url("/a"))
+        clock.ahead += 0.2 * DAY
+        assert await spider.fetches(site.url("/a"))
+        assert site.robots_fetches == 3, "it was asked once more"
+        site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/a"))
+
+    await travel(story)
+
+
+async def test_an_unreachable_site_is_asked_again_at_growing_intervals(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(DOWN)
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/a"))
+        for fetches, interval in enumerate((60, 120, 240, 480, 960, 1920, 3600, 3600), 1):
+            clock.ahead += interval - 20
+            await spider.fetches(site.url("/a"))
+            assert site.robots_fetches == fetches
+            clock.ahead += 21
+            await spider.fetches(site.url("/a"))
+            assert site.robots_fetches == fetches + 1
+
+    await travel(story)
+
+
+async def test_rfc_retry_after_is_waited_for(web: Web, travel: Travel, clock: Clock) -> None:
+    site = web.site(Page(b"", 503, {"Retry-After": "7200"}))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/a"))
+        clock.ahead += 7100
+        await spider.fetches(site.url("/a"))
+        assert site.robots_fetches == 1
+        clock.ahead += 101
+        await spider.fetches(site.url("/a"))
+        assert site.robots_fetches == 2
+
+    await travel(story)
