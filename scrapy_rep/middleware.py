@@ -30,7 +30,7 @@ from .protocol.agents import identify
 from .protocol.paths import origin_of
 from .protocol.verdict import Reason
 from .robotparser import RobotParser
-from .settings import Settings, obeys
+from .settings import obeys, settings_of
 from .waiting import Engine, WaitingRoom, WayBack
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ class RobotsTxtMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not obeys(crawler.settings):
+        if not obeys(crawler):
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = Settings.read(crawler.settings, crawler.spider)
+        self._settings = settings = settings_of(crawler)
         self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
         self._now = time.time
         self._origins: OrderedDict[str, Origin] = OrderedDict()

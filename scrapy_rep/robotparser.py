@@ -27,7 +27,7 @@ class RobotParser(ScrapyRobotParser):
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
         """Parse a body as it came. Never raises for what it holds."""
-        strict = crawler is not None and reads_strictly(crawler.settings)
+        strict = crawler is not None and reads_strictly(crawler)
         return cls(RobotsTxt.parse(robotstxt_body, strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:

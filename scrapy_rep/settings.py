@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 
@@ -255,14 +256,19 @@ class Settings:
         )
 
 
-def obeys(settings: BaseSettings) -> bool:
+def settings_of(crawler: Crawler) -> Settings:
+    """The settings of a crawl. Raises :class:`SettingError` for a value that cannot be read."""
+    return Settings.read(crawler.settings, crawler.spider)
+
+
+def obeys(crawler: Crawler) -> bool:
     """Whether ROBOTSTXT_OBEY is on."""
-    return settings.getbool("ROBOTSTXT_OBEY")
+    return crawler.settings.getbool("ROBOTSTXT_OBEY")
 
 
-def reads_strictly(settings: BaseSettings) -> bool:
+def reads_strictly(crawler: Crawler) -> bool:
     """REP_STRICT alone, for those who only parse."""
-    return bool(_read(settings, dict(_described())["strict"]))
+    return bool(_read(crawler.settings, dict(_described())["strict"]))
 
 
 def reference() -> list[tuple[str, Any, str]]:

@@ -1,0 +1,54 @@
+"""The walls that are no imports: who may touch what of Scrapy, as a contract of import-linter."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from importlinter import Contract, ContractCheck, fields, output
+
+ROOT = Path(__file__).parent.parent
+
+
+class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
+    """Attributes of Scrapy's that one module alone may speak of, in dots or through getattr.
+
+    A name may be written with the object that it is an attribute of: ``crawler.settings``.
+    """
+
+    owner = fields.StringField()
+    attributes = fields.SetField(subfield=fields.StringField())
+
+    def check(self, graph: Any, verbose: bool) -> ContractCheck:
+        owned = {str(name) for name in self.attributes}  # type: ignore[attr-defined]
+        touched: dict[str, list[str]] = {}
+        for module in sorted(graph.modules):
+            path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+            if path.is_file():
+                names = spoken_of(path) & owned
+                if names:
+                    touched[module] = sorted(names)
+        kept = list(touched) == [str(self.owner)]  # an owner that needs nothing owns nothing
+        return ContractCheck(kept=kept, metadata={"touched": touched})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        for module, names in check.metadata["touched"].items():
+            output.print_error(
+                f"{module} touches {', '.join(names)}", bold=module != str(self.owner)
+            )
+        output.new_line()
+
+
+def spoken_of(path: Path) -> set[str]:
+    """The attributes that a module speaks of, each alone and with the name before its dot."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr=attr):
+                found |= {attr, f"{name.lstrip('_')}.{attr}"}
+            case ast.Attribute(attr=attr):
+                found.add(attr)
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(attr)), *_]):
+                found.add(attr)
+    return found
