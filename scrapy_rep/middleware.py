@@ -247,7 +247,7 @@ class RobotsTxtMiddleware:
             self._make_room(0)
 
     def _log_failure(self, failure: Failure, origin: Origin) -> None:
-        if not failure.check(asyncio.CancelledError, CancelledError):
+        if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
             logger.error(
                 "Fetching the robots.txt of %(origin)s went wrong in a way that is not its fault",
                 {"origin": origin.key},

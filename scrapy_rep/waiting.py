@@ -90,7 +90,7 @@ class Engine:
         self._downloads_aside += connections
         handlers = getattr(getattr(self._downloader, "handlers", None), "_handlers", {})
         for handler in handlers.values():
-            connector = getattr(getattr(handler, "_session", None), "connector", None)
+            connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
             if getattr(connector, "_limit", 0) > 0:  # 0 means without a limit
                 connector._limit = handler._pool_size_total + self._downloads_aside
 

@@ -66,6 +66,7 @@ class Visitor(Spider):
 
     def failed(self, failure: Failure) -> None:
         request: Request = failure.request  # type: ignore[attr-defined]
+        assert failure.value is not None
         self.outcome.requests[request.url] = request
         self.outcome.failures[request.url] = failure.value
 

@@ -54,11 +54,14 @@ class Canceller(Visitor):
                 assert engine is not None
                 download = deferred_from_coro(engine.download_async(request))
                 self.cancelled: list[BaseException] = []
-                download.addErrback(lambda failure: self.cancelled.append(failure.value))
+                download.addErrback(self._ended)
                 self.download = download
             else:
                 yield request
         self.crawler.signals.connect(self._cancel, signal=signals.headers_received)
+
+    def _ended(self, failure: Any) -> None:
+        self.cancelled.append(failure.value)
 
     def _cancel(self, request: Request, **_: Any) -> None:
         if request.url.endswith("/robots.txt") and not self.download.called:

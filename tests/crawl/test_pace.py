@@ -208,6 +208,8 @@ async def test_closing_waits_for_no_turn_and_loses_none(
 class Changer(Visitor):
     """Takes back the delay of its site after the first page, and asks for more."""
 
+    site: Site
+
     def parse(self, response: Any, **_: Any) -> Any:
         super().parse(response)
         if response.url.endswith("/first"):

@@ -11,12 +11,14 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import ssl
+
+T = TypeVar("T")
 
 Misbehaviour = Callable[["Received", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -142,7 +144,7 @@ class Web:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
-    def _run(self, coroutine):  # type: ignore[no-untyped-def]
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
 
     async def _serve(
