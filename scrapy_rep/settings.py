@@ -228,6 +228,33 @@ class Settings:
         "Seconds that a request waits at most for the Visit-time of its site to begin; one that "
         "would have to wait longer is dropped, with the reason `visit-time`.",
     )
+    noindex: str = _setting(
+        "REP_NOINDEX",
+        "annotate",
+        _choice("annotate", "drop"),
+        "What is done with a page that says `noindex`, or whose `unavailable_after` is past: "
+        "`annotate` notes it in `response.meta`, `drop` drops its items too.",
+    )
+    nofollow: str = _setting(
+        "REP_NOFOLLOW",
+        "annotate",
+        _choice("annotate", "drop"),
+        "The same for a page that says `nofollow`: `drop` drops the requests that come from it, "
+        'but those with `meta={"obey_nofollow": False}`.',
+    )
+    rel_nofollow: str = _setting(
+        "REP_REL_NOFOLLOW",
+        "annotate",
+        _choice("annotate", "drop"),
+        'The same for links with `rel="nofollow"`: they are noted in `request.meta`, or dropped.',
+    )
+    require_usage: tuple[str, ...] = _setting(
+        "REP_REQUIRE_USAGE",
+        (),
+        _words,
+        "The uses that content is collected for, such as `['train-ai']`: items of pages that "
+        "refuse one of them are dropped. What a site does not mention is not refused.",
+    )
 
     # Scrapy's own, in the form in which the middleware uses them.
     robots_agent: str | tuple[str, ...] | None = None
@@ -254,6 +281,10 @@ class Settings:
             robots_agent=_robots_agent(settings["ROBOTSTXT_USER_AGENT"]),
             page_agent=_page_agent(settings, spider),
         )
+
+    def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
+        """Who a request with this User-Agent header is made as, where rules name crawlers."""
+        return self.robots_agent or header or self.page_agent or ""
 
 
 def settings_of(crawler: Crawler) -> Settings:

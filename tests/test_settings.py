@@ -35,6 +35,8 @@ def test_defaults_are_what_the_reference_says() -> None:
          {"example.com", "b.example"}),
         ({"REP_UNREACHABLE_DAYS": 0}, "unreachable_days", 0),
         ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
+        ({"REP_NOINDEX": "drop"}, "noindex", "drop"),
+        ({"REP_REQUIRE_USAGE": "train-ai, search"}, "require_usage", ("train-ai", "search")),
         ({"ROBOTSTXT_USER_AGENT": "bot"}, "robots_agent", "bot"),
         ({"ROBOTSTXT_USER_AGENT": ["a", "b"]}, "robots_agent", ("a", "b")),
         ({"ROBOTSTXT_USER_AGENT": "a, b"}, "robots_agent", "a, b"),  # a space: a header
@@ -81,6 +83,10 @@ def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
         ("REP_5XX_AS_404", 1, "a list of host names"),
         ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
+        ("REP_NOINDEX", True, "'annotate' or 'drop'"),
+        ("REP_NOFOLLOW", "no", "'annotate' or 'drop'"),
+        ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
+        ("REP_REQUIRE_USAGE", 1, "a list"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
     ],
 )

@@ -1,17 +1,23 @@
-"""What a site says about the use of its content: Content-Signal and Content-Usage.
+"""What a site says about the use of its content: Content-Signal, Content-Usage, TDM reservation.
 
-Both are statements by name, yes or no. A name that is not mentioned is unknown: neither granted
+All are statements by name, yes or no. A name that is not mentioned is unknown: neither granted
 nor refused. Content-Usage is draft-ietf-aipref-attach, its value a dictionary of RFC 9651.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated, by its name; True where it is granted."""
+
+TDM = "tdm"
+"""The name under which a TDM reservation is found beside the others."""
+
+_SAME_USE = {"ai-train": "train-ai"}
+"""Content-Signal's name for a use, and the one that AIPREF's vocabulary has for it."""
 
 _SIGNAL = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)[ \t]*=[ \t]*(yes|no)", re.IGNORECASE)
 
@@ -74,3 +80,30 @@ def combined(statements: Iterable[Preferences]) -> dict[str, bool]:
         for name, granted in statement.items():
             result[name] = result.get(name, True) and granted
     return result
+
+
+def of_response(signals: Sequence[str], usages: Sequence[str]) -> dict[str, bool]:
+    """What a response states by the lines of its Content-Signal and its Content-Usage headers."""
+    # RFC 9651 §4.2: the lines of a field are one dictionary.
+    usage = content_usage(", ".join(usages)) if usages else None
+    return combined([*(content_signals(line) for line in signals), usage or {}])
+
+
+def evaluated(
+    statements: Iterable[Preferences], tdm_reservation: bool | None = None
+) -> dict[str, bool]:
+    """What a site and a response state of one URL, each use by one name."""
+    named = [{use(name): yes} for stated in statements for name, yes in stated.items()]
+    if tdm_reservation is not None:
+        named.append({TDM: not tdm_reservation})
+    return combined(named)
+
+
+def use(name: str) -> str:
+    """The name of a use in AIPREF's vocabulary, where it has one for it."""
+    return _SAME_USE.get(name, name)
+
+
+def refused(required: Iterable[str], preferences: Preferences) -> list[str]:
+    """Which of the required uses are refused; what is not mentioned is not."""
+    return [name for name in required if preferences.get(use(name)) is False]

@@ -1,0 +1,388 @@
+"""What a page says about itself: X-Robots-Tag, the robots meta element, and TDM reservation.
+
+Google's specification of robots meta and X-Robots-Tag; TDMRep for the reservation. Everything
+that applies to a crawler, everyone's and its own, in headers and in the page, adds up, and a
+restriction that was made once stays::
+
+    X-Robots-Tag = rule *("," rule)
+    rule         = [agent ":"] name [":" argument]
+
+A meta element counts wherever a browser that runs no scripts makes one: also in the body and in
+``noscript``, but not in comments, in the text of ``script``, ``style``, ``title`` and the like, in
+attributes, or in a ``template``. Its name must not be written with character references.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from html import unescape
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .agents import EVERYONE
+from .freshness import http_date
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+HEADERS = ("x-robots-tag", "tdm-reservation", "tdm-policy")
+"""The headers that are read, in lower case."""
+
+META = "meta"
+"""The place of a rule that stands in the page; that of any other is the name of its header."""
+
+_ROBOTS = "robots"
+_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
+
+# Each is the name of a field too.
+_FLAGS = (
+    "noindex",
+    "nofollow",
+    "noarchive",
+    "nocache",
+    "nosnippet",
+    "noimageindex",
+    "notranslate",
+    "indexifembedded",
+    "nositelinkssearchbox",
+    "noodp",
+    "noai",
+    "noimageai",
+)
+_NONE = "none"  # noindex and nofollow
+_NUMBERS = ("max-snippet", "max-video-preview")
+_PREVIEW = "max-image-preview"
+_PREVIEWS = ("none", "standard", "large")  # the most restrictive first
+_UNAVAILABLE_AFTER = "unavailable_after"
+_WITHOUT_EFFECT = ("all", "index", "follow")
+
+_NEVER_AGENTS = frozenset(
+    [*_FLAGS, _NONE, *_NUMBERS, _PREVIEW, _UNAVAILABLE_AFTER, *_WITHOUT_EFFECT]
+)
+# What follows the colon of an agent begins like a name, or with the next rule: neither "foo: 5"
+# nor the time of a date has one.
+_AGENT = re.compile(r"\s*(\*|[A-Za-z0-9_][A-Za-z0-9_.-]*)(?:/\S*)?\s*:\s*(?=[A-Za-z*]|\Z)")
+_NUMBER = re.compile(r"-1|0*[0-9]{1,9}")
+_ISO_8601 = re.compile(
+    r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2})(?:[.,][0-9]{1,20})?)?"
+    r" ?([Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Source(NamedTuple):
+    """A rule that is for this crawler, and where it stands."""
+
+    rule: str
+    """Its name, in lower case."""
+    place: str
+    """``meta``, or the name of the header in lower case."""
+    agent: str = EVERYONE
+    """The product token that it is for, in lower case, or ``*``."""
+
+
+class Statement(NamedTuple):
+    """A rule as it was read, with its argument."""
+
+    source: Source
+    argument: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageDirectives:
+    """What a page says about itself to one crawler; the defaults are what silence means."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    nocache: bool = False
+    nosnippet: bool = False
+    """Also for ``max-snippet:0``."""
+    noimageindex: bool = False
+    notranslate: bool = False
+    indexifembedded: bool = False
+    nositelinkssearchbox: bool = False
+    noodp: bool = False
+    noai: bool = False
+    noimageai: bool = False
+    max_snippet: int | None = None
+    """Characters; -1 where it is said that there is no limit."""
+    max_image_preview: str | None = None
+    """``none``, ``standard`` or ``large``."""
+    max_video_preview: int | None = None
+    """Seconds; -1 where it is said that there is no limit."""
+    unavailable_after: datetime | None = None
+    """In UTC."""
+    expired: bool = False
+    """Whether ``unavailable_after`` was past when the response was made."""
+    tdm_reservation: bool | None = None
+    """Whether the rights to text and data mining are reserved; None where that is not said."""
+    tdm_policy: str | None = None
+    """The URL of the terms, as it is given."""
+    sources: tuple[Source, ...] = ()
+    """Each rule that is for this crawler, once for each place and agent, in the order found."""
+
+    @property
+    def indexable(self) -> bool:
+        """Neither ``noindex`` nor past its ``unavailable_after``."""
+        return not (self.noindex or self.expired)
+
+
+NOTHING = PageDirectives()
+"""What a page says that says nothing."""
+
+
+def directives(
+    headers: Iterable[tuple[str, str]], html: bytes, tokens: Sequence[str], date: datetime
+) -> PageDirectives:
+    """All that a response says to a crawler of these product tokens, in lower case.
+
+    ``headers``: a name of `HEADERS` with one of its lines, as often as there are lines. ``html``:
+    the page in any encoding that agrees with ASCII, empty where it is something else. ``date``:
+    when the response was made, in UTC or with its zone.
+    """
+    found = [*_of_headers(headers, tokens), *_of_page(html, tokens)]
+    return added_up(found, date) if found else NOTHING
+
+
+def added_up(statements: Sequence[Statement], date: datetime) -> PageDirectives:
+    """The sum of what was stated, the most restrictive first."""
+    found: dict[str, Any] = {}
+    for (rule, _, _), argument in statements:
+        if rule in _FLAGS:
+            found[rule] = True
+        elif rule == _NONE:
+            found["noindex"] = found["nofollow"] = True
+        elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
+            field = rule.replace("-", "_")
+            found[field] = min(found.get(field, -1), int(argument), key=_limit)
+        elif rule == _PREVIEW and argument.lower() in _PREVIEWS:
+            previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
+            found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
+        elif rule == _UNAVAILABLE_AFTER:
+            moment = parse_date(argument)
+            if moment is not None:
+                found[rule] = min(moment, found.get(rule, moment))
+    if found.get("max_snippet") == 0:
+        found["nosnippet"] = True
+    if _UNAVAILABLE_AFTER in found:
+        found["expired"] = found[_UNAVAILABLE_AFTER] < date
+    sources = tuple(dict.fromkeys(statement.source for statement in statements))
+    return PageDirectives(**found, **_reservation(statements), sources=sources)
+
+
+def parse_date(text: str) -> datetime | None:
+    """A date of RFC 850, RFC 822 or ISO 8601 in UTC; None for anything else.
+
+    It is taken for UTC where it names no zone, or none that is known.
+    """
+    text = text.strip()
+    iso = _ISO_8601.fullmatch(text)
+    try:
+        if iso:
+            return _from_iso(iso)
+        seconds = http_date(text)
+        return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
+    except (ValueError, OverflowError):  # no such day, or no such year
+        return None
+
+
+def _from_iso(iso: re.Match[str]) -> datetime:
+    date = datetime(*(int(part or 0) for part in iso.groups()[:6]), tzinfo=timezone.utc)  # type: ignore[misc,arg-type]
+    zone = iso[7] or "Z"
+    if zone[0] not in "+-":
+        return date
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))
+    return date + offset if zone[0] == "-" else date - offset
+
+
+def _limit(number: int) -> float:
+    """-1 is no limit."""
+    return inf if number < 0 else number
+
+
+def _reservation(statements: Iterable[Statement]) -> dict[str, Any]:
+    """TDMRep: the page's own elements count, and headers where it has none."""
+    reservations = _of_the_page_first(statements, _TDM_RESERVATION)
+    policies = _of_the_page_first(statements, _TDM_POLICY)
+    return {
+        "tdm_reservation": "1" in reservations if reservations else None,
+        "tdm_policy": policies[0] if policies else None,
+    }
+
+
+def _of_the_page_first(statements: Iterable[Statement], rule: str) -> list[str]:
+    stated = [(source.place, value) for source, value in statements if source.rule == rule]
+    return [value for place, value in stated if place == META] or [value for _, value in stated]
+
+
+# Headers
+
+
+def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
+    for place, line in headers:
+        if place in _TDM:
+            yield from _of_tdm(place, place, line)
+            continue
+        for agent, rule, argument in _rules(line, scoped=True):
+            if agent == EVERYONE or agent in tokens:
+                yield Statement(Source(rule, place, agent), argument)
+
+
+def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
+    value = value.strip()
+    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
+        yield Statement(Source(rule, place), value)
+
+
+def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
+    """The agent, name and argument of each rule whose name is known.
+
+    ``scoped``: agents may stand before rules, as they do in headers.
+    """
+    parts = line.split(",")
+    agent = EVERYONE
+    number = 0
+    while number < len(parts):
+        part = parts[number]
+        number += 1
+        begin = 0
+        while scoped and (found := _agent(part, begin)):
+            agent = EVERYONE if found[1].lower() == _ROBOTS else found[1].lower()
+            begin = found.end()
+        name, _, argument = part[begin:].partition(":")
+        name = name.strip().lower()
+        if name == _UNAVAILABLE_AFTER:
+            first = number
+            while number < len(parts) and not _begins_rule(parts[number]):
+                number += 1
+            argument = ",".join([argument, *parts[first:number]])
+        if name in _NEVER_AGENTS:
+            yield agent, name, argument.strip()
+
+
+def _agent(part: str, begin: int = 0) -> re.Match[str] | None:
+    found = _AGENT.match(part, begin)
+    return found if found and found[1].lower() not in _NEVER_AGENTS else None
+
+
+def _begins_rule(part: str) -> bool:
+    return part.partition(":")[0].strip().lower() in _NEVER_AGENTS or _agent(part) is not None
+
+
+# The page. HTML is read as octets: all that matters here is ASCII.
+
+_WS = rb"\t\n\f\r "
+_META_TAG = re.compile(rb"<meta(?=[" + _WS + rb"/])", re.IGNORECASE)
+_TAG = re.compile(rb"<(/?)([A-Za-z][^" + _WS + rb"/>]*)")
+_ATTRIBUTE = re.compile(
+    rb"[" + _WS + rb"/]*([^" + _WS + rb"/>][^" + _WS + rb"/>=]*)"
+    rb"(?:[" + _WS + rb"]*=[" + _WS + rb"]*"
+    rb"(?:\"([^\"]*)(?:\"|\Z)|'([^']*)(?:'|\Z)|([^\"'>" + _WS + rb"][^>" + _WS + rb"]*))?)?"
+)
+_TAG_END = re.compile(rb"[" + _WS + rb"/]*>")
+_COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
+_BOGUS_COMMENT = re.compile(rb"<[!?/][^>]*>")
+# The elements whose content is text for a browser, and what ends it. Not noscript: no script runs.
+_TEXT_ENDS = {
+    name: re.compile(rb"</" + name + rb"(?=[" + _WS + rb"/>])", re.IGNORECASE)
+    for name in b"script style title textarea xmp iframe noembed noframes".split()
+}
+_PLAINTEXT = b"plaintext"
+_TEMPLATE = b"template"
+_MOST_OCTETS = 4096
+"""Of an attribute; no name and no list of rules is longer."""
+
+
+def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
+    names = (_ROBOTS, *tokens)
+    last = _last_candidate(html, [*(name.encode() for name in names), b"tdm-"])
+    if last < 0:
+        return
+    for name, content in _meta_elements(html, last):
+        if name in names:
+            agent = EVERYONE if name == _ROBOTS else name
+            for _, rule, argument in _rules(content, scoped=False):
+                yield Statement(Source(rule, META, agent), argument)
+        elif name in _TDM:
+            yield from _of_tdm(name, META, content)
+
+
+def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
+    """Where the last tag begins that may be a meta element of one of these names; -1 for nowhere.
+
+    Nothing but the tags is looked at, so that a page without any costs next to nothing.
+    """
+    starts = [found.start() for found in _META_TAG.finditer(html)]
+    if starts:
+        end = _skip_attributes(html, starts[-1] + 1)
+        for start in reversed(starts):
+            tag = html[start:end].lower()
+            if any(name in tag for name in names):
+                return start
+            end = start
+    return -1
+
+
+def _meta_elements(html: bytes, last: int) -> Iterator[tuple[str, str]]:
+    """Name, in lower case, and content of the meta elements up to the one that begins at ``last``.
+
+    As the HTML standard's tokenizer finds them, but for escapes within scripts.
+    """
+    templates = 0
+    position = html.find(b"<")
+    while 0 <= position <= last:
+        tag = _TAG.match(html, position)
+        if tag is None:
+            end = _after_comment(html, position)
+        else:
+            name = tag[2].lower()
+            kept: dict[bytes, bytes] | None = {} if name == b"meta" else None
+            end = _skip_attributes(html, tag.end(), kept)
+            if name == _TEMPLATE:
+                templates = max(0, templates - 1) if tag[1] else templates + 1
+            elif not tag[1] and name in _TEXT_ENDS:
+                closing = _TEXT_ENDS[name].search(html, end)
+                end = closing.start() if closing else len(html)
+            elif not tag[1] and name == _PLAINTEXT:
+                return
+            elif kept and not tag[1] and not templates:
+                yield _text(kept.get(b"name")).strip().lower(), _text(kept.get(b"content"))
+        position = html.find(b"<", end)
+
+
+def _after_comment(html: bytes, position: int) -> int:
+    """Behind a comment, a declaration or a lone ``<``; the end where it is not closed."""
+    if html.startswith(b"<!--", position):
+        closed = _COMMENT.match(html, position)
+    elif html[position + 1 : position + 2] in (b"!", b"?", b"/"):
+        closed = _BOGUS_COMMENT.match(html, position)
+    else:
+        return position + 1
+    return closed.end() if closed else len(html)
+
+
+def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None = None) -> int:
+    """Behind the end of a tag; the end of the page where the tag has none, and is then no tag.
+
+    ``keep`` gets the first ``name`` and ``content``.
+    """
+    while found := _ATTRIBUTE.match(html, position):
+        position = found.end()
+        if keep is not None:
+            name = found[1].lower()
+            if name in (b"name", b"content"):
+                keep.setdefault(name, found[2] or found[3] or found[4] or b"")
+    closed = _TAG_END.match(html, position)
+    if closed:
+        return closed.end()
+    if keep is not None:
+        keep.clear()
+    return len(html)
+
+
+def _text(value: bytes | None) -> str:
+    return unescape((value or b"")[:_MOST_OCTETS].decode("utf-8", "replace"))
