@@ -1,0 +1,294 @@
+"""Beside the rest of Scrapy: with each of its parts that meets a robots.txt, the pair behaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from scrapy.settings import default_settings
+
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.waiting import sleep
+
+from .conftest import Visitor
+from .faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall
+from .web import Page, redirect, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import AsyncIterator
+
+    from scrapy.http import Response
+
+    from .conftest import Crawl
+    from .web import Received, Web
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+# RetryMiddleware, RedirectMiddleware, MetaRefreshMiddleware
+
+
+async def test_a_page_that_is_retried_is_asked_about_and_not_its_site(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(RULES)
+
+    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        site.pages["/public"] = Page()
+        writer.write(Page(status=503).octets())
+
+    site.pages["/public"] = recovers
+    outcome = await crawl(site.urls("/public"), {"RETRY_ENABLED": True})
+    assert site.paths == ["/robots.txt", "/public", "/public"]
+    assert set(outcome.responses) == {site.url("/public")}
+
+
+async def test_limits_of_redirects_are_for_pages(web: Web, crawl: Crawl) -> None:
+    site = web.site(pages=endless_redirects(5))
+    await crawl(site.urls(*PATHS), {"REDIRECT_MAX_TIMES": 1, "REDIRECT_ENABLED": False})
+    assert outcome_of(site) == RULES_HOLD
+
+
+async def test_a_meta_refresh_is_not_followed(web: Web, crawl: Crawl) -> None:
+    html = '<html><head><meta http-equiv="refresh" content="0; url=/elsewhere"></head></html>'
+    site = web.site(Page(html), {"/elsewhere": text("User-agent: *\nDisallow: /\n")})
+    await crawl(site.urls("/public"))
+    assert site.paths == ["/robots.txt", "/public"]
+
+
+# OffsiteMiddleware
+
+
+class AtHome(Visitor):
+    """Stays on one host."""
+
+    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
+
+
+async def test_allowed_domains_are_for_pages(web: Web, crawl: Crawl) -> None:
+    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
+    site = web.site(redirect(elsewhere.url("/r")))
+    offsite = web.site(RULES, host="127.0.0.3")
+    outcome = await crawl([*site.urls(*PATHS), Request(offsite.url("/public"))], spider=AtHome)
+    assert outcome_of(site) == RULES_HOLD
+    assert elsewhere.paths == ["/r"]
+    assert offsite.paths == []
+    assert outcome.stats["offsite/filtered"] == 1
+
+
+# HttpAuthMiddleware, CookiesMiddleware
+
+
+async def test_the_crawls_password_stays_with_its_host(web: Web, crawl: Crawl) -> None:
+    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
+    site = web.site(redirect(elsewhere.url("/r")))
+    domain = f"127.0.0.1:{site.port}"
+    settings: dict[str, str] = {}
+    attributes: dict[str, str] = {}
+    if hasattr(default_settings, "HTTPAUTH_USER"):
+        settings = {
+            "HTTPAUTH_USER": "me",
+            "HTTPAUTH_PASS": "secret",
+            "HTTPAUTH_DOMAIN": domain,
+        }
+    else:
+        attributes = {"http_user": "me", "http_pass": "secret", "http_auth_domain": domain}
+    await crawl(site.urls("/public"), settings, **attributes)
+    secrets = [received.headers.get("authorization") for received in site.received]
+    assert secrets == ["Basic bWU6c2VjcmV0"] * 2
+    assert [received.headers.get("authorization") for received in elsewhere.received] == [None]
+
+
+async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) -> None:
+    pages = {"/first": Page(headers={"Set-Cookie": "from=page"})}
+    site = web.site(text(RULES, Set_Cookie="from=robots"), pages)
+    other = web.site(RULES)  # cookies do not know ports
+    further = [site.url("/second"), other.url("/third")]
+    await crawl(site.urls("/first"), {"FURTHER": further}, spider=Caller)
+    cookies = [
+        {received.path: received.headers.get("cookie") for received in each.received}
+        for each in (site, other)
+    ]
+    assert cookies == [
+        {"/robots.txt": None, "/first": None, "/second": "from=page"},
+        {"/robots.txt": None, "/third": "from=page"},
+    ]
+
+
+# HttpProxyMiddleware
+
+
+async def test_the_proxy_of_the_environment(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
+    monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{proxy.port}")
+    await crawl([f"http://name.example{path}" for path in PATHS])
+    assert proxy.paths == ["http://name.example/robots.txt", "http://name.example/public"]
+    assert {received.headers["proxy-authorization"] for received in proxy.received} == {
+        "Basic bWU6c2VjcmV0"
+    }
+
+
+# HttpCacheMiddleware
+
+
+@pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
+async def test_a_cached_page_is_no_cached_permission(
+    web: Web, crawl: Crawl, tmp_path: Path, policy: str
+) -> None:
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path),
+        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
+    }
+    kept = {path: text("a page", Cache_Control="max-age=3600") for path in PATHS}
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), kept)
+    await crawl(site.urls(*PATHS), settings)
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert site.paths == ["/robots.txt", "/public", "/robots.txt"]
+    assert outcome.responses[site.url("/public")].flags == ["cached"]
+    site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert len(outcome.failures) == 2
+
+
+# AutoThrottle
+
+
+async def test_autothrottle_throttles_and_nothing_is_lost(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    settings = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}
+    await crawl(site.urls(*PATHS, "/other"), settings)
+    assert site.page_paths == ["/other", "/public"]
+
+
+# The engine: pausing, closing, its own downloads
+
+
+class Pauser(Visitor):
+    """Pauses the crawl while a robots.txt is on its way, and lets it go on when that has come."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        engine = self.crawler.engine
+        assert engine is not None
+        engine.pause()
+        await sleep(0.3)
+        engine.unpause()
+
+
+async def test_a_paused_crawl_goes_on(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(RULES, delay=0.15))
+    await crawl(site.urls(*PATHS), spider=Pauser)
+    assert outcome_of(site) == RULES_HOLD
+
+
+class Closer(Visitor):
+    """Has seen enough with its first page."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        raise CloseSpider("enough")
+
+
+async def test_closing_does_not_wait_for_a_robots_txt(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    silent = web.site(stall(), host="127.0.0.2")
+    site = web.site(RULES)
+    outcome = await crawl(
+        [silent.url("/a"), site.url("/public")], {"REP_TIMEOUT": 60}, spider=Closer
+    )
+    assert outcome.stats["finish_reason"] == "enough"
+    assert outcome.stats["elapsed_time_seconds"] < 30
+    assert silent.page_paths == []
+    assert "Traceback" not in caplog.text
+
+
+class Caller(Visitor):
+    """Asks the engine for further pages from a callback."""
+
+    async def parse(self, response: Response, **_: Any) -> Any:
+        engine = self.crawler.engine
+        assert engine is not None
+        self.outcome.responses[response.url] = response
+        for url in self.crawler.settings["FURTHER"]:
+            try:
+                self.outcome.responses[url] = await engine.download_async(Request(url))
+            except RobotsTxtDisallowed as error:
+                self.outcome.failures[url] = error
+
+
+async def test_the_engine_may_be_called_from_a_callback(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(RULES), web.site(RULES)]
+    further = [url for site in sites for url in site.urls(*PATHS)]
+    outcome = await crawl(sites[0].urls("/first"), {"FURTHER": further}, spider=Caller)
+    assert sites[0].paths == ["/robots.txt", "/first", "/public"]
+    assert sites[1].paths == ["/robots.txt", "/public"]
+    assert len(outcome.failures) == 2
+
+
+# JOBDIR
+
+
+async def test_what_we_note_on_a_request_can_be_kept_on_disk(
+    web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(RULES, {"/moved": redirect("/public"), "/gone": redirect("/private")})
+    settings = {"JOBDIR": str(tmp_path), "SCHEDULER_DEBUG": True}
+    outcome = await crawl(site.urls("/moved", "/gone"), settings, spider=Storable)
+    assert site.page_paths == ["/gone", "/moved", "/public"]
+    assert outcome.stats["scheduler/dequeued/disk"] == 4
+    assert "Unable to serialize" not in caplog.text
+
+
+class Storable(Visitor):
+    """Its requests have the callbacks of a spider, which can be stored."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request.replace(meta={"keep": True})
+
+
+# Commands
+
+
+def scrapy(*arguments: str) -> str:
+    """What ``scrapy …`` prints, with the add-on on."""
+    addons = json.dumps({"scrapy_rep.Addon": 500})
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SCRAPY_SETTINGS_MODULE": ""}
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments, "-s", f"ADDONS={addons}"],
+        capture_output=True,
+        check=False,
+        cwd=REPOSITORY,
+        env=environment,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+def test_scrapy_fetch(web: Web) -> None:
+    site = web.site(RULES, {path: text("a page") for path in PATHS})
+    assert scrapy("fetch", "--nolog", site.url("/public")).strip() == "a page"
+    assert scrapy("fetch", "--nolog", site.url("/private")).strip() == ""
+    assert site.page_paths == ["/public"]
+
+
+def test_scrapy_shell(web: Web) -> None:
+    site = web.site(RULES)
+    code = f"'allowed', response.status, fetch('{site.url('/private')}'), response"
+    printed = scrapy("shell", "--nolog", "-c", code, site.url("/public"))
+    assert printed.strip() == "('allowed', 200, None, None)"
+    assert site.page_paths == ["/public"]
