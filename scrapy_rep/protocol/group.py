@@ -44,7 +44,7 @@ class Group:
         if index is None:
             return self._first_verdict(path)
         number = index.first(path)
-        return self._verdicts.get(number) or self._new_verdict(number)
+        return self._verdicts[number] or self._new_verdict(number)
 
     def _first_verdict(self, path: str) -> Verdict:
         if not self._asked:
@@ -59,7 +59,8 @@ class Group:
         ranked = rank(self._text.rules(), strict=self._strict)
         self._index = PatternIndex([pattern for _, _, _, pattern in ranked])
         self._positions = array("I", [position for _, _, position, _ in ranked])
-        self._verdicts: dict[int, Verdict] = {len(ranked): self._undecided(ranked)}
+        self._verdicts: list[Verdict | None] = [None] * len(ranked)
+        self._verdicts.append(self._undecided(ranked))
         return self.verdict(path)
 
     def _new_verdict(self, number: int) -> Verdict:

@@ -22,7 +22,6 @@ _KEY_LENGTH = 6
 _PARTS = 8
 _CROWDED = 16
 _MANY_KEYS = 400
-_MARKS = "?&=.+,_-"
 _Wild: TypeAlias = dict[str, list[tuple[int, str]]]
 
 
@@ -84,7 +83,17 @@ def _matches(pattern: str, path: str) -> bool:
 class PatternIndex:
     """The same as `first_match` for many questions."""
 
-    __slots__ = ("_best", "_encoded", "_exact", "_plain", "_prefixes", "_shorter", "_size", "_wild")
+    __slots__ = (
+        "_best",
+        "_encoded",
+        "_exact",
+        "_few",
+        "_keys",
+        "_prefixes",
+        "_shorter",
+        "_size",
+        "_wild",
+    )
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._encoded: PatternIndex | None = None
@@ -97,7 +106,6 @@ class PatternIndex:
         if doubtful:
             self._encoded = PatternIndex(())
             self._encoded._build(doubtful, len(patterns))
-            self._plain = False
 
     def first(self, path: str) -> int:
         """The index of the first pattern that matches, or their number."""
@@ -109,20 +117,17 @@ class PatternIndex:
                 best = self._best[number]
                 break
             number = self._shorter[number]
-        if self._plain:
-            return best
-        if self._exact.get(path, best) < best:
+        if self._exact and self._exact.get(path, best) < best:
             best = self._exact[path]
-        for mark, keyed in self._wild:
-            if mark in path:
-                for key in keyed if len(keyed) < _MANY_KEYS else _pieces(path) & keyed.keys():
-                    if key in path:
-                        for number, pattern in keyed[key]:
-                            if number >= best:
-                                break
-                            if _matches(pattern, path):
-                                best = number
-                                break
+        if self._keys:
+            for key in self._keys if self._few else _pieces(path) & self._wild.keys():
+                if key in path:
+                    for number, pattern in self._wild[key]:
+                        if number >= best:
+                            break
+                        if _matches(pattern, path):
+                            best = number
+                            break
         if self._encoded is not None and has_doubtful_query(path):
             return min(best, self._encoded.first(encode_query(path)))
         return best
@@ -166,12 +171,9 @@ class PatternIndex:
             numbers.append(number)
         self._shorter = tuple(links)
         self._best = tuple(numbers)
-        marked: dict[str, _Wild] = {}
-        for key, patterns in wild.items():
-            mark = next((mark for mark in _MARKS if mark in key), "/")
-            marked.setdefault(mark, {})[key] = patterns
-        self._wild = tuple(marked.items())
-        self._plain = not (self._exact or self._wild or self._encoded)
+        self._wild = wild
+        self._keys = tuple(wild)
+        self._few = len(wild) < _MANY_KEYS
 
 
 def _key(stem: str, wild: _Wild) -> str:

@@ -135,23 +135,24 @@ NOTHING = PageDirectives()
 """What a page says that says nothing."""
 
 
-def directives(
-    headers: Iterable[tuple[str, str]], html: bytes, tokens: Sequence[str], date: datetime
-) -> PageDirectives:
-    """All that a response says to a crawler of these product tokens, in lower case.
+def statements(
+    headers: Iterable[tuple[str, str]], html: bytes, tokens: Sequence[str]
+) -> list[Statement]:
+    """All that a response states to a crawler of these product tokens, in lower case.
 
     ``headers``: a name of `HEADERS` with one of its lines, as often as there are lines. ``html``:
-    the page in any encoding that agrees with ASCII, empty where it is something else. ``date``:
-    when the response was made, in UTC or with its zone.
+    the page in any encoding that agrees with ASCII, empty where it is something else.
     """
-    found = [*_of_headers(headers, tokens), *_of_page(html, tokens)]
-    return added_up(found, date) if found else NOTHING
+    return [*_of_headers(headers, tokens), *_of_page(html, tokens)]
 
 
-def added_up(statements: Sequence[Statement], date: datetime) -> PageDirectives:
-    """The sum of what was stated, the most restrictive first."""
+def added_up(stated: Sequence[Statement], date: datetime) -> PageDirectives:
+    """The sum of what is stated, of which the most restrictive holds.
+
+    ``date``: when the response was made, with its zone.
+    """
     found: dict[str, Any] = {}
-    for (rule, _, _), argument in statements:
+    for (rule, _, _), argument in stated:
         if rule in _FLAGS:
             found[rule] = True
         elif rule == _NONE:
@@ -170,8 +171,8 @@ def added_up(statements: Sequence[Statement], date: datetime) -> PageDirectives:
         found["nosnippet"] = True
     if _UNAVAILABLE_AFTER in found:
         found["expired"] = found[_UNAVAILABLE_AFTER] < date
-    sources = tuple(dict.fromkeys(statement.source for statement in statements))
-    return PageDirectives(**found, **_reservation(statements), sources=sources)
+    sources = tuple(dict.fromkeys(statement.source for statement in stated))
+    return PageDirectives(**found, **_reservation(stated), sources=sources)
 
 
 def parse_date(text: str) -> datetime | None:
@@ -204,19 +205,19 @@ def _limit(number: int) -> float:
     return inf if number < 0 else number
 
 
-def _reservation(statements: Iterable[Statement]) -> dict[str, Any]:
+def _reservation(stated: Sequence[Statement]) -> dict[str, Any]:
     """TDMRep: the page's own elements count, and headers where it has none."""
-    reservations = _of_the_page_first(statements, _TDM_RESERVATION)
-    policies = _of_the_page_first(statements, _TDM_POLICY)
+    reservations = _of_the_page_first(stated, _TDM_RESERVATION)
+    policies = _of_the_page_first(stated, _TDM_POLICY)
     return {
         "tdm_reservation": "1" in reservations if reservations else None,
         "tdm_policy": policies[0] if policies else None,
     }
 
 
-def _of_the_page_first(statements: Iterable[Statement], rule: str) -> list[str]:
-    stated = [(source.place, value) for source, value in statements if source.rule == rule]
-    return [value for place, value in stated if place == META] or [value for _, value in stated]
+def _of_the_page_first(stated: Sequence[Statement], rule: str) -> list[str]:
+    found = [(source.place, value) for source, value in stated if source.rule == rule]
+    return [value for place, value in found if place == META] or [value for _, value in found]
 
 
 # Headers

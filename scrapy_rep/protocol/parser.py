@@ -76,14 +76,15 @@ class GroupText(NamedTuple):
         With a path only those whose plain beginning is that of the path, as the others cannot
         match it, and those that may stand for the directory of an index page.
         """
+        # What stands for a directory matches nothing that does not end in a slash.
+        directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
-            index_page = self.text.find(b"/index.htm", start, end) >= 0
             for match in self.dialect.rule.finditer(self.text, start, end):
                 plain = match[1]
                 if (
                     path is None
                     or path.startswith(plain)
-                    or (index_page and b"/index.htm" in plain)
+                    or (directory and b"/index.htm" in plain)
                 ):
                     rule = self._rule(match)
                     if rule[1]:
