@@ -6,6 +6,10 @@ OLDEST_SCRAPY := 2.14.0
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
 
+# Most tests of the crawl wait for a server more than they compute.
+SIDE_BY_SIDE := -n 6
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
 .PHONY: example test lint types walls tests loops oldest format clean
 
 example: .venv/example
@@ -26,19 +30,19 @@ walls: .venv/test
 
 # Everything, on Scrapy's default reactor, with the coverage that is asked for.
 tests: .venv/test
-	$(BIN)/coverage run -m pytest --reactor=asyncio
+	$(PYTEST) --reactor=asyncio --cov --cov-report=
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
 # The crawls again, on Twisted's own reactor and without a reactor.
 loops: .venv/test
-	$(BIN)/python -m pytest --reactor=default tests/crawl
-	$(BIN)/python -m pytest -p no:twisted tests/crawl
+	$(PYTEST) --reactor=default tests/crawl
+	$(PYTEST) -p no:twisted tests/crawl
 
 # And on the oldest Scrapy that is supported, on both reactors.
 oldest: .venv-oldest/test
-	$(OLDEST)/python -m pytest --reactor=asyncio tests
-	$(OLDEST)/python -m pytest --reactor=default tests/crawl
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl
 
 format: .venv/test
 	$(BIN)/ruff check --fix

@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     import ssl
@@ -104,6 +105,7 @@ class Web:
         self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
+        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -143,6 +145,10 @@ class Web:
         for connection in self._connections:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+        for _ in range(3):  # transports close in the rounds of the loop that follow
+            await asyncio.sleep(0)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
@@ -153,6 +159,7 @@ class Web:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
+        self._writers.add(writer)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 while await _answer(site, reader, writer):
