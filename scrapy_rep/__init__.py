@@ -5,11 +5,15 @@ These are the public names; the README shows how to turn it on.
 
 from .addon import Addon
 from .middleware import RobotsTxtDisallowed, RobotsTxtMiddleware
+from .page_middleware import PageDirectivesMiddleware, page_directives
+from .protocol.pages import PageDirectives
 from .protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
 from .robotparser import RobotParser
 
 __all__ = [
     "Addon",
+    "PageDirectives",
+    "PageDirectivesMiddleware",
     "Reason",
     "RobotParser",
     "RobotsTxt",
@@ -17,4 +21,5 @@ __all__ = [
     "RobotsTxtMiddleware",
     "Rule",
     "Verdict",
+    "page_directives",
 ]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from .middleware import RobotsTxtMiddleware
+from .page_middleware import PageDirectivesMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PRIORITY = 100
 """Where Scrapy's own middleware stands, and where users expect it."""
+PAGE_PRIORITY = 40
+"""Before Scrapy's HttpErrorMiddleware (50), so that error pages are annotated as well."""
 
 
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
-    What a project or a spider says stands: ROBOTSTXT_OBEY where it is set, our middleware where
-    it is already among DOWNLOADER_MIDDLEWARES, and everything else there.
+    Adds the spider middleware for what pages say. What a project or a spider says stands:
+    ROBOTSTXT_OBEY where it is set, our middlewares where they are already among
+    DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and everything else there.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -35,10 +39,19 @@ class Addon:
                 priority = PRIORITY if place is None else place
         # By its path: that is how Scrapy's base has it, and Scrapy 2.14 compares the keys as text.
         middlewares[global_object_name(BuiltInMiddleware)] = None
-        if not any(load_object(written) is RobotsTxtMiddleware for written in middlewares):
-            middlewares[RobotsTxtMiddleware] = priority
-        settings.set(
-            "DOWNLOADER_MIDDLEWARES",
-            middlewares,
-            settings.getpriority("DOWNLOADER_MIDDLEWARES") or 0,
-        )
+        _put(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
+        middlewares = settings.getdict("SPIDER_MIDDLEWARES")
+        _put(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
+
+
+def _put(
+    settings: BaseSettings,
+    name: str,
+    middlewares: dict[Any, int | None],
+    ours: type,
+    priority: int,
+) -> None:
+    """Set these middlewares, with ours among them."""
+    if not any(load_object(written) is ours for written in middlewares):
+        middlewares[ours] = priority
+    settings.set(name, middlewares, settings.getpriority(name) or 0)

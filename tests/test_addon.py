@@ -7,7 +7,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep import Addon, RobotsTxtMiddleware
+from scrapy_rep import Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
 
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 OURS = "scrapy_rep.RobotsTxtMiddleware"
@@ -59,6 +59,24 @@ def test_robotstxt_obey_is_turned_on_unless_the_project_says_otherwise(
     project: dict[str, bool], obeys: bool
 ) -> None:
     assert with_addon(**project).getbool("ROBOTSTXT_OBEY") is obeys
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        pytest.param({}, 40, id="nothing written"),
+        pytest.param({"scrapy_rep.PageDirectivesMiddleware": 60}, 60, id="ours by its path"),
+        pytest.param({PageDirectivesMiddleware: None}, None, id="ours switched off by hand"),
+    ],
+)
+def test_addon_adds_the_spider_middleware(written: dict[Any, int | None], place: int) -> None:
+    theirs = "scrapy.spidermiddlewares.depth.DepthMiddleware"
+    settings = with_addon(SPIDER_MIDDLEWARES={theirs: 900, **written})
+    found = settings.getdict("SPIDER_MIDDLEWARES").items()
+    assert {load_object(middleware): place for middleware, place in found} == {
+        load_object(theirs): 900,
+        PageDirectivesMiddleware: place,
+    }
 
 
 def test_what_is_written_on_the_command_line_keeps_its_priority() -> None:

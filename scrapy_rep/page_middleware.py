@@ -1,0 +1,234 @@
+"""The spider middleware: what pages say about themselves, and what becomes of what comes from them.
+
+A response is annotated before the spider sees it. What the spider then makes of it passes here
+last: items of a page that is not to be indexed and requests from one that is not to be followed
+are dropped, where the settings say so.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, signals
+from scrapy.exceptions import DropItem
+from scrapy.http import HtmlResponse
+from scrapy.utils.log import logformatter_adapter
+
+from .links import Links
+from .middleware import RobotsTxtMiddleware
+from .protocol import usage
+from .protocol.agents import product_tokens
+from .protocol.freshness import http_date
+from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, statements
+from .protocol.paths import origin
+from .settings import settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from .protocol.robotstxt import RobotsTxt
+    from .settings import Settings
+
+logger = logging.getLogger(__name__)
+
+# As Scrapy's Headers have their names.
+_HEADERS = {name.title().encode(): name for name in HEADERS}
+_SIGNAL, _USAGE = b"Content-Signal", b"Content-Usage"
+_USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Noindex(DropItem):
+    """An item was dropped: its page says ``noindex``, or its ``unavailable_after`` is past."""
+
+    stat = "robotstxt/noindex/dropped"
+
+
+class UsageRefused(DropItem):
+    """An item was dropped: its page refuses a use of REP_REQUIRE_USAGE."""
+
+    stat = "robotstxt/usage/dropped"
+
+
+class _Page(NamedTuple):
+    """What is known of a response."""
+
+    said: PageDirectives
+    usage: dict[str, bool]
+
+
+def page_directives(response: Response, user_agent: str | Sequence[str]) -> PageDirectives:
+    """What a response says about itself to a crawler: by its headers, and by its HTML if it is any.
+
+    ``user_agent``: a product token, a whole User-Agent header, or a sequence of tokens.
+    """
+    return _directives(response, product_tokens(user_agent))
+
+
+class PageDirectivesMiddleware:
+    """Annotates responses with what they say about themselves, and drops what they refuse.
+
+    ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`,
+    ``response.meta["usage"]`` a dict of uses, True where granted and False where refused. Requests
+    that come of links with ``rel="nofollow"``, ``ugc`` or ``sponsored`` have those words in
+    ``request.meta["link_rel"]``.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._settings: Settings = settings_of(crawler)
+        self._tokens = lru_cache(maxsize=256)(product_tokens)
+        self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
+        self._robots: RobotsTxtMiddleware | None = None
+        crawler.signals.connect(self._find_robots, signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises :class:`~scrapy_rep.settings.SettingError` for a setting that cannot be read."""
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Annotate a response."""
+        assert response.request is not None
+        header = response.request.headers.get("User-Agent")
+        tokens = self._tokens(self._settings.user_agent(header))
+        said = _directives(response, tokens)
+        page = self._pages[response] = _Page(said, self._usage(response, tokens, said))
+        response.meta["page_directives"], response.meta["usage"] = page
+        if not said.indexable:
+            self._stats.inc_value("robotstxt/noindex")
+        if said.nofollow:
+            self._stats.inc_value("robotstxt/nofollow")
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        """What the spider made of a response, without what is dropped."""
+        if response not in self._pages:  # another middleware sent it straight to its errback
+            self.process_spider_input(response)
+        page = self._pages[response]
+        links: Links | None = None
+        async for output in result:
+            if isinstance(output, Request):
+                links = links or Links(response)
+                if not self._follows(output, response, page, links):
+                    continue
+            elif output is not None:
+                reason = self._refusal(page)
+                if reason is not None:
+                    await self._drop(output, response, reason)
+                    continue
+            yield output
+
+    def _usage(
+        self, response: Response, tokens: tuple[str, ...], said: PageDirectives
+    ) -> dict[str, bool]:
+        stated = []
+        robots = self._robots_txt(response)
+        if robots is not None:
+            stated += [
+                robots.content_signals(tokens),
+                robots.content_usage(response.url, tokens),
+            ]
+        if not _USAGE_HEADERS.isdisjoint(response.headers):
+            lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
+            stated.append(usage.of_response(*lines))
+        return usage.evaluated(stated, said.tdm_reservation)
+
+    def _robots_txt(self, response: Response) -> RobotsTxt | None:
+        if self._robots is None:
+            return None
+        known = self._robots.origins.get(origin(response.url) or "")
+        return known.robots if known else None
+
+    def _find_robots(self) -> None:
+        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+
+    def _refusal(self, page: _Page) -> Noindex | UsageRefused | None:
+        """Why the items of a page are dropped; None where they are not."""
+        if self._settings.noindex == "drop" and not page.said.indexable:
+            if page.said.noindex:
+                return Noindex("its page says noindex")
+            return Noindex(f"its page was to be unavailable after {page.said.unavailable_after}")
+        refused = usage.refused(self._settings.require_usage, page.usage)
+        return UsageRefused(f"its page refuses {', '.join(refused)}") if refused else None
+
+    async def _drop(self, item: Any, response: Response, reason: Noindex | UsageRefused) -> None:
+        """As Scrapy does with an item that a pipeline drops."""
+        self._stats.inc_value(reason.stat)
+        spider = self._crawler.spider
+        assert self._crawler.logformatter is not None
+        assert spider is not None
+        entry = self._crawler.logformatter.dropped(item, reason, response, spider)
+        if entry is not None:  # a formatter's way to say nothing
+            logger.log(*logformatter_adapter(entry), extra={"spider": spider})
+        await self._crawler.signals.send_catch_log_async(
+            signal=signals.item_dropped,
+            item=item,
+            response=response,
+            spider=spider,
+            exception=reason,
+        )
+
+    def _follows(self, request: Request, response: Response, page: _Page, links: Links) -> bool:
+        """Whether a request that comes from a response may go on; notes the ``rel`` of its link."""
+        rel = links.rel(request.url)
+        if rel:
+            request.meta["link_rel"] = tuple(sorted(rel))
+        else:
+            request.meta.pop("link_rel", None)  # of another page's link, with a copied meta
+        if not request.meta.get("obey_nofollow", True):
+            return True
+        if self._settings.nofollow == "drop" and page.said.nofollow:
+            self._drop_request(request, response, "nofollow")
+            return False
+        if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
+            self._drop_request(request, response, "rel_nofollow")
+            return False
+        return True
+
+    def _drop_request(self, request: Request, response: Response, reason: str) -> None:
+        self._stats.inc_value(f"robotstxt/{reason}/dropped")
+        logger.debug(
+            "Not followed for %(reason)s of %(response)s: %(request)s",
+            {"reason": reason, "response": response, "request": request},
+            extra={"spider": self._crawler.spider},
+        )
+
+
+def _directives(response: Response, tokens: tuple[str, ...]) -> PageDirectives:
+    lines: list[tuple[str, str]] = []
+    if not _HEADERS.keys().isdisjoint(response.headers):
+        lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
+    html = _html(response) if isinstance(response, HtmlResponse) else b""
+    stated = statements(lines, html, tokens)
+    return added_up(stated, _date(response)) if stated else NOTHING
+
+
+def _lines(response: Response, header: bytes) -> list[str]:
+    return [line.decode("latin-1") for line in response.headers.getlist(header)]
+
+
+def _html(response: HtmlResponse) -> bytes:
+    """The page in an encoding that agrees with ASCII, as all but UTF-16 and UTF-32 do."""
+    return response.text.encode() if b"\0" in response.body[:4] else response.body
+
+
+def _date(response: Response) -> datetime:
+    """When the response was made; now where it does not say so."""
+    value = response.headers.get("Date")
+    seconds = http_date(value.decode("latin-1")) if value else None
+    if seconds is None:
+        return datetime.now(timezone.utc)
+    return _EPOCH + timedelta(seconds=seconds)
