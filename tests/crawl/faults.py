@@ -88,7 +88,7 @@ def length(body: bytes) -> bytes:
 
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 GZIP = HEAD + b"Content-Encoding: gzip\r\n"
-PACKED = gzip.compress(RULES)
+PACKED = gzip.compress(RULES, mtime=0)
 PATHS = ("/private", "/public")
 """Pages to ask for, which tell what came of a robots.txt."""
 
