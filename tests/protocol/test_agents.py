@@ -1,0 +1,120 @@
+"""Product tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.agents import Doubt, identify, line_tokens, product_tokens
+
+HEADERS = [
+    ("Scrapy/2.19.0 (+https://scrapy.org)", "scrapy"),
+    ("facebookexternalhit/1.1 (+http://www.facebook.com/e.php)", "facebookexternalhit"),
+    ("DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)", "duckduckbot"),
+    ("FooBot/1.0; like Googlebot", "foobot"),
+    ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "googlebot"),
+    (
+        "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like"
+        " Gecko) Chrome/126.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1;"
+        " +http://www.google.com/bot.html)",
+        "googlebot",
+    ),
+    (
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2;"
+        " +https://openai.com/gptbot)",
+        "gptbot",
+    ),
+    (
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+        " Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)",
+        "applebot",
+    ),
+    ("Mozilla/5.0 (compatible;PetalBot;+https://petalsearch.com/bot)", "petalbot"),
+    ("Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)", "mj12bot"),
+    ("Mozilla/5.0 (FooBot; bot@example.com)", "foobot"),
+    ("Mozilla/5.0 (compatible; Foo Bot (test); +http://x) Gecko/20100101", "foo"),
+    ("Mozilla/5.0 (compatible; MSIE 8.0; FooBot/1.0; +http://x)", "foobot"),
+    ("Mozilla/5.0 (X11) AppleWebKit/1 (KHTML, like Gecko) Chrome/1 Safari/537.36 MyBot/1", "mybot"),
+    ("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm", "bingbot"),
+    ("python-requests/2.31 )", "python-requests"),
+    ("curl/8.0", "curl"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "token"), HEADERS)
+def test_headers(header: str, token: str) -> None:
+    assert identify(header) == ((token,), None)
+    assert product_tokens(header.encode()) == (token,)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1 Safari/1",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:126.0) Gecko/20100101 Firefox/126.0",
+        "Mozilla/5.0 (Windows NT 6.1; Trident/7.0; rv:11.0) like Gecko",
+        "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1)",
+        "Mozilla/5.0 (compatible; Konqueror/3.5; Linux)",
+        "Mozilla/5.0 (compatible)",
+        "Mozilla/5.0 (compatible; +http://x)",
+        "(compatible; ; )",
+        "",
+        "   ",
+        "бот",
+        "бот/1.0",
+        "http://example.com/",
+    ],
+)
+def test_headers_without_a_token(header: str) -> None:
+    assert identify(header) == ((), Doubt.NO_TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("header", "token", "doubt"),
+    [
+        ("my crawler/1.0", "my", Doubt.FIRST_WORD),
+        ("Screaming Frog SEO Spider/20.0", "screaming", Doubt.FIRST_WORD),
+        ("MyBot (+http://x) more", "mybot", None),
+        ("MyBot (+http://x)", "mybot", None),
+        ("MyBot/1.0 more", "mybot", None),
+        ("MyBot; more", "mybot", None),
+        ("MyBot", "mybot", None),
+        ("MJ12bot", "mj12bot", None),
+    ],
+)
+def test_first_words(header: str, token: str, doubt: Doubt | None) -> None:
+    assert identify(header) == ((token,), doubt)
+
+
+def test_sequences_keep_their_order() -> None:
+    assert product_tokens(["Googlebot-Images", "Googlebot", "googlebot"]) == (
+        "googlebot-images",
+        "googlebot",
+    )
+    assert product_tokens(("Foo/1.0 (x)", "*", "Bar")) == ("foo", "bar")
+    assert product_tokens([]) == ()
+    assert identify(["my crawler", ""]).doubt is Doubt.FIRST_WORD
+
+
+def test_everyone_is_no_token() -> None:
+    assert identify("*") == ((), None)
+
+
+@pytest.mark.parametrize("value", [None, 1, {"a"}, iter(["a"])])
+def test_other_types_are_named(value: object) -> None:
+    with pytest.raises(TypeError, match="not "):
+        product_tokens(value)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not "):
+        product_tokens([value])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        (b"*", [b"*"]), (b"* x", [b"*"]), (b"*x", []), (b"", []), (b"Foo", [b"foo"]),
+        (b"Foo/1", [b"foo"]), (b"foo bar", [b"foo"]), (b"MJ12bot/1", [b"mj", b"mj12bot"]),
+        (b"80legs", [b"80legs"]), (b"\xd0\xb1", []), (b"a\xd0", [b"a"]), (b"a_b-C*", [b"a_b-c"]),
+        (b"/a", []),
+    ],
+)  # fmt: skip
+def test_line_tokens(value: bytes, tokens: list[bytes]) -> None:
+    assert line_tokens(value) == tokens

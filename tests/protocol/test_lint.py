@@ -1,0 +1,100 @@
+"""What is said about files that do not do what they seem to."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.lint import Finding, Severity, lint
+
+ALL = "User-agent: *\n"
+
+
+@pytest.mark.parametrize(
+    ("robots_txt", "line", "severity", "message", "advice"),
+    [
+        ("Disallow: /a\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
+        ("Crawl-delay: 1\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
+        (ALL + "dissallow: /a", 2, "warning", "'dissallow' is misspelt", "disallow:"),
+        (ALL + "disallows: /a", 2, "error", "unknown field 'disallows'", "disallow:"),
+        (ALL + "sitemaps: /a", 2, "error", "unknown field", "sitemap:"),
+        (ALL + "foo: /a", 2, "info", "unknown field 'foo'", "remove it"),
+        (ALL + f"{'x' * 99}: /a", 2, "info", "unknown field", "remove it"),
+        (ALL + "hello world", 2, "error", "unknown field 'hello'", "'#'"),
+        (ALL + "Disallow /a", 2, "warning", "the colon is missing", "disallow:"),
+        (ALL + "Disallow = /a", 2, "error", "no colon", "disallow:"),
+        (ALL + "Please go away now", 2, "error", "no colon", "'#'"),
+        (ALL + "Disallow: a", 2, "error", "'a' never matches", "/a"),
+        (ALL + "Disallow: http://h/a?b", 2, "error", "never matches", "'/a?b'"),
+        (ALL + "Disallow: http://h", 2, "error", "never matches", "'/'"),
+        (ALL + "Disallow: http://[h", 2, "error", "never matches", "/http://[h"),
+        (ALL + "Disallow: /a\nAllow: /a", 2, "warning", "disallow '/a' never decides: line 3", ""),
+        (ALL + "Disallow: /a\nDisallow: /a*", 2, "warning", "line 3", "remove"),
+        (ALL + "Disallow: /a\nDisallow: /%61", 3, "warning", "line 2", "remove"),
+        (ALL + "Disallow: /a$\nAllow: /a**", 2, "warning", "line 3", "remove"),
+        (ALL + "Allow: /a*\nAllow: /a**$", 2, "warning", "line 3", "remove"),
+        (ALL + "Allow: /\n" + ALL + "Allow: /b", 3, "info", "another group for '*'", "one place"),
+        ("User-agent:", 1, "error", "no product token", "'*'"),
+        ("User-agent: бот", 1, "error", "'бот'", "letters"),
+        ("User-agent: *bot", 1, "error", "'*bot'", "alone"),
+        ("User-agent: MJ12bot/1", 1, "info", "'MJ12bot/1'", "only"),
+        (ALL + "Crawl-delay: soon", 2, "error", "crawl-delay 'soon'", "seconds"),
+        (ALL + "Request-rate: 1", 2, "error", "request-rate '1'", "1/10"),
+        (ALL + "Visit-time: 8", 2, "error", "visit-time '8'", "0600-0845"),
+        (ALL + "Content-Usage: /a b=", 2, "error", "content-usage", "train-ai=n"),
+        (ALL + "Content-Usage: A", 2, "error", "content-usage", "train-ai=n"),
+        ("Sitemap: /a.xml", 1, "error", "no absolute URL", "whole URL"),
+        ("Sitemap: http://[a", 1, "error", "no absolute URL", "whole URL"),
+    ],
+)
+def test_findings(robots_txt: str, line: int, severity: str, message: str, advice: str) -> None:
+    findings = lint(robots_txt.encode())
+    assert [finding.line for finding in findings] == [line], findings
+    assert str(findings[0].severity) == severity
+    assert message in findings[0].message
+    assert advice in findings[0].advice
+    assert str(findings[0]).startswith(f"line {line}: {severity}: ")
+
+
+@pytest.mark.parametrize(
+    "robots_txt",
+    [
+        "",
+        "# nothing\n\n   \n",
+        "Content-Signal: search=yes\nSitemap: https://h/s.xml\nUser-agent: *\nDisallow:\n",
+        ALL + "Disallow: /\nAllow: /a\nAllow: /b$\nAllow: *.c\nCrawl-delay: 1\nRequest-rate: 1/2",
+        ALL + "Allow: /a/index.html\nDisallow: /a/\nVisit-time: 0600-0700\nContent-Usage: /a b=y",
+        "User-agent: MyBot\nUser-agent: other_bot\nDisallow: /a\nHost: h\nClean-param: a /b",
+        # It decides for one of the two, so it is no mistake.
+        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: c\nAllow: /x",
+    ],
+)
+def test_nothing_to_say(robots_txt: str) -> None:
+    assert lint(robots_txt.encode()) == []
+
+
+def test_a_rule_that_decides_for_one_crawler_is_no_mistake() -> None:
+    body = b"User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: a\nAllow: /x\n"
+    assert [finding.message[:13] for finding in lint(body)] == ["another group"]
+
+
+def test_strict_files_have_no_typos() -> None:
+    findings = lint(b"User-agent: *\ndissallow: /a\nDisallow /b\n", strict=True)
+    assert [(finding.line, finding.severity) for finding in findings] == [
+        (2, Severity.ERROR),
+        (3, Severity.ERROR),
+    ]
+
+
+def test_octets_that_are_not_utf_8() -> None:
+    assert lint(b"User-agent: *\nDisallow: /\xe9") == [
+        Finding(2, Severity.WARNING, "an octet that is not UTF-8", "save the file as UTF-8")
+    ]
+
+
+@pytest.mark.parametrize(("end", "line"), [(b"", 3), (b"x", 2)])
+def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
+    body = (b"User-agent: *\n#" + b"x" * (SIZE_LIMIT - 16) + b"\n")[: SIZE_LIMIT - len(end)] + end
+    findings = lint(body + b"Disallow: /a\n")
+    assert [finding.line for finding in findings] == [line]
+    assert "nothing is read" in findings[0].message

@@ -1,0 +1,106 @@
+"""Comparable forms and origins."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.paths import origin, origin_of, path_of, pattern_of, robots_txt_url
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("http://h", "/"), ("http://h?q", "/?q"), ("http://h#f", "/"), ("https://h/a?b#c", "/a?b"),
+        ("HTTP://u:p@h:80/a", "/a"), ("ftp://h/a", "/a"), ("/a", "/a"), ("", "/"), ("a", "/a"),
+        ("?q", "/?q"), ("//a", "//a"), ("/a/../b/./c", "/a/../b/./c"),
+        ("/x?u=http://h/", "/x?u=http://h/"), ("x?u=http://h/", "/x?u=http://h/"),
+        ("http://[::1]/a", "/a"), ("http://h/%41%7e%2d", "/A~-"), ("http://h/%2f", "/%2F"),
+        ("http://h/é ツ", "/%C3%A9%20%E3%83%84"), ("http://h/%", "/%"), ("http://h/%2", "/%2"),
+        ("http://h/%zz", "/%zz"), ("http://h/%2541", "/%2541"), ("http://h/*$", "/%2A%24"),
+        ("http://h/[]'\"<>\\^`{|}", "/%5B%5D%27%22%3C%3E%5C%5E%60%7B%7C%7D"),
+        ("http://h/\x00\x7f\n", "/%00%7F%0A"), ("http://h/\ud800", "/%ED%A0%80"),
+        # Decoding must not complete what was no escape.
+        ("/%%36%31", "/%6%31"), ("/%%361", "/%%361"), ("/%2%35", "/%2%35"), ("/%%36x", "/%6x"),
+        ("/%a%41", "/%a%41"), ("/%%41%7E%zz", "/%A~%zz"), ("/%%4a", "/%J"), ("/%%7E41", "/%~41"),
+    ],
+)  # fmt: skip
+def test_path_of(url: str, path: str) -> None:
+    assert path_of(url) == path
+    assert path_of(path) == path
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "length"),
+    [
+        ("/a", "/a", 2), ("/*$", "/*$", 3), ("/$a$", "/%24a$", 4), ("/$$", "/%24$", 3),
+        ("/%62", "/b", 2), ("/ツ", "/%E3%83%84", 10), ("/%2f", "/%2F", 4), ("/%2F", "/%2F", 4),
+        ("/ ", "/%20", 2), ("/[", "/%5B", 2), ("/%2A", "/%2A", 4), ("/%24", "/%24", 4), ("", "", 0),
+    ],
+)  # fmt: skip
+def test_pattern_of(value: str, pattern: str, length: int) -> None:
+    assert pattern_of(value.encode()) == (pattern, length)
+
+
+def test_octets_that_are_not_utf_8_are_kept() -> None:
+    assert pattern_of(b"/\xe9") == ("/%E9", 4)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://example.com", "http://example.com"),
+        ("HTTP://Example.COM/a?b#c", "http://example.com"),
+        ("http://example.com:80", "http://example.com"),
+        ("http://example.com:0080", "http://example.com"),
+        ("http://example.com:", "http://example.com"),
+        ("https://example.com:443/", "https://example.com"),
+        ("https://example.com:80/", "https://example.com:80"),
+        ("http://example.com:08080/", "http://example.com:8080"),
+        ("http://example.com:0/", "http://example.com:0"),
+        ("http://example.com./", "http://example.com"),
+        ("http://user:pass@example.com/", "http://example.com"),
+        ("http://u@v@example.com/", "http://example.com"),
+        ("http://example.com?a", "http://example.com"),
+        ("http://example.com#a", "http://example.com"),
+        ("ws://example.com/", "http://example.com"),
+        ("wss://example.com:443/", "https://example.com"),
+        ("ftp://example.com:21/", "ftp://example.com"),
+        ("http://münchen.de/", "http://xn--mnchen-3ya.de"),
+        ("http://xn--mnchen-3ya.de/", "http://xn--mnchen-3ya.de"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
+        ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]"),
+        ("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080"),
+        ("http://a_b.example/", "http://a_b.example"),
+        ("data:text/plain,x", None),
+        ("file:///a", None),
+        ("about:blank", None),
+        ("s3://bucket/a", None),
+        ("http:///a", None),
+        ("http://./", None),
+        ("http://a..b/", None),
+        ("http://exa mple.com/", None),
+        ("http://example.com:http/", None),
+        ("http://example.com:65536/", None),
+        ("http://example.com:٣/", None),
+        ("http://example.com:123456/", None),
+        ("http://[::1/", None),
+        ("http://[::1]x/", None),
+        ("http://[::1]80/", None),
+        ("http://[::zz]/", None),
+        ("http://" + "a" * 64 + "/", None),
+        ("http://" + "a." * 200 + "/", None),
+        ("http://" + "é" * 200 + "/", None),
+        ("http://é..b/", None),
+        ("", None),
+        ("/a", None),
+    ],
+)  # fmt: skip
+def test_origin(url: str, expected: str | None) -> None:
+    assert origin(url) == expected
+    if expected:
+        assert origin(expected) == expected
+
+
+def test_the_parts_of_an_origin() -> None:
+    assert origin_of("HTTPS", "u:p@Example.com:443") == "https://example.com"
+    assert robots_txt_url("http://example.com:81") == "http://example.com:81/robots.txt"

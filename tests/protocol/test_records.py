@@ -1,0 +1,183 @@
+"""What stands beside allow and disallow."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.records import CleanParam, RequestRate, Window
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+APART = b"""
+Crawl-delay: 9
+Content-Signal: search=yes, ai-train=no
+User-agent: a
+Crawl-delay: 1
+User-agent: b
+User-agent: B
+Crawl-delay: 60
+Request-rate: 1/10m 0600-0845
+Request-rate: 2/1
+Visit-time: 2200 0600
+Content-Signal: ai-input=no
+Disallow: /x
+Crawl-delay: 61
+User-agent: b
+Crawl-delay: 62
+Crawl-delay: soon
+User-agent: c
+Visit-time: tomorrow
+"""
+
+
+def test_records_have_groups_of_their_own() -> None:
+    robots = RobotsTxt.parse(APART)
+    assert [robots.crawl_delay(agent) for agent in ("a", "b", "c", "d")] == [1, 62, None, None]
+    assert robots.request_rates("b") == (RequestRate(1, 600, Window(360, 525)), RequestRate(2, 1))
+    assert robots.request_rate("b") == RequestRate(2, 1)
+    assert robots.request_rate("a") is robots.request_rate("d") is None
+    assert robots.request_rates("d") == ()
+    assert robots.visit_time("b") == Window(1320, 360)
+    assert robots.visit_time("c") is robots.visit_time("d") is None
+    # What is not said to a crawler of its own holds for everyone.
+    assert robots.content_signals("a") == {"search": True, "ai-train": False}
+    assert robots.content_signals("b") == {"ai-input": False}
+    assert robots.content_signals("d") == {"search": True, "ai-train": False}
+    # And none of it moves the rules: a and b are one run of user-agent lines for them.
+    assert not robots.allowed("/x", "a")
+    assert not robots.allowed("/x", "b")
+
+
+def test_a_group_without_records_does_not_take_those_of_everyone() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 5\nUser-agent: a\nDisallow: /\n")
+    assert robots.crawl_delay("a") is None
+    assert robots.crawl_delay("b") == 5
+    assert robots.crawl_delay(["b", "a"]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "delay"),
+    [
+        ("10", 10), ("0", 0), ("0.5", 0.5), (".5", 0.5), ("1.", 1), ("nan", None), ("inf", None),
+        ("-5", None), ("1e3", None), ("1_0", None), ("٣", None), ("", None), ("5 s", None),
+        ("9" * 400, None), ("5 # seconds", 5),
+    ],
+)  # fmt: skip
+def test_crawl_delay(value: str, delay: float | None) -> None:
+    robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}".encode())
+    assert robots.crawl_delay("a") == delay
+
+
+@pytest.mark.parametrize(
+    ("value", "rate"),
+    [
+        ("1/10", (1, 10, None)), ("1/10s", (1, 10, None)), ("1/10M", (1, 600, None)),
+        ("3/2h", (3, 7200, None)), ("1 / 1d", (1, 86400, None)),
+        ("1/10m 0600-0845", (1, 600, (360, 525))), ("1/1 2300 0100", (1, 1, (1380, 60))),
+        ("0/10", None), ("1/0", None), ("1", None), ("1/10x", None), ("-1/10", None),
+        ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
+    ],
+)  # fmt: skip
+def test_request_rate(value: str, rate: tuple[int, int, Window | None] | None) -> None:
+    robots = RobotsTxt.parse(f"User-agent: *\nRequest-rate: {value}".encode())
+    assert robots.request_rate("a") == rate
+
+
+@pytest.mark.parametrize(
+    ("value", "window"),
+    [
+        ("0600-0845", (360, 525)), ("0600 0845", (360, 525)), ("0600 - 0845", (360, 525)),
+        ("0000-2400", (0, 1440)), ("2200-0600", (1320, 360)), ("600-845", None),
+        ("0600", None), ("0660-0700", None), ("0600-2401", None), ("06:00-08:45", None),
+    ],
+)  # fmt: skip
+def test_visit_time(value: str, window: tuple[int, int] | None) -> None:
+    robots = RobotsTxt.parse(f"User-agent: *\nVisit-time: {value}".encode())
+    assert robots.visit_time("a") == window
+
+
+@pytest.mark.parametrize(
+    ("window", "inside", "outside"),
+    [
+        (Window(360, 525), [360, 524.9], [359, 525, 0]),
+        (Window(1320, 360), [1320, 1439, 0, 359], [360, 1319]),
+        (Window(0, 1440), [0, 1439], []),
+        (Window(600, 600), [0, 600, 1439], []),
+    ],
+)
+def test_windows(window: Window, inside: list[float], outside: list[float]) -> None:
+    assert all(window.contains(minute) for minute in inside)
+    assert not any(window.contains(minute) for minute in outside)
+
+
+OUTSIDE = """
+Sitemap: https://other.example/s.xml
+site-map: /relative.xml # here
+Sitemap:
+User-agent: *
+Sitemap: http://[bad
+Sitemap: https://other.example/s.xml
+Host: www.example.com
+Host: example.com
+Clean-param: ref&sid /some*path
+Clean-param: utm
+Noindex: /secret
+Unknown: x
+Disallow: /é
+"""
+
+
+def test_records_outside_of_groups() -> None:
+    robots = RobotsTxt.parse(OUTSIDE.encode(), url="https://example.com/robots.txt")
+    assert robots.sitemaps == ("https://other.example/s.xml", "https://example.com/relative.xml")
+    assert robots.host == "www.example.com"
+    assert robots.clean_params == (CleanParam(("ref", "sid"), "/some*path"), CleanParam(("utm",)))
+    assert robots.noindex == ("/secret",)
+    assert not robots.allowed("/é", "a")
+
+
+def test_relative_sitemaps_stay_as_they_are_where_the_url_is_unknown() -> None:
+    robots = RobotsTxt.parse(OUTSIDE.encode())
+    assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
+    assert RobotsTxt.parse(OUTSIDE.encode(), strict=True).sitemaps[0] == robots.sitemaps[0]
+
+
+def test_a_file_without_records() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /")
+    assert not robots.sitemaps + robots.noindex
+    assert not robots.clean_params
+    assert robots.host is None
+    assert robots.crawl_delay("a") is None
+    assert robots.content_signals("a") == robots.content_usage("/", "a") == {}
+
+
+USAGE = b"""
+Content-Usage: bots=n
+User-agent: *
+Allow: /
+Disallow: /private
+Content-Usage: train-ai=n, search=y
+Content-Usage: /open train-ai=y
+Content-Usage: /open search=n
+Content-Usage: /open train-ai=n
+Content-Usage: /open/*.txt
+Content-Usage: /bad train-ai=
+Content-Usage: /x?u=/a search=y
+User-agent: none
+Disallow:
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "stated"),
+    [
+        ("/", "a", {"train-ai": False, "search": True}),
+        ("/private", "a", {}),
+        ("/open", "a", {"train-ai": False, "search": False}),
+        ("/open/a.txt", "a", {}),
+        ("/bad", "a", {}),
+        ("/x?u=%2Fa", "a", {"search": True}),
+        ("/", "none", {}),
+    ],
+)
+def test_content_usage_of_the_longest_path(url: str, agent: str, stated: dict[str, bool]) -> None:
+    assert RobotsTxt.parse(USAGE).content_usage(url, agent) == stated

@@ -1,0 +1,64 @@
+"""Content-Signal and Content-Usage."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.usage import combined, content_signals, content_usage
+
+
+@pytest.mark.parametrize(
+    ("value", "signals"),
+    [
+        ("search=yes, ai-train=no", {"search": True, "ai-train": False}),
+        ("Search = YES,,ai_input=maybe,x", {"search": True}),
+        ("search=yes, search=no", {"search": False}),
+        ("", {}),
+    ],
+)
+def test_content_signals(value: str, signals: dict[str, bool]) -> None:
+    assert content_signals(value) == signals
+
+
+@pytest.mark.parametrize(
+    ("value", "stated"),
+    [
+        ("train-ai=n, search=y", {"train-ai": False, "search": True}),
+        (" train-ai=n\t,\tsearch=y ", {"train-ai": False, "search": True}),
+        ("train-ai=n, train-ai=y", {"train-ai": True}),
+        ("train-ai=y, train-ai=1", {}),
+        ('train-ai=n;exceptions="a b";x, search', {"train-ai": False}),
+        ("train-ai=N", {}),
+        ("train-ai=yes", {}),
+        ('train-ai="n"', {}),
+        ("", {}),
+        ("a=1, b=-1.5, c=:YQ==:, d=?1, e=@1700000000, f=tok/en, g=y", {"g": True}),
+        ('a="x\\"y", b=("a" 1.0;q=?0  tok ), c=(), d=%"caf%c3%a9", e=n', {"e": False}),
+        ("*=y", {"*": True}),
+        # None of these is a dictionary of RFC 9651, so nothing is known.
+        ("Train-ai=n", None),
+        ("train-ai=n;x=(a b)", None),
+        ("train-ai=n,", None),
+        ("train-ai=n;", None),
+        ("train-ai= n", None),
+        ("train-ai=n search=y", None),
+        (",train-ai=n", None),
+        ("train-ai=", None),
+        ("train-ai=(n", None),
+        ('train-ai="n', None),
+        ("train-ai=1.2345", None),
+        ("train-ai=1234567890123456", None),
+        ("train-ai=n, é=y", None),
+    ],
+)
+def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
+    assert content_usage(value) == stated
+
+
+def test_what_any_refuses_is_refused() -> None:
+    assert combined([{"a": True, "b": False}, {"a": False, "c": True}, {"b": True}]) == {
+        "a": False,
+        "b": False,
+        "c": True,
+    }
+    assert combined([]) == {}
