@@ -14,17 +14,12 @@ from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy.http import Response
 
 WORDS = frozenset(["nofollow", "sponsored", "ugc"])
 """What a ``rel`` says of a link to search engines (Google)."""
 
 NO_WORDS: frozenset[str] = frozenset()
-
-_MARKED = "//a[@href][@rel] | //area[@href][@rel]"
-_ALL = "//a[@href] | //area[@href]"
 
 
 class Links:
@@ -50,23 +45,31 @@ class Links:
     @cached_property
     def _marked(self) -> frozenset[str]:
         """Where the links with one of the words lead to: few, so that all are seldom looked at."""
-        return frozenset(url for url, words in self._links(_MARKED) if words)
+        return frozenset(self._url(href) for href, words in self._links if words)
 
     @cached_property
     def _rels(self) -> dict[str, frozenset[str]]:
         found: dict[str, frozenset[str]] = {}
-        for url, words in self._links(_ALL):
+        for href, words in self._links:
+            url = self._url(href)
             found[url] = words & found.get(url, words)
         return found
 
-    def _links(self, xpath: str) -> Iterator[tuple[str, frozenset[str]]]:
+    @cached_property
+    def _links(self) -> list[tuple[str, frozenset[str]]]:
         assert self._page is not None
-        for link in self._page.xpath(xpath):
-            rel = link.attrib.get("rel", "")
-            words = WORDS & frozenset(rel.lower().replace(",", " ").split())
-            if words or xpath is _ALL:
-                try:
-                    url = self._page.urljoin(strip_html5_whitespace(link.attrib["href"]))
-                    yield canonicalize_url(url, encoding=self._page.encoding), words
-                except ValueError:
-                    continue  # no URL, so no request leads there
+        found = []
+        for link in self._page.selector.root.iter("a", "area"):
+            href = link.get("href")
+            if href is not None:
+                rel = link.get("rel", "").lower().replace(",", " ").split()
+                found.append((href, WORDS.intersection(rel)))
+        return found
+
+    def _url(self, href: str) -> str:
+        assert self._page is not None
+        try:
+            url = self._page.urljoin(strip_html5_whitespace(href))
+            return canonicalize_url(url, encoding=self._page.encoding)
+        except ValueError:
+            return ""  # no URL, so no request leads there

@@ -213,7 +213,10 @@ def _directives(response: Response, tokens: tuple[str, ...]) -> PageDirectives:
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     html = _html(response) if isinstance(response, HtmlResponse) else b""
     stated = statements(lines, html, tokens)
-    return added_up(stated, _date(response)) if stated else NOTHING
+    if not stated:
+        return NOTHING
+    said = added_up(stated)
+    return said.as_of(_date(response)) if said.unavailable_after else said
 
 
 def _lines(response: Response, header: bytes) -> list[str]:

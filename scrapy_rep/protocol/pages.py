@@ -15,7 +15,7 @@ attributes, or in a ``template``. Its name must not be written with character re
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from math import inf
@@ -130,6 +130,11 @@ class PageDirectives:
         """Neither ``noindex`` nor past its ``unavailable_after``."""
         return not (self.noindex or self.expired)
 
+    def as_of(self, date: datetime) -> PageDirectives:
+        """The same with `expired` as it is for a response that was made then; with its zone."""
+        after = self.unavailable_after
+        return replace(self, expired=after is not None and after < date)
+
 
 NOTHING = PageDirectives()
 """What a page says that says nothing."""
@@ -146,11 +151,8 @@ def statements(
     return [*_of_headers(headers, tokens), *_of_page(html, tokens)]
 
 
-def added_up(stated: Sequence[Statement], date: datetime) -> PageDirectives:
-    """The sum of what is stated, of which the most restrictive holds.
-
-    ``date``: when the response was made, with its zone.
-    """
+def added_up(stated: Sequence[Statement]) -> PageDirectives:
+    """The sum of what is stated, of which the most restrictive holds."""
     found: dict[str, Any] = {}
     for (rule, _, _), argument in stated:
         if rule in _FLAGS:
@@ -169,8 +171,6 @@ def added_up(stated: Sequence[Statement], date: datetime) -> PageDirectives:
                 found[rule] = min(moment, found.get(rule, moment))
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
-    if _UNAVAILABLE_AFTER in found:
-        found["expired"] = found[_UNAVAILABLE_AFTER] < date
     sources = tuple(dict.fromkeys(statement.source for statement in stated))
     return PageDirectives(**found, **_reservation(stated), sources=sources)
 
@@ -285,6 +285,10 @@ _ATTRIBUTE = re.compile(
     rb"(?:\"([^\"]*)(?:\"|\Z)|'([^']*)(?:'|\Z)|([^\"'>" + _WS + rb"][^>" + _WS + rb"]*))?)?"
 )
 _TAG_END = re.compile(rb"[" + _WS + rb"/]*>")
+# The attributes of most tags, to skip them at once. No part of a match can be given to another.
+_PLAIN_ATTRIBUTES = re.compile(
+    rb"(?:[" + _WS + rb"]+[^" + _WS + rb"/>=\"']+(?:=\"[^\"]*\")?){0,30}[" + _WS + rb"/]*>"
+)
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
 _BOGUS_COMMENT = re.compile(rb"<[!?/][^>]*>")
 # The elements whose content is text for a browser, and what ends it. Not noscript: no script runs.
@@ -292,18 +296,14 @@ _TEXT_ENDS = {
     name: re.compile(rb"</" + name + rb"(?=[" + _WS + rb"/>])", re.IGNORECASE)
     for name in b"script style title textarea xmp iframe noembed noframes".split()
 }
-_PLAINTEXT = b"plaintext"
-_TEMPLATE = b"template"
+_META, _PLAINTEXT, _TEMPLATE = b"meta", b"plaintext", b"template"
 _MOST_OCTETS = 4096
 """Of an attribute; no name and no list of rules is longer."""
 
 
 def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
     names = (_ROBOTS, *tokens)
-    last = _last_candidate(html, [*(name.encode() for name in names), b"tdm-"])
-    if last < 0:
-        return
-    for name, content in _meta_elements(html, last):
+    for name, content in _meta_elements(html, [*(name.encode() for name in names), b"tdm-"]):
         if name in names:
             agent = EVERYONE if name == _ROBOTS else name
             for _, rule, argument in _rules(content, scoped=False):
@@ -313,45 +313,51 @@ def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
 
 
 def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
-    """Where the last tag begins that may be a meta element of one of these names; -1 for nowhere.
+    """The last place where a meta element may name one of these; -1 if none does.
 
-    Nothing but the tags is looked at, so that a page without any costs next to nothing.
+    Nothing is looked at but from the first such tag to the last, so that a page that names none
+    costs next to nothing.
     """
     starts = [found.start() for found in _META_TAG.finditer(html)]
-    if starts:
-        end = _skip_attributes(html, starts[-1] + 1)
-        for start in reversed(starts):
-            tag = html[start:end].lower()
-            if any(name in tag for name in names):
-                return start
-            end = start
-    return -1
+    if not starts:
+        return -1
+    tags = html[starts[0] : _skip_attributes(html, starts[-1] + 1)].lower()
+    last = max(tags.rfind(name) for name in names)
+    return starts[0] + last if last >= 0 else -1
 
 
-def _meta_elements(html: bytes, last: int) -> Iterator[tuple[str, str]]:
-    """Name, in lower case, and content of the meta elements up to the one that begins at ``last``.
+def _meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, str]]:
+    """Name, in lower case, and content of the meta elements, but for those with none of ``names``.
 
     As the HTML standard's tokenizer finds them, but for escapes within scripts.
     """
+    last = _last_candidate(html, names)
     templates = 0
     position = html.find(b"<")
-    while 0 <= position <= last:
+    while 0 <= position < last:
         tag = _TAG.match(html, position)
         if tag is None:
-            end = _after_comment(html, position)
-        else:
-            name = tag[2].lower()
-            kept: dict[bytes, bytes] | None = {} if name == b"meta" else None
-            end = _skip_attributes(html, tag.end(), kept)
-            if name == _TEMPLATE:
-                templates = max(0, templates - 1) if tag[1] else templates + 1
-            elif not tag[1] and name in _TEXT_ENDS:
-                closing = _TEXT_ENDS[name].search(html, end)
-                end = closing.start() if closing else len(html)
-            elif not tag[1] and name == _PLAINTEXT:
-                return
-            elif kept and not tag[1] and not templates:
-                yield _text(kept.get(b"name")).strip().lower(), _text(kept.get(b"content"))
+            position = html.find(b"<", _after_comment(html, position))
+            continue
+        closes, name = tag[1], tag[2].lower()
+        plain = _PLAIN_ATTRIBUTES.match(html, tag.end())
+        end = plain.end() if plain else _skip_attributes(html, tag.end())
+        if name == _TEMPLATE:
+            templates = max(0, templates - 1) if closes else templates + 1
+        elif closes:
+            pass
+        elif name == _META:
+            text = html[position:end].lower()
+            if not templates and any(named in text for named in names):
+                attributes: dict[bytes, bytes] = {}
+                _skip_attributes(html, tag.end(), attributes)
+                if attributes:
+                    yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+        elif name in _TEXT_ENDS:
+            closing = _TEXT_ENDS[name].search(html, end)
+            end = closing.start() if closing else len(html)
+        elif name == _PLAINTEXT:
+            return
         position = html.find(b"<", end)
 
 
@@ -385,5 +391,5 @@ def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None
     return len(html)
 
 
-def _text(value: bytes | None) -> str:
-    return unescape((value or b"")[:_MOST_OCTETS].decode("utf-8", "replace"))
+def _text(attributes: dict[bytes, bytes], name: bytes) -> str:
+    return unescape(attributes.get(name, b"")[:_MOST_OCTETS].decode("utf-8", "replace"))
