@@ -1,0 +1,552 @@
+"""X-Robots-Tag, robots meta elements and TDM reservation, clause by clause."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from dataclasses import asdict, fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.pages import (
+    META,
+    NOTHING,
+    PageDirectives,
+    Source,
+    added_up,
+    parse_date,
+    statements,
+)
+
+TAG = "x-robots-tag"
+OURS = ("mybot", "other-bot")
+MEGABYTE = 1_000_000
+
+
+def of_headers(*headers: tuple[str, str]) -> PageDirectives:
+    return added_up(statements(headers, b"", OURS))
+
+
+def of_lines(*lines: str) -> PageDirectives:
+    return of_headers(*((TAG, line) for line in lines))
+
+
+def of_page(html: str | bytes) -> PageDirectives:
+    return added_up(statements([], html if isinstance(html, bytes) else html.encode(), OURS))
+
+
+def said(directives: PageDirectives) -> dict[str, Any]:
+    """What is not as silence has it, without the sources."""
+    silence = asdict(NOTHING)
+    return {
+        name: value
+        for name, value in asdict(directives).items()
+        if value != silence[name] and name != "sources"
+    }
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+NOINDEX = {"noindex": True}
+NOFOLLOW = {"nofollow": True}
+NOARCHIVE = {"noarchive": True}
+BOTH = {**NOINDEX, **NOFOLLOW}
+
+# X-Robots-Tag: rule *("," rule), rule = [agent ":"] name [":" arg]
+
+FLAGS = (
+    "noindex nofollow noarchive nocache nosnippet noimageindex notranslate indexifembedded"
+    " nositelinkssearchbox noodp noai noimageai"
+)
+
+
+@pytest.mark.parametrize("name", FLAGS.split())
+def test_google_each_rule_has_its_field(name: str) -> None:
+    assert said(of_lines(name)) == {name: True}
+    assert said(of_page(f"<meta name=robots content={name}>")) == {name: True}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ("noindex", NOINDEX),
+        ("NoIndex", NOINDEX),
+        ("  noindex ,\tnofollow  ", BOTH),
+        ("noindex,,nofollow,", BOTH),
+        ("none", BOTH),
+        ("all", {}),
+        ("index, follow", {}),
+        ("unheard-of, noindex", NOINDEX),
+        ("noindex nofollow", {}),  # no comma: the name of no rule
+        ("noindex: really", NOINDEX),  # an argument that the rule does not have
+        ("index, noindex, index", NOINDEX),  # a restriction once made stays
+        # Agents hold until the next one or the end of the line.
+        ("mybot: noindex", NOINDEX),
+        ("MyBot : noindex", NOINDEX),
+        ("mybot/2.1: noindex", NOINDEX),
+        ("mybot: noindex, nofollow", BOTH),
+        ("elsebot: noindex", {}),
+        ("elsebot: noindex, nofollow", {}),
+        ("elsebot: noindex, mybot: nofollow", NOFOLLOW),
+        ("mybot: nofollow, elsebot: noindex", NOFOLLOW),
+        ("noindex, elsebot: nofollow", NOINDEX),
+        ("elsebot: noindex, *: nofollow", NOFOLLOW),
+        ("elsebot: noindex, robots: nofollow", NOFOLLOW),
+        ("elsebot:, noindex", {}),
+        ("elsebot: mybot: noindex", NOINDEX),  # the nearer one
+        ("my: noindex", {}),
+        ("mybot-image: noindex", {}),
+        ("mybot: noindex, other-bot: nofollow", BOTH),  # both are ours
+        ("360bot: noindex", {}),
+        # The names of rules are never agents, and neither is what has a number for an argument.
+        ("max-snippet: 5, noindex", {"max_snippet": 5, **NOINDEX}),
+        ("unheard-of: 5, noindex", NOINDEX),
+        ("unheard-of: -1, noindex", NOINDEX),
+        ("index: noindex, nofollow", NOFOLLOW),
+    ],
+)
+def test_google_a_line_of_x_robots_tag(line: str, expected: dict[str, Any]) -> None:
+    assert said(of_lines(line)) == expected
+
+
+def test_google_an_agent_ends_with_its_line() -> None:
+    assert said(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
+
+
+def test_an_agent_goes_on_in_lines_that_somebody_joined() -> None:
+    assert said(of_lines("elsebot: noindex, nofollow, mybot: noarchive")) == NOARCHIVE
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["max-snippet:20"], {"max_snippet": 20}),
+        (["max-snippet: 20 "], {"max_snippet": 20}),
+        (["max-snippet:20", "max-snippet:30"], {"max_snippet": 20}),
+        (["max-snippet:30, max-snippet:20"], {"max_snippet": 20}),
+        (["max-snippet:-1"], {"max_snippet": -1}),
+        (["max-snippet:-1, max-snippet:-1"], {"max_snippet": -1}),
+        (["max-snippet:-1, max-snippet:20"], {"max_snippet": 20}),  # -1 is no limit
+        (["max-snippet:20, max-snippet:-1"], {"max_snippet": 20}),
+        (["max-snippet:0"], {"max_snippet": 0, "nosnippet": True}),
+        (["max-snippet:00020"], {"max_snippet": 20}),
+        (["max-snippet"], {}),
+        (["max-snippet:"], {}),
+        (["max-snippet:many"], {}),
+        (["max-snippet:-2"], {}),
+        (["max-snippet:1.5"], {}),
+        (["max-snippet:٣"], {}),
+        (["max-snippet:" + "9" * 5000], {}),
+        (["max-video-preview:3"], {"max_video_preview": 3}),
+        (["max-video-preview:0"], {"max_video_preview": 0}),
+        (["max-image-preview:none"], {"max_image_preview": "none"}),
+        (["max-image-preview:Large"], {"max_image_preview": "large"}),
+        (["max-image-preview:large, max-image-preview:standard"],
+         {"max_image_preview": "standard"}),
+        (["max-image-preview:none", "max-image-preview:standard"], {"max_image_preview": "none"}),
+        (["max-image-preview:huge"], {}),
+    ],
+)  # fmt: skip
+def test_google_the_more_restrictive_of_two_holds(
+    lines: list[str], expected: dict[str, Any]
+) -> None:
+    assert said(of_lines(*lines)) == expected
+
+
+# unavailable_after
+
+JUNE = utc(2010, 6, 25, 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # RFC 850
+        ("Friday, 25-Jun-10 15:00:00 GMT", JUNE),
+        ("25-Jun-10 15:00:00 UTC", JUNE),
+        ("25-Jun-2010 15:00:00 EST", utc(2010, 6, 25, 20)),
+        # RFC 822
+        ("Fri, 25 Jun 2010 15:00:00 GMT", JUNE),
+        ("25 Jun 2010 15:00:00 PST", utc(2010, 6, 25, 23)),
+        ("25 Jun 2010 15:00:00 +0200", utc(2010, 6, 25, 13)),
+        ("25 Jun 2010 15:00:00", JUNE),  # no zone
+        ("25 Jun 2010 15:00:00 XYZ", JUNE),  # RFC 5322, section 4.3: as if there were none
+        ("25 Jun 2010 15:00", JUNE),
+        ("Fri Jun 25 15:00:00 2010", JUNE),  # asctime
+        # ISO 8601
+        ("2010-06-25T15:00:00Z", JUNE),
+        ("2010-06-25t15:00:00z", JUNE),
+        ("2010-06-25T15:00:00+02:00", utc(2010, 6, 25, 13)),
+        ("2010-06-25T15:00:00-0230", utc(2010, 6, 25, 17, 30)),
+        ("2010-06-25T15:00:00+02", utc(2010, 6, 25, 13)),
+        ("2010-06-25 15:00:00 UTC", JUNE),
+        ("2010-06-25T15:00:00.123Z", JUNE),
+        ("2010-06-25T15:00", JUNE),
+        ("2010-06-25", utc(2010, 6, 25)),
+        ("20100625T150000Z", JUNE),
+        ("  2010-06-25  ", utc(2010, 6, 25)),
+        # None at all
+        ("", None),
+        ("never", None),
+        ("2010", None),
+        ("2010-13-25", None),
+        ("2010-06-25T25:00Z", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("31 Feb 2010 00:00:00 GMT", None),
+        ("25 Jun 2010 15:00:00 +99999999", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_google_a_date_is_read(text: str, expected: datetime | None) -> None:
+    assert parse_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", {}),
+        ("Unavailable_After:25 Jun 2010 15:00:00 GMT", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive", NOARCHIVE),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive", NOARCHIVE),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot:, noarchive", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, *: noarchive", NOARCHIVE),
+        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {"max_snippet": 5}),
+        ("noarchive, unavailable_after: 2010-06-25T15:00:00,5Z", NOARCHIVE),
+    ],
+)
+def test_google_the_date_runs_to_the_next_rule_or_agent(
+    line: str, expected: dict[str, Any]
+) -> None:
+    assert said(of_lines(line)) == {"unavailable_after": JUNE, **expected}
+
+
+def test_google_a_date_that_cannot_be_read_is_ignored() -> None:
+    assert said(of_lines("unavailable_after: soon, I think, noindex")) == NOINDEX
+    assert said(of_lines("unavailable_after, noindex")) == NOINDEX
+
+
+def test_google_the_earliest_date_counts() -> None:
+    later = "unavailable_after: 2011-01-01"
+    earlier = "unavailable_after: 2010-06-25T15:00Z"
+    assert of_lines(later, earlier).unavailable_after == JUNE
+    assert of_lines(earlier, later).unavailable_after == JUNE
+
+
+def test_google_a_page_is_not_indexable_once_the_date_is_past() -> None:
+    directives = of_lines("unavailable_after: 25 Jun 2010 15:00:00 GMT")
+    before, after = (directives.as_of(JUNE + timedelta(seconds=s)) for s in (-1, 1))
+    assert not before.expired
+    assert before.indexable
+    assert after.expired
+    assert not after.indexable
+    assert not after.noindex
+
+
+def test_noindex_is_not_indexable_and_silence_is() -> None:
+    assert not of_lines("noindex").indexable
+    assert of_lines("nofollow").indexable
+    assert NOTHING.indexable
+    assert NOTHING.as_of(JUNE) == NOTHING
+
+
+# Meta elements
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<meta name="robots" content="noindex">', NOINDEX),
+        ("<meta name='robots' content='noindex'/>", NOINDEX),
+        ("<META NAME=ROBOTS CONTENT=NOINDEX>", NOINDEX),
+        ("<meta content=noindex name=robots>", NOINDEX),
+        ("<meta\n\tname = robots\f content\r=\n'noindex , nofollow'>", BOTH),
+        ("<meta/name=robots/content=noindex>", {}),  # the name is "robots/content=noindex"
+        ('<meta name="robots"content="noindex">', NOINDEX),
+        ('<meta name=" robots " content="noindex">', NOINDEX),
+        ('<meta property="robots" content="noindex">', {}),
+        ('<meta name="robots" value="noindex">', {}),  # never value
+        ('<meta name="robots">', {}),
+        ("<meta>", {}),
+        ('<meta name="robots" content>', {}),
+        ('<metadata name="robots" content="noindex">', {}),
+        ('<meta name="robots" content="noindex" content="nofollow">', NOINDEX),  # the first one
+        ('<meta name="robots" content="no&#105;ndex&comma; nofollow">', BOTH),
+        ('<meta name="robots" content="noindex&nofollow">', {}),
+        ('<meta name="mybot" content="noindex">', NOINDEX),
+        ('<meta name="MyBot" content="noindex">', NOINDEX),
+        ('<meta name="elsebot" content="noindex">', {}),
+        ('<meta name="robots" content="mybot: noindex, nofollow">', NOFOLLOW),  # no agents here
+        ('<meta name="robots" content="elsebot: x, nofollow">', NOFOLLOW),
+        ('<meta name="robots" content="noindex"><meta name="robots" content="nofollow">', BOTH),
+        ('<meta name="robots" content="noindex"><meta name="mybot" content="index">', NOINDEX),
+        ('<meta name="robots" content="none" lang=>', BOTH),
+        ('<meta name="robots" content="max-snippet:0">', {"max_snippet": 0, "nosnippet": True}),
+        ('<meta name="robots" content="unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noai">',
+         {"unavailable_after": JUNE, "noai": True}),
+        ('<meta name="description" content="about robots: noindex">', {}),
+        ('<meta title="a > b" name="robots" content="noindex">', NOINDEX),
+        ("<meta title=it's name=robots content=noindex>", NOINDEX),
+        ('<meta = name="robots" content="noindex">', NOINDEX),
+    ],
+)  # fmt: skip
+def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
+    assert said(of_page(html)) == expected
+
+
+NOINDEX_META = '<meta name="robots" content="noindex">'
+
+
+@pytest.mark.parametrize(
+    "before_and_after",
+    [
+        "<!doctype html><html><head><title>A page</title>|</head><body></body></html>",
+        "<head></head><body><p>text|",  # in the body, too
+        "<noscript>|</noscript>",  # no scripts are run
+        "<svg>|</svg>",
+        "<!-->|",  # two comments that are over
+        "<!--->|",
+        "<!-- a -->|<!-- b -->",
+        "<!-- a --!>|",
+        "<!doctype a <b>|",
+        "<?xml version='1.0'?>|",
+        "</ >|",
+        "<1 < 2 <|",
+        "a < b |",
+        "<p title=\"</title>\" class='x>'>|",
+        "<p title=it's>|",
+        '<p title="a"b="c">|',
+        "<p title=>|",
+        "<script>a < b</script>|",
+        "<script src=a/>b</SCRIPT >|",
+        "<script></scripts></script>|",
+        "<style>p {}</style>|",
+        "<template><template></template></template>|",
+        "</template>|",
+        "</script>|</title>",
+        "\ufeff|",
+        "<titles>|",
+    ],
+)
+def test_html_where_a_meta_element_counts(before_and_after: str) -> None:
+    assert said(of_page(before_and_after.replace("|", NOINDEX_META))) == NOINDEX
+
+
+@pytest.mark.parametrize(
+    "before_and_after",
+    [
+        "<!-- | -->",
+        "<!-- a > b |",  # never closed
+        "<!-|>",
+        "<!a |",
+        "<? 'a' |",
+        "</!|",
+        "<p title='|'>",
+        "<p title='|",  # never closed
+        "<p title |",
+        "<script>|</script>",
+        "<SCRIPT type=text/template>|</SCRIPT>",
+        "<script>|",
+        "<script><!-- </scripts> |</script>",
+        "<style>|</style>",
+        "<title>|</title>",
+        "<textarea>|</textarea>",
+        "<xmp>|</xmp>",
+        "<iframe>|</iframe>",
+        "<noembed>|</noembed>",
+        "<noframes>|</noframes>",
+        "<plaintext>|</plaintext>",
+        "<template>|</template>",
+        "<template><template></template>|</template>",
+    ],
+)
+def test_html_where_a_browser_makes_no_meta_element(before_and_after: str) -> None:
+    assert said(of_page(before_and_after.replace("|", NOINDEX_META))) == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<meta name=robots content=noindex",
+        "<meta name=robots content='noindex>",
+        "<meta name=robots content=noindex <p",
+    ],
+)
+def test_html_a_tag_that_does_not_end_is_none(html: str) -> None:
+    assert said(of_page(html)) == {}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "shift_jis", "gb18030", "euc-kr"])
+def test_html_in_any_encoding_that_agrees_with_ascii(encoding: str) -> None:
+    title = "é" if encoding == "latin-1" else "ツ"
+    html = f"<title>{title}</title><p title='{title}'><meta name=robots content=noindex>"
+    assert said(of_page(html.encode(encoding))) == NOINDEX
+
+
+# All that apply add up
+
+
+def test_google_header_and_page_everyone_and_we_add_up() -> None:
+    headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
+    html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
+    directives = added_up(statements(headers, html, OURS))
+    assert said(directives) == {
+        **NOARCHIVE,
+        **NOFOLLOW,
+        "max_snippet": 7,
+        "noodp": True,
+    }
+    assert directives.sources == (
+        Source("noarchive", TAG),
+        Source("max-snippet", TAG, "mybot"),
+        Source("nofollow", META),
+        Source("max-snippet", META),
+        Source("noodp", META, "mybot"),
+    )
+
+
+def test_a_source_is_named_once() -> None:
+    assert of_lines("noindex, noindex", "noindex").sources == (Source("noindex", TAG),)
+
+
+def test_a_crawler_without_a_token_is_everyone() -> None:
+    html = b"<meta name=robots content=noindex><meta name=mybot content=nofollow>"
+    assert said(added_up(statements([(TAG, "mybot: noai, *: noodp")], html, ()))) == {
+        "noodp": True,
+        **NOINDEX,
+    }
+
+
+# TDM reservation
+
+RESERVED = {"tdm_reservation": True}
+FREE = {"tdm_reservation": False}
+
+
+@pytest.mark.parametrize(
+    ("headers", "metas", "expected"),
+    [
+        ({"tdm-reservation": "1"}, {}, RESERVED),
+        ({"tdm-reservation": " 0 "}, {}, FREE),
+        ({"tdm-reservation": "yes"}, {}, {}),  # only 0 and 1 count
+        ({"tdm-reservation": "01"}, {}, {}),
+        ({"tdm-reservation": ""}, {}, {}),
+        ({}, {"tdm-reservation": "1"}, RESERVED),
+        ({}, {"TDM-Reservation": "0"}, FREE),
+        ({"tdm-reservation": "1"}, {"tdm-reservation": "0"}, FREE),  # the page over the header
+        ({"tdm-reservation": "0"}, {"tdm-reservation": "1"}, RESERVED),
+        ({"tdm-reservation": "1"}, {"tdm-reservation": "no"}, RESERVED),
+        ({"tdm-reservation": "1"}, {"tdm-policy": "/p"}, {**RESERVED, "tdm_policy": "/p"}),
+        ({"tdm-policy": "/h"}, {"tdm-reservation": "1"}, {**RESERVED, "tdm_policy": "/h"}),
+        ({"tdm-policy": "/h"}, {"tdm-policy": "/p"}, {"tdm_policy": "/p"}),
+        ({"tdm-policy": "/h"}, {"tdm-policy": " "}, {"tdm_policy": "/h"}),
+    ],
+)
+def test_tdm_the_page_over_the_header(
+    headers: dict[str, str], metas: dict[str, str], expected: dict[str, Any]
+) -> None:
+    html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
+    assert said(added_up(statements(headers.items(), html.encode(), OURS))) == expected
+
+
+def test_tdm_of_two_of_the_same_place_the_reservation_holds() -> None:
+    reservations = [("tdm-reservation", value) for value in "010"]
+    assert of_headers(*reservations).tdm_reservation is True
+
+
+# What is offered
+
+
+def test_directives_can_be_pickled_and_not_changed() -> None:
+    directives = of_lines("none, max-snippet:5, unavailable_after: 2010-06-25")
+    assert pickle.loads(pickle.dumps(directives)) == directives
+    with pytest.raises(AttributeError):
+        directives.noindex = False  # type: ignore[misc]
+
+
+def test_silence_is_nothing() -> None:
+    assert statements([], b"<html><head><title>A page</title></head></html>", OURS) == []
+    assert said(added_up([])) == {}
+
+
+# Whatever a site sends
+
+FRAGMENTS = [
+    "<meta ", "<META\n", "<meta>", "name", "=", "robots", "mybot", "content", "noindex", "'", '"',
+    " ", ">", "/", "<", "<!--", "-->", "--!>", "<script>", "</script>", "<title", "<template>",
+    "</template>", "<p ", "&#105;", "\0", "é", ",", ":", "unavailable_after:", "tdm-policy",
+    '<meta name="robots" content="nofollow">',
+]  # fmt: skip
+pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
+
+
+@given(pieces | st.text(), st.binary() | pieces.map(str.encode))
+def test_nothing_that_is_sent_raises(line: str, html: bytes) -> None:
+    headers = [(name, line) for name in (TAG, "tdm-reservation", "tdm-policy")]
+    directives = added_up(statements(headers, html, OURS)).as_of(JUNE)
+    assert pickle.loads(pickle.dumps(directives)) == directives
+
+
+@given(st.text())
+def test_no_text_for_a_date_raises(text: str) -> None:
+    date = parse_date(text)
+    assert date is None or date.tzinfo is timezone.utc
+
+
+_RULES = st.sampled_from([*FLAGS.split(), "none", "max-snippet:5", "max-snippet:-1", "all"])
+
+
+@given(st.lists(_RULES, max_size=6), st.lists(_RULES, max_size=6))
+def test_the_order_of_what_is_said_does_not_matter(some: list[str], others: list[str]) -> None:
+    one, other = of_lines(*some, *others), of_lines(*others, *some)
+    assert said(one) == said(other)
+    flags = [field.name for field in fields(PageDirectives) if field.type == "bool"]
+    alone = of_lines(*some)
+    assert all(getattr(one, flag) >= getattr(alone, flag) for flag in flags)
+
+
+@given(pieces)
+def test_what_stands_before_a_page_in_a_comment_changes_nothing(text: str) -> None:
+    comment = f"<!-- {text.replace('--', '')} -->"
+    assert said(of_page(comment + NOINDEX_META)) == NOINDEX
+
+
+NAMED = "<meta name=robots content=noindex>"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<meta x ", "<meta name=robots ", "<meta name=robots x='", "<", "<a ", "<a b=", '<a b="',
+        "<!--", "<!-- --", "</", "<!", "<script>", "<style></style>", "<template>", NAMED, " ", "=",
+        "<p a>", "&#", "<meta name=robots content='&#9", "\0", "robots", "tdm-policy<meta ",
+    ],
+)  # fmt: skip
+def test_a_page_takes_linear_time(html: str) -> None:
+    body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
+    start = time.process_time()
+    of_page(body)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a:", "mybot:", ",", "unavailable_after:,", "unavailable_after:", "a/", "a/b:", " ", "a ",
+        "noindex,", "a:b,", "9", "max-snippet:9", "1,", "-", "2010-06-25,",
+    ],
+)  # fmt: skip
+def test_a_header_takes_linear_time(line: str) -> None:
+    text = line * (MEGABYTE // len(line))
+    start = time.process_time()
+    for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
+        of_lines(prefix + text)
+    assert time.process_time() - start < 10
