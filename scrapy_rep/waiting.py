@@ -62,8 +62,14 @@ class Engine:
         """It waits no more."""
         self._lend(-1)
 
+    @property
+    def _limit(self) -> int:
+        """How many downloads may be under way; 0 means without a limit, or without a counter."""
+        limit = getattr(self._downloader, "total_concurrency", 0)
+        return limit if isinstance(limit, int) else 0
+
     def _lend(self, places: int) -> None:
-        if getattr(self._downloader, "total_concurrency", 0) > 0:  # 0 means without a limit
+        if self._limit > 0:
             self._downloader.total_concurrency += places
 
     @contextmanager
@@ -97,8 +103,7 @@ class Engine:
     @property
     def is_crowded(self) -> bool:
         """Whether more is under way than CONCURRENT_REQUESTS."""
-        downloader = self._downloader
-        return 0 < getattr(downloader, "total_concurrency", 0) < len(downloader.active)
+        return 0 < self._limit < len(self._downloader.active)
 
     @property
     def is_closing(self) -> bool:
