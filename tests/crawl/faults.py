@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import socket
 import struct
@@ -38,8 +39,11 @@ def raw(*pieces: bytes, pause: float = 0, reset: bool = False) -> Misbehaviour:
             await writer.drain()
         if reset:
             await asyncio.sleep(0.05)  # what was sent is to arrive first
-            linger = struct.pack("ii", 1, 0)
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            with contextlib.suppress(OSError):  # the other side was quicker
+                linger = struct.pack("ii", 1, 0)
+                writer.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, linger
+                )
             writer.transport.abort()
 
     return page

@@ -47,25 +47,29 @@ class Measurer(Spider):
 
 def main(loop: str, urls: list[str]) -> None:
     """Crawl, and print."""
-    settings = Settings()
+    process = process_on(loop, {"LOG_ENABLED": False, "REP_TIMEOUT": 5})
+    process.crawl(Measurer, urls=urls)
+    process.start()
+    peaks = Measurer.peaks[::2]
+    json.dump([(after - before) // 1024 for before, after in pairwise(peaks)], sys.stdout)
+
+
+def process_on(loop: str, settings: dict[str, Any]) -> CrawlerProcess | AsyncCrawlerProcess:
+    """A process with the add-on on, on ``asyncio``, Twisted's ``default`` reactor or ``none``."""
     values: dict[str, Any] = {
         "ADDONS": {Addon: 500},
-        "LOG_ENABLED": False,
         "REP_RETRY_TIMES": 0,
-        "REP_TIMEOUT": 5,
         "RETRY_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
+        **settings,
     }
     if loop == "none":
         values["TWISTED_REACTOR_ENABLED"] = False
     if loop == "default":
         values["TWISTED_REACTOR"] = None
-    settings.setdict(values, priority="project")
-    process = (CrawlerProcess if loop == "default" else AsyncCrawlerProcess)(settings)
-    process.crawl(Measurer, urls=urls)
-    process.start()
-    peaks = Measurer.peaks[::2]
-    json.dump([(after - before) // 1024 for before, after in pairwise(peaks)], sys.stdout)
+    merged = Settings()
+    merged.setdict(values, priority="project")
+    return (CrawlerProcess if loop == "default" else AsyncCrawlerProcess)(merged)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .conftest import Crawl, Outcome
     from .web import Web
 
-QUICK = {"REP_TIMEOUT": 0.7}
+QUICK = {"REP_TIMEOUT": 1.5}
 
 
 def assert_nothing_went_wrong(outcome: Outcome, caplog: pytest.LogCaptureFixture) -> None:
