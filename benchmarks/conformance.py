@@ -1,6 +1,6 @@
 """Compare every verdict with those of Google's own matcher over a folder of real files.
 
-    python benchmarks/conformance.py FOLDER
+    python -m benchmarks.conformance FOLDER
 
 FOLDER is what corpus.py describes.
 """
@@ -11,8 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from corpus import read_files, read_rows
-
+from benchmarks.corpus import read_files, read_rows
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 

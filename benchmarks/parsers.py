@@ -1,6 +1,6 @@
 """Speed and memory beside Protego, the parser that Scrapy uses by default.
 
-    python benchmarks/parsers.py FOLDER
+    python -m benchmarks.parsers FOLDER
 
 FOLDER is what corpus.py describes. Every figure is the best of some rounds in which the two
 take turns, so that a busy machine slows both.
@@ -18,9 +18,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from corpus import Row, read_files, read_rows
 from protego import Protego
 
+from benchmarks.corpus import Row, read_files, read_rows
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 T = TypeVar("T")

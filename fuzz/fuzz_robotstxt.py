@@ -1,0 +1,54 @@
+"""Fuzz the protocol: nothing may raise or take long, and the slow reference must agree.
+
+python -m fuzz.fuzz_robotstxt [corpus folder] [-max_total_time=600]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import atheris
+
+with atheris.instrument_imports(include=["scrapy_rep.protocol"]):
+    from scrapy_rep.protocol.agents import product_tokens
+    from scrapy_rep.protocol.lint import lint
+    from scrapy_rep.protocol.paths import origin
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+from tests.protocol import reference
+
+# The reference is quadratic, so it is asked about small files only.
+_SMALL = 400
+
+
+def one_input(data: bytes) -> None:
+    """One file, one URL and one user agent out of the fuzzer's octets."""
+    provider = atheris.FuzzedDataProvider(data)
+    strict = provider.ConsumeBool()
+    url = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
+    agent = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
+    body = provider.ConsumeBytes(provider.remaining_bytes())
+    robots = RobotsTxt.parse(body, strict=strict, url="https://example.com/robots.txt")
+    verdicts = [robots.verdict(url, agent) for _ in range(3)]
+    assert verdicts[0] == verdicts[1] == verdicts[2]
+    assert robots.allowed(url, agent) is verdicts[0].allowed
+    robots.content_usage(url, agent)
+    robots.request_rates(agent)
+    assert all(str(finding) for finding in lint(body, strict=strict))
+    origin(url)
+    tokens = product_tokens(agent)
+    if len(body) <= _SMALL and len(tokens) < 2:
+        expected = reference.answer(body, url, tokens[0] if tokens else "", strict=strict)
+        rule = verdicts[0].rule
+        got = reference.Answer(verdicts[0].allowed, rule.line if rule else None, verdicts[0].agent)
+        assert got == expected, (got, expected)
+
+
+def main() -> None:
+    """Run until told to stop, or until something fails."""
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
