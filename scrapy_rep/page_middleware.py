@@ -124,11 +124,9 @@ class PageDirectivesMiddleware:
                 links = links or Links(response)
                 if not self._follows(output, response, page, links):
                     continue
-            elif output is not None:
-                reason = self._refusal(page)
-                if reason is not None:
-                    await self._drop(output, response, reason)
-                    continue
+            elif output is not None and (reason := self._refusal(page)):
+                await self._drop(output, response, reason)
+                continue
             yield output
 
     def _usage(

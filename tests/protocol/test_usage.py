@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.usage import combined, content_signals, content_usage
+from scrapy_rep.protocol.usage import (
+    combined,
+    content_signals,
+    content_usage,
+    evaluated,
+    of_response,
+    refused,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +69,45 @@ def test_what_any_refuses_is_refused() -> None:
         "c": True,
     }
     assert combined([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("signals", "usages", "stated"),
+    [
+        ([], [], {}),
+        (["search=yes", "ai-train=no"], [], {"search": True, "ai-train": False}),
+        (["search=yes", "search=no"], [], {"search": False}),
+        ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
+        ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
+        ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, and none at all
+        (["search=yes"], ["search=n"], {"search": False}),
+    ],
+)
+def test_the_headers_of_a_response(
+    signals: list[str], usages: list[str], stated: dict[str, bool]
+) -> None:
+    assert of_response(signals, usages) == stated
+
+
+@pytest.mark.parametrize(
+    ("statements", "reserved", "preferences"),
+    [
+        ([], None, {}),
+        ([{"train-ai": True}, {"train-ai": False}], None, {"train-ai": False}),
+        ([{"ai-train": False}, {"train-ai": True}], None, {"train-ai": False}),
+        ([{"train-ai": True, "ai-train": False}], None, {"train-ai": False}),
+        ([{"ai-input": True}], True, {"ai-input": True, "tdm": False}),
+        ([], False, {"tdm": True}),
+    ],
+)
+def test_a_use_has_one_name_whoever_states_it(
+    statements: list[dict[str, bool]], reserved: bool | None, preferences: dict[str, bool]
+) -> None:
+    assert evaluated(statements, reserved) == preferences
+
+
+def test_what_is_not_mentioned_is_not_refused() -> None:
+    preferences = evaluated([{"train-ai": False, "search": True}])
+    assert refused(["search", "ai-input", "tdm"], preferences) == []
+    assert refused(["search", "train-ai"], preferences) == ["train-ai"]
+    assert refused(["ai-train"], preferences) == ["ai-train"]

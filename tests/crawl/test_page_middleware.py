@@ -1,0 +1,495 @@
+"""What pages say about themselves, and what becomes of what a spider makes of them."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.http import HtmlResponse, Response, TextResponse
+from scrapy.linkextractors import LinkExtractor
+from scrapy.logformatter import LogFormatter
+from scrapy.spiders import CrawlSpider, Rule
+
+from scrapy_rep import PageDirectivesMiddleware, page_directives
+from scrapy_rep.page_middleware import Noindex, UsageRefused
+
+from .conftest import Outcome, Visitor, make_crawler, run_crawler
+from .web import Page, text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from .conftest import Crawl
+    from .web import Web
+
+NOINDEX_META = '<meta name="robots" content="noindex">'
+DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}
+
+
+def html(body: str, **headers: str) -> Page:
+    """A page of HTML, its headers written with underscores."""
+    return Page(body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+class Reader(Visitor):
+    """Makes an item of every page, and a request of every link."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.items: list[str] = []
+        self.dropped: list[tuple[str, Exception]] = []
+        self.meta: dict[str, Any] = {}
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self._scraped, signal=signals.item_scraped)
+        self.crawler.signals.connect(self._dropped, signal=signals.item_dropped)
+        async for request in super().start():
+            yield request
+
+    def _scraped(self, item: dict[str, str]) -> None:
+        self.items.append(item["path"])
+
+    async def _dropped(
+        self, item: dict[str, str], response: Response, exception: Exception
+    ) -> None:
+        assert item["path"] in response.url
+        self.dropped.append((item["path"], exception))
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        yield {"path": "/" + response.url.split("/", 3)[3]}
+        if isinstance(response, HtmlResponse):
+            yield from self.follow(response)
+
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        links = LinkExtractor(unique=False).extract_links(response)
+        yield from response.follow_all(links, callback=self.parse, meta=self.meta)
+
+
+def reader(outcome: Outcome) -> Any:
+    return outcome.crawler.spider
+
+
+# What a response says
+
+
+@pytest.mark.parametrize(
+    ("response", "noindex"),
+    [
+        (HtmlResponse("http://a/", body=NOINDEX_META.encode()), True),
+        (HtmlResponse("http://a/", body=b"<title>A page</title>"), False),
+        (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-16"), True),
+        (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-16-be"), True),
+        (HtmlResponse("http://a/", body=b""), False),
+        (TextResponse("http://a/", body=NOINDEX_META.encode()), False),
+        (Response("http://a/", headers={"x-robots-tag": "noindex"}), True),
+        (Response("http://a/", headers={"X-Robots-Tag": ["nofollow", "mybot: noindex"]}), True),
+        (Response("http://a/", headers={"X-Robots-Tag": "elsebot: noindex"}), False),
+        (Response("http://a/", headers={"X-Robots-Tag": b"\xff, noindex"}), True),
+        (Response("http://a/"), False),
+    ],
+)
+def test_any_response_can_be_asked(response: Response, noindex: bool) -> None:
+    for agent in ("mybot", "MyBot/1.0 (+https://example.com)", ["first", "mybot"]):
+        assert page_directives(response, agent).noindex is noindex
+
+
+@pytest.mark.parametrize(
+    ("date", "expired"),
+    [
+        ("Thu, 24 Jun 2010 15:00:00 GMT", False),
+        ("Sat, 26 Jun 2010 15:00:00 GMT", True),
+        ("once", True),  # now, as for a response without a Date
+        (None, True),
+    ],
+)
+def test_unavailable_after_is_compared_with_the_date_of_the_response(
+    date: str | None, expired: bool
+) -> None:
+    headers = {"X-Robots-Tag": "unavailable_after: 25 Jun 2010 15:00:00 GMT"}
+    if date is not None:
+        headers["Date"] = date
+    assert page_directives(Response("http://a/", headers=headers), "mybot").expired is expired
+
+
+# Annotations
+
+
+async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, crawl: Crawl) -> None:
+    site = web.site(
+        "User-agent: *\nContent-Signal: search=yes\n",
+        {
+            "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
+            "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
+            "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
+            "/gone": Page(NOINDEX_META, 404),
+        },
+    )
+    outcome = await crawl(site.urls("/", "/meta", "/header", "/image", "/gone"), spider=Reader)
+    seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert seen["/"]["page_directives"].sources == ()
+    assert seen["/meta"]["page_directives"].nofollow
+    assert seen["/meta"]["page_directives"].max_snippet == 9
+    assert seen["/header"]["page_directives"].noindex
+    assert not seen["/header"]["page_directives"].noai
+    assert seen["/image"]["page_directives"].noindex
+    assert all(meta["usage"] == {"search": True} for meta in seen.values())
+    # The page that is missing went to the errback.
+    gone: Any = outcome.failures[site.url("/gone")]
+    assert gone.response.meta["page_directives"].noindex
+    # All are noted, nothing is dropped.
+    assert sorted(reader(outcome).items) == ["/", "/header", "/image", "/meta"]
+    assert outcome.stats["robotstxt/noindex"] == 3
+    assert outcome.stats["robotstxt/nofollow"] == 2
+    assert "item_dropped_count" not in outcome.stats
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers", "token"),
+    [
+        ({}, {}, "testbot"),
+        ({}, {"User-Agent": "ownbot/1.0"}, "ownbot"),
+        ({"ROBOTSTXT_USER_AGENT": "rulebot"}, {"User-Agent": "ownbot/1.0"}, "rulebot"),
+        ({"ROBOTSTXT_USER_AGENT": ["a", "rulebot"]}, {}, "rulebot"),
+        ({"ROBOTSTXT_OBEY": False}, {}, "testbot"),
+    ],
+)
+async def test_tokens_are_those_that_robots_txt_is_read_with(
+    web: Web, crawl: Crawl, settings: dict[str, Any], headers: dict[str, str], token: str
+) -> None:
+    everyone = ("testbot", "ownbot", "rulebot")
+    said = "".join(f'<meta name="{name}" content="max-snippet:1">' for name in everyone)
+    said = said.replace(f'"{token}" content="max-snippet:1', f'"{token}" content="noindex')
+    site = web.site(None, {"/": html(said)})
+    request = Request(site.url("/"), headers=headers)
+    outcome = await crawl([request], settings)
+    directives = outcome.responses[site.url("/")].meta["page_directives"]
+    assert directives.noindex
+    assert directives.max_snippet is None
+
+
+class Copier(Reader):
+    """Passes the meta of a response on to the next request, as many spiders do."""
+
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        for link in LinkExtractor().extract_links(response):
+            yield Request(link.url, self.parse, meta=response.meta)
+
+
+async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> None:
+    pages = {"/": html(f'{NOINDEX_META}<a rel="ugc" href="/b">b</a>'), "/b": html("<a href=/c>c")}
+    site = web.site(None, pages)
+    outcome = await crawl(site.urls("/"), {"REP_NOINDEX": "drop"}, spider=Copier)
+    assert [path for path, _ in reader(outcome).dropped] == ["/"]
+    assert reader(outcome).items == ["/b", "/c"]
+    metas = [outcome.responses[url].meta for url in site.urls("/b", "/c")]
+    assert not any(meta["page_directives"].noindex for meta in metas)
+    assert [meta.get("link_rel") for meta in metas] == [("ugc",), None]
+
+
+# Items
+
+
+async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    past, future = (
+        format_datetime(datetime.now(timezone.utc) + timedelta(days=days)) for days in (-1, 1)
+    )
+    site = web.site(
+        None,
+        {
+            "/meta": html(NOINDEX_META),
+            "/header": text("x", X_Robots_Tag="noindex"),
+            "/past": text("x", X_Robots_Tag=f"unavailable_after: {past}"),
+            "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
+            "/old": text("x", X_Robots_Tag="unavailable_after: 2010-06-25",
+                         Date="Thu, 24 Jun 2010 15:00:00 GMT"),
+        },
+    )  # fmt: skip
+    paths = ("/", "/meta", "/header", "/past", "/future", "/old")
+    outcome = await crawl(site.urls(*paths), {"REP_NOINDEX": "drop"}, spider=Reader)
+    assert sorted(reader(outcome).items) == ["/", "/future", "/old"]
+    dropped = dict(reader(outcome).dropped)
+    assert sorted(dropped) == ["/header", "/meta", "/past"]
+    assert all(isinstance(exception, Noindex) for exception in dropped.values())
+    assert str(dropped["/meta"]) == "its page says noindex"
+    assert "unavailable after" in str(dropped["/past"])
+    assert outcome.stats["robotstxt/noindex"] == 3
+    assert outcome.stats["robotstxt/noindex/dropped"] == 3
+    # Scrapy's own signal, so its own stats and log.
+    assert outcome.stats["item_dropped_count"] == 3
+    assert outcome.stats["item_dropped_reasons_count/Noindex"] == 3
+    warned = [r for r in caplog.records if r.levelno == logging.WARNING and "Dropped" in r.msg]
+    assert len(warned) == 3
+
+
+class Quiet(LogFormatter):
+    """Has nothing to say about dropped items."""
+
+    def dropped(self, *_: Any) -> None:  # type: ignore[override]
+        return None
+
+
+class NoneYielder(Reader):
+    """Yields what some spiders yield by mistake, and an item from an errback."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        yield None
+        yield from super().parse(response)
+
+    def failed(self, failure: Any) -> Any:
+        super().failed(failure)
+        yield {"path": "/" + failure.value.response.url.split("/", 3)[3]}
+
+
+async def test_items_of_errbacks_are_dropped_too(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
+    outcome = await crawl(
+        site.urls("/", "/gone", "/missing"),
+        {"REP_NOINDEX": "drop", "LOG_FORMATTER": Quiet},
+        spider=NoneYielder,
+    )
+    assert sorted(reader(outcome).items) == ["/", "/missing"]
+    assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
+
+
+async def test_a_response_that_never_came_to_our_input_is_read_at_the_output(
+    web: Web, crawl: Crawl
+) -> None:
+    """By hand behind HttpErrorMiddleware, which sends error pages straight to the errback."""
+    site = web.site(None, {"/gone": Page(NOINDEX_META, 404)})
+    settings = {
+        "REP_NOINDEX": "drop",
+        "SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500},
+    }
+    outcome = await crawl(site.urls("/gone"), settings, spider=NoneYielder)
+    assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
+
+
+# Requests
+
+NOFOLLOW_PAGE = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
+
+
+async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(
+        None,
+        {
+            "/meta": html(NOFOLLOW_PAGE),
+            "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
+            "/free": html('<a href="/third">third</a>'),
+        },
+    )
+    paths = ("/meta", "/header", "/free")
+    outcome = await crawl(site.urls(*paths), {"REP_NOFOLLOW": "drop"}, spider=Reader)
+    assert site.page_paths == sorted([*paths, "/third"])
+    assert outcome.stats["robotstxt/nofollow"] == 2
+    assert outcome.stats["robotstxt/nofollow/dropped"] == 2
+    assert sorted(reader(outcome).items) == sorted([*paths, "/third"])
+    assert sum("Not followed for nofollow" in r.getMessage() for r in caplog.records) == 2
+
+
+class Marker(Reader):
+    """Marks its requests."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.meta = {"obey_nofollow": False}
+
+
+async def test_marked_requests_are_followed_all_the_same(web: Web, crawl: Crawl) -> None:
+    page = html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))
+    site = web.site(None, {"/": page})
+    await crawl(site.urls("/"), DROP, spider=Marker)
+    assert site.page_paths == ["/", "/next"]
+
+
+async def test_nothing_is_dropped_by_default(web: Web, crawl: Crawl) -> None:
+    page = html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))
+    site = web.site(None, {"/": page})
+    outcome = await crawl(site.urls("/"), spider=Reader)
+    assert site.page_paths == ["/", "/next"]
+    assert outcome.responses[site.url("/next")].meta["link_rel"] == ("nofollow",)
+
+
+# rel
+
+LINKS = """\
+<a href="/plain">plain</a>
+<a href="/nofollow" rel="nofollow">nofollow</a>
+<a href=" /mixed?b=2&amp;a=1#part " rel="external NoFollow,ugc">mixed</a>
+<a href="/ugc" rel="ugc">ugc</a>
+<a href="/sponsored" rel="sponsored">sponsored</a>
+<area href="/area" rel="nofollow">
+<a href="/twice" rel="nofollow">once</a> <a href="/twice">twice</a>
+<a href="/both" rel="nofollow ugc">once</a> <a href="/both" rel="nofollow">twice</a>
+<a href="/follow" rel="me">me</a>
+<a href="caf\u00e9" rel="nofollow">encoded</a>
+<a href="http://[" rel="nofollow">no URL</a>
+<a rel="nofollow">no href</a>
+"""
+FOLLOWED = ["/follow", "/plain", "/sponsored", "/twice", "/ugc"]
+NOT_FOLLOWED = ["/area", "/both", "/caf%C3%A9", "/mixed?b=2&a=1", "/nofollow"]
+REL = {
+    "/area": ("nofollow",),
+    "/both": ("nofollow",),
+    "/caf%C3%A9": ("nofollow",),
+    "/mixed?b=2&a=1": ("nofollow", "ugc"),
+    "/nofollow": ("nofollow",),
+    "/sponsored": ("sponsored",),
+    "/ugc": ("ugc",),
+}
+
+
+class BySelector(Reader):
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        for link in response.xpath("//*[@href][not(starts-with(@href, 'http:'))]"):
+            yield response.follow(link.attrib["href"], callback=self.parse)
+
+
+class ByHand(Reader):
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        if "followed" not in response.meta:
+            for path in [*FOLLOWED, *NOT_FOLLOWED]:
+                yield Request(response.urljoin(path), self.parse, meta={"followed": 1})
+
+
+class Canonical(Reader):
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        links = LinkExtractor(canonicalize=True).extract_links(response)
+        yield from response.follow_all(links, callback=self.parse)
+
+
+class Crawling(CrawlSpider):
+    """Scrapy's own spider for following links."""
+
+    name = "crawling"
+    rules = (Rule(LinkExtractor(unique=False), follow=False),)
+
+    def __init__(self, url: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [url]
+
+
+@pytest.mark.parametrize(
+    ("spider", "dropped"),
+    [(Reader, 6), (BySelector, 6), (ByHand, 5), (Canonical, 5)],  # with each link to /both or not
+)
+async def test_links_with_rel_nofollow_are_not_followed(
+    web: Web, crawl: Crawl, spider: type[Reader], dropped: int
+) -> None:
+    site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
+    outcome = await crawl(site.urls("/"), {"REP_REL_NOFOLLOW": "drop"}, spider=spider)
+    assert site.page_paths == ["/", *FOLLOWED]
+    assert outcome.stats["robotstxt/rel_nofollow/dropped"] == dropped
+
+
+async def test_crawl_spiders_do_not_follow_them_either(web: Web) -> None:
+    site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
+    crawler = make_crawler(Crawling, {"REP_REL_NOFOLLOW": "drop"})
+    await run_crawler(crawler, url=site.url("/"))
+    assert site.page_paths == ["/", *FOLLOWED]
+
+
+async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
+    outcome = await crawl(site.urls("/"), spider=ByHand)
+    metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    noted = {path: meta["link_rel"] for path, meta in metas.items() if "link_rel" in meta}
+    assert noted == REL
+
+
+# Usage
+
+EVERYTHING = """\
+User-agent: *
+Content-Signal: search=yes, ai-train=no
+Content-Usage: /open/ train-ai=y
+Content-Usage: /shut/ search=n, train-ai=n
+Disallow: /secret/
+"""
+
+
+@pytest.mark.parametrize(
+    ("robots", "headers", "expected"),
+    [
+        ("", {}, {}),
+        ("User-agent: *\nContent-Signal: ai-train=no\n", {}, {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: train-ai=n\n", {}, {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"},
+         {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: train-ai=n\n", {"Content-Usage": "train-ai=y"},
+         {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: /b train-ai=n\n", {}, {}),
+        ("User-agent: elsebot\nContent-Usage: train-ai=n\n", {}, {}),
+        ("User-agent: testbot\nContent-Usage: train-ai=n\n", {}, {"train-ai": False}),
+        ("", {"Content-Usage": "train-ai=y, search=n"}, {"train-ai": True, "search": False}),
+        ("", {"Content-Usage": "train-ai=y,,"}, {}),
+        ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-input": False, "search": True}),
+        ("", {"TDM-Reservation": "1"}, {"tdm": False}),
+        ("", {"TDM-Reservation": "0"}, {"tdm": True}),
+    ],
+)  # fmt: skip
+async def test_usage_is_what_the_file_and_the_response_state(
+    web: Web, crawl: Crawl, robots: str, headers: dict[str, str], expected: dict[str, bool]
+) -> None:
+    site = web.site(robots, {"/a": Page(headers=headers)})
+    outcome = await crawl(site.urls("/a"))
+    assert outcome.responses[site.url("/a")].meta["usage"] == expected
+
+
+async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, crawl: Crawl) -> None:
+    there = web.site("User-agent: *\nContent-Usage: train-ai=n\n", host="127.0.0.2")
+    here = web.site(
+        "User-agent: *\nContent-Usage: train-ai=y\n",
+        {"/a": Page("", 302, {"Location": there.url("/b")})},
+    )
+    outcome = await crawl(here.urls("/a"))
+    assert outcome.responses[there.url("/b")].meta["usage"] == {"train-ai": False}
+
+
+@pytest.mark.parametrize(
+    ("required", "kept"),
+    [
+        ([], ["/a", "/open/a", "/shut/a", "/tdm"]),
+        (["train-ai"], []),  # the Content-Signal holds everywhere
+        (["ai-train"], []),
+        (["search"], ["/a", "/open/a", "/tdm"]),
+        (["ai-input"], ["/a", "/open/a", "/shut/a", "/tdm"]),  # not mentioned
+        (["tdm"], ["/a", "/open/a", "/shut/a"]),
+        (["search", "tdm"], ["/a", "/open/a"]),
+    ],
+)
+async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
+    web: Web, crawl: Crawl, required: list[str], kept: list[str]
+) -> None:
+    page = html('<meta name="tdm-reservation" content="1">')
+    site = web.site(EVERYTHING, {"/tdm": page})
+    urls = site.urls("/a", "/open/a", "/shut/a", "/tdm")
+    outcome = await crawl(urls, {"REP_REQUIRE_USAGE": required}, spider=Reader)
+    assert sorted(reader(outcome).items) == kept
+    dropped = reader(outcome).dropped
+    assert all(isinstance(exception, UsageRefused) for _, exception in dropped)
+    assert all("refuses" in str(exception) for _, exception in dropped)
+    assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
+
+
+async def test_without_robots_txt_the_response_alone_counts(web: Web, crawl: Crawl) -> None:
+    site = web.site(EVERYTHING, {"/a": Page(headers={"Content-Usage": "search=n"})})
+    outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
+    assert outcome.responses[site.url("/a")].meta["usage"] == {"search": False}
+    assert site.robots_fetches == 0
+
+
+async def test_a_url_without_an_origin_is_annotated_too(crawl: Crawl) -> None:
+    outcome = await crawl([f"data:text/html,{NOINDEX_META.replace(' ', '%20')}"])
+    (response,) = outcome.responses.values()
+    assert response.meta["page_directives"].noindex
+    assert response.meta["usage"] == {}
