@@ -11,6 +11,7 @@ import json
 import resource
 import sys
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -21,6 +22,16 @@ from scrapy_rep import Addon
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+def peak() -> int:
+    """The most memory that this process has had, in KiB."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Not ru_maxrss, which begins with the peak of the process that started this one.
+    lines = status.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 class Measurer(Spider):
@@ -37,7 +48,7 @@ class Measurer(Spider):
         yield self._next()
 
     def _next(self) -> Request | None:
-        self.peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        self.peaks.append(peak())
         url = next(self.urls, None)
         return Request(url, callback=self._done, errback=self._done) if url else None
 
