@@ -158,7 +158,7 @@ class PageDirectivesMiddleware:
         if self._settings.noindex == "drop" and not page.said.indexable:
             if page.said.noindex:
                 return Noindex("its page says noindex")
-            return Noindex(f"its page was to be unavailable after {page.said.unavailable_after}")
+            return Noindex(f"its page is unavailable since {page.said.unavailable_after:%Y-%m-%d}")
         refused = usage.refused(self._settings.require_usage, page.usage)
         return UsageRefused(f"its page refuses {', '.join(refused)}") if refused else None
 

@@ -68,7 +68,7 @@ def demo() -> subprocess.CompletedProcess[str]:
 def test_demo_ends_well(demo: subprocess.CompletedProcess[str]) -> None:
     assert demo.returncode == 0, demo.stderr
     assert demo.stdout.rstrip().splitlines()[-1] == (
-        "43 URLs, 17 allowed, 26 disallowed; the server received 0 disallowed pages"
+        "57 URLs, 31 allowed, 26 disallowed; the server received 0 disallowed pages"
     )
     assert "ERROR" not in demo.stderr
     assert all(len(line) <= 120 for line in demo.stdout.splitlines())
@@ -88,6 +88,7 @@ def test_demo_origins(demo: subprocess.CompletedProcess[str]) -> None:
         ("silent: never answers", "0 of 2"),
         ("late: many wait for it", "3 of 13"),
         ("a page that redirects", "1 of 2"),
+        ("pages that say something", "14 of 14"),
     ]
     assert {row["fetches"] for row in origins} == {"1"}
     meant = {row["what it shows"]: row["what its robots.txt meant"] for row in origins}
@@ -140,10 +141,34 @@ def test_demo_urls(
     assert row["received"] == allowed
 
 
+def test_demo_pages(demo: subprocess.CompletedProcess[str]) -> None:
+    pages = table(demo.stdout, "Pages")
+    assert [(row["what it says"], row["its item"], row["followed"]) for row in pages] == [
+        ("nothing", "kept", "1 of 1"),
+        ("meta robots: noindex", "its page says noindex", "1 of 1"),
+        ("meta examplebot: noindex", "its page says noindex", ""),
+        ("meta otherbot: noindex", "kept", ""),
+        ("X-Robots-Tag: noindex", "its page says noindex", ""),
+        ("unavailable_after, long past", "its page is unavailable since 2010-06-25", ""),
+        ("meta robots: nofollow", "kept", "0 of 1"),
+        ("rel=nofollow on 1 of 2 links", "kept", "1 of 2"),
+        ("robots.txt: train-ai=n", "its page refuses train-ai", ""),
+        ("Content-Usage: train-ai=n", "its page refuses train-ai", ""),
+        ("meta tdm-reservation: 1", "its page refuses tdm", ""),
+    ]
+
+
+def test_demo_tells_when_links_are_followed_that_must_not_be() -> None:
+    heedless = crawl("demo", "-s", "ADDONS={}", "-s", "ROBOTSTXT_OBEY=True")
+    assert heedless.returncode == 1
+    assert "links were followed that must not be" in heedless.stderr
+    assert {row["its item"] for row in table(heedless.stdout, "Pages")} == {"kept"}
+
+
 def test_demo_tells_of_disobedience() -> None:
     disobedient = crawl("demo", "-s", "ROBOTSTXT_OBEY=False")
     assert disobedient.returncode == 1
-    assert "43 URLs, 43 allowed, 0 disallowed; the server received 26 disallowed pages" in (
+    assert "57 URLs, 57 allowed, 0 disallowed; the server received 26 disallowed pages" in (
         disobedient.stdout
     )
     assert "the server received disallowed pages" in disobedient.stderr

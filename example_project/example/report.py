@@ -1,4 +1,4 @@
-"""Tables for people: what each robots.txt meant, and what became of each URL."""
+"""Tables for people: what each robots.txt meant, what became of each URL, and of what pages say."""
 
 from __future__ import annotations
 
@@ -81,6 +81,15 @@ def urls_table(asked: Iterable[Asked], received: Collection[str] | None = None) 
         rows.append((url, _yes(entry.allowed), reason, group, rule, line, seen))
     last = "answer" if received is None else "received"
     return table("URLs", ("URL", "allowed", "reason", "group", "rule", "line", last), rows)
+
+
+def pages_table(pages: Iterable[tuple[str, str, str, int, int]]) -> str:
+    """Each page with what it says, what became of its item, and how many links were followed."""
+    rows = [
+        (_cut(url, URL), says, item, f"{followed} of {links}" if links else "")
+        for url, says, item, followed, links in pages
+    ]
+    return table("Pages", ("URL", "what it says", "its item", "followed"), rows)
 
 
 def _yes(answer: bool) -> str:

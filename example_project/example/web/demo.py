@@ -1,7 +1,11 @@
-"""The sites of `scrapy crawl demo`: each shows one thing that a robots.txt can mean."""
+"""The sites of `scrapy crawl demo`: each shows one thing that a robots.txt can mean.
+
+The last one shows what pages can say.
+"""
 
 from __future__ import annotations
 
+from example.web.pages import pages_site
 from example.web.sites import ROBOTS_TXT, Answer, Site
 
 GROUPS = b"""\
@@ -134,4 +138,5 @@ def demo_sites(port: int) -> tuple[Site, ...]:
             allowed=("/old",),
             redirected_to=("/private/new",),
         ),
+        pages_site("127.0.0.21", port),
     )

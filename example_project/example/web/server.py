@@ -93,6 +93,8 @@ def _send(request: Request, answer: Answer) -> None:
     request.setHeader(b"content-length", str(len(answer.body)).encode())
     # A crawl of thousands of origins would else keep a connection open to each.
     request.setHeader(b"connection", b"close")
+    for name, value in answer.headers.items():
+        request.setHeader(name.encode(), value.encode())
     if answer.location is not None:
         request.setHeader(b"location", answer.location.encode())
     channel = request.channel

@@ -21,6 +21,7 @@ class Answer:
     location: str | None = None
     content_type: str = "text/plain; charset=utf-8"
     delay: float | None = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Site:
 
     A path without an answer of its own is a small page. `allowed` and `disallowed` are what
     robots.txt means for these paths, written by hand; to those of `redirected_to` only a redirect
-    leads, and they are disallowed too.
+    leads, and they are disallowed too. `says` is what a page says of itself, in words; to the
+    paths of `followed` and `not_followed` only links of such pages lead.
     """
 
     name: str
@@ -40,6 +42,9 @@ class Site:
     allowed: tuple[str, ...] = ()
     disallowed: tuple[str, ...] = ()
     redirected_to: tuple[str, ...] = ()
+    says: Mapping[str, str] = field(default_factory=dict)
+    followed: tuple[str, ...] = ()
+    not_followed: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -54,7 +59,20 @@ class Site:
         return Answer(page(f"{self.name}: {path}", links), content_type="text/html; charset=utf-8")
 
 
-def page(title: str, links: Iterable[str]) -> bytes:
-    """A small HTML page."""
+def page(
+    title: str,
+    links: Iterable[str],
+    *,
+    nofollow: Iterable[str] = (),
+    meta: Mapping[str, str] | None = None,
+) -> bytes:
+    """A small HTML page; the `nofollow` links have that for their `rel`."""
+    head = "".join(
+        f'<meta name="{escape(name)}" content="{escape(content)}">'
+        for name, content in (meta or {}).items()
+    )
     items = "".join(f'<li><a href="{escape(link)}">{escape(link)}</a>' for link in links)
-    return f"<!doctype html><title>{escape(title)}</title><ul>{items}</ul>".encode()
+    items += "".join(
+        f'<li><a href="{escape(link)}" rel="nofollow">{escape(link)}</a>' for link in nofollow
+    )
+    return f"<!doctype html><title>{escape(title)}</title>{head}<ul>{items}</ul>".encode()
