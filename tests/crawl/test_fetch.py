@@ -489,3 +489,34 @@ async def test_an_answer_that_never_was_on_the_wire_is_read(web: Web, crawl: Cra
     site = web.site("User-agent: *\nDisallow: /\n")
     await crawl(site.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Answerer: 200}})
     assert site.paths == ["/public"]
+
+
+# The way that the page goes
+
+
+async def test_credentials_for_the_proxy_are_those_of_the_page(web: Web, crawl: Crawl) -> None:
+    proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
+    page = Request(
+        "http://name.example/public",
+        headers={"Proxy-Authorization": "Basic bWU6c2VjcmV0"},
+        meta={"proxy": f"http://127.0.0.1:{proxy.port}"},
+    )
+    await crawl([page])
+    assert [received.headers.get("proxy-authorization") for received in proxy.received] == [
+        "Basic bWU6c2VjcmV0"
+    ] * 2
+
+
+async def test_robots_txt_is_asked_for_from_the_address_of_the_page(web: Web, crawl: Crawl) -> None:
+    peers: list[str] = []
+
+    async def who(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        peers.append(writer.get_extra_info("peername")[0])
+        writer.write(Page().octets())
+
+    site = web.site(who, {"/public": who})
+    await crawl([Request(site.url("/public"), meta={"bindaddress": "127.0.0.77"})])
+    if is_reactor_installed():
+        assert peers == ["127.0.0.77"] * 2
+    else:  # Scrapy's download handler says that it cannot
+        assert peers == ["127.0.0.1"] * 2
