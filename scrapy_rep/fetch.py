@@ -52,17 +52,24 @@ VALIDATOR_LIMIT = 256
 class Fetcher:
     """Fetches robots.txt files for one crawl.
 
-    ``now`` gives the time, in seconds.
+    ``now`` gives the time, in seconds. ``shared``: what is fetched serves several crawlers.
     """
 
     def __init__(
-        self, crawler: Crawler, settings: Settings, engine: Engine, now: Callable[[], float]
+        self,
+        crawler: Crawler,
+        settings: Settings,
+        engine: Engine,
+        now: Callable[[], float],
+        *,
+        shared: bool = False,
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
         self._transfers = Transfers(crawler, engine)
         self._settings = settings
         self._now = now
+        self._shared = shared
         self.closing = False
         """Set when the crawl gives up what is under way: failures then mean nothing."""
 
@@ -130,7 +137,8 @@ class Fetcher:
     def _event(self, origin: Origin, answer: Answer) -> Event:
         """What the last answer means."""
         now = self._now()
-        match access.meaning(answer.status, self._terms(origin), conditional=answer.conditional):
+        agreed = terms(self._settings, origin)
+        match access.meaning(answer.status, agreed, conditional=answer.conditional):
             case Meaning.RULES:
                 if answer.body is None:
                     failure = "a body that is cut off or cannot be read"
@@ -142,7 +150,8 @@ class Fetcher:
                     self._expires_at(answer, now),
                     _validator(answer, "ETag"),
                     _validator(answer, "Last-Modified"),
-                    freshness.lifetime(answer.cache_headers(), now),
+                    freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
+                    answer.body,
                 )
             case Meaning.NOT_MODIFIED:
                 # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
@@ -177,14 +186,6 @@ class Fetcher:
         text = " ".join(str(error).split()) or "no reason given"
         return Unreachable(f"{type(error).__name__}: {text[:300]}", url=url)
 
-    def _terms(self, origin: Origin) -> Terms:
-        settings = self._settings
-        return Terms(
-            settings.disallow_statuses,
-            settings.unreachable_statuses,
-            urlsplit(origin.key).hostname in settings.missing_5xx_hosts,
-        )
-
     def _expires_at(self, answer: Answer, now: float, default: float | None = None) -> float:
         return freshness.expires_at(
             answer.cache_headers(),
@@ -192,7 +193,17 @@ class Fetcher:
             least=self._settings.cache_min,
             most=self._settings.cache_max,
             default=freshness.DEFAULT_LIFETIME if default is None else default,
+            shared=self._shared,
         )
+
+
+def terms(settings: Settings, origin: Origin) -> Terms:
+    """What the settings say about statuses of this origin."""
+    return Terms(
+        settings.disallow_statuses,
+        settings.unreachable_statuses,
+        urlsplit(origin.key).hostname in settings.missing_5xx_hosts,
+    )
 
 
 def _validator(answer: Answer, name: str) -> str | None:

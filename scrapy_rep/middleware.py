@@ -29,6 +29,7 @@ from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
 from .protocol.agents import identify
 from .protocol.paths import origin_of
 from .protocol.verdict import Reason
+from .recall import Recollection, open_recall
 from .robotparser import RobotParser
 from .settings import obeys, settings_of
 from .waiting import Engine, WaitingRoom, WayBack
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from .protocol.access import Event
     from .protocol.pacing import Pacing
+    from .protocol.robotstxt import RobotsTxt
     from .protocol.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -84,7 +86,16 @@ class RobotsTxtMiddleware:
         self._origins: OrderedDict[str, Origin] = OrderedDict()
         self._engine = Engine(crawler)
         self._engine.when_closing(self._give_up)
-        self._fetcher = Fetcher(crawler, settings, self._engine, self._now)
+        self._recall = open_recall(settings, crawler.stats, self._now)
+        if self._recall is not None:
+            crawler.signals.connect(self._recall.store.close, signal=signals.spider_closed)
+        self._fetcher = Fetcher(
+            crawler,
+            settings,
+            self._engine,
+            self._now,
+            shared=self._recall is not None and self._recall.store.shared,
+        )
         self._fetches: dict[str, Deferred[None]] = {}
         self._room = WaitingRoom(self._engine, settings.max_waiting)
         self._hours = WaitingRoom(self._engine, settings.max_waiting)
@@ -233,18 +244,38 @@ class RobotsTxtMiddleware:
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
         event: Event = Abandoned()
+        found = Recollection()
+        robots: RobotsTxt | None = None
         try:
-            event = await self._fetcher.fetch(origin, page, lambda: origin.key in self._room)
-            if isinstance(event, Rules) and _ROBOTS_PARSED is not None:
+            if self._recall is not None:
+                await self._recall.settle(origin, found)
+            if found.settled:
+                robots = origin.robots
+            else:
+                event = await self._fetcher.fetch(origin, page, lambda: origin.key in self._room)
+                robots = event.robots if isinstance(event, Rules) else None
+            if robots is not None and _ROBOTS_PARSED is not None:
                 await self._crawler.signals.send_catch_log_async(
-                    signal=_ROBOTS_PARSED, robotparser=RobotParser(event.robots), request=page
+                    signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=page
                 )
         finally:
             self._fetches.pop(origin.key, None)
-            origin.learn(event, self._now())
-            self._report(origin, event)
+            if not found.settled:
+                origin.learn(event, self._now())
+                self._report(origin, event)
+                self._keep(origin, event, found)
             self._room.call(origin.key)
             self._make_room(0)
+
+    def _keep(self, origin: Origin, event: Event, found: Recollection) -> None:
+        """Let the store have it, in a task of its own: nobody need wait for that."""
+        if self._recall is None:
+            return
+        entry = None
+        if not isinstance(event, Abandoned):
+            entry = self._recall.entry(origin, event, found)
+        keep = deferred_from_coro(self._recall.keep(origin.key, entry, found))
+        keep.addErrback(self._log_failure, origin)
 
     def _log_failure(self, failure: Failure, origin: Origin) -> None:
         if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):

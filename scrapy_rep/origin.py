@@ -16,6 +16,7 @@ from .protocol.access import Abandoned, NotModified, Rules, Unavailable, Unreach
 from .protocol.pacing import Pacing
 from .protocol.paths import path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
+from .stores.entry import Entry, Kind
 
 if TYPE_CHECKING:
     from .protocol.access import Event
@@ -85,6 +86,18 @@ TRANSITIONS = {
 }
 
 
+_KINDS = {
+    _S.FRESH: Kind.RULES,
+    _S.UNAVAILABLE: Kind.UNAVAILABLE,
+    _S.UNREACHABLE: Kind.UNREACHABLE,
+}
+_RECALLED = {
+    Kind.RULES: _H.RULES_CAME,
+    Kind.UNAVAILABLE: _H.FOUND_UNAVAILABLE,
+    Kind.UNREACHABLE: _H.FOUND_UNREACHABLE,
+}
+
+
 class Need(Enum):
     """What has to be done before an origin can be asked for a verdict."""
 
@@ -132,6 +145,8 @@ class Origin:
     last_modified: str | None = field(default=None, repr=False)
     lifetime: float | None = field(default=None, repr=False)
     """The seconds that the good copy says it holds."""
+    fetched_at: float = field(default=0, repr=False)
+    """When the last fetch of it ended that came to anything, here or elsewhere."""
     in_flight: bool = field(default=False, repr=False)
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""
@@ -169,8 +184,7 @@ class Origin:
                 self._answered(304, event.expires_at, now)
             case Unavailable():
                 self._happen(Happening.FOUND_UNAVAILABLE)
-                self.robots = self.copy_url = self.etag = self.last_modified = None
-                self.lifetime = None
+                self._forget_copy()
                 self.url = event.url
                 self._answered(event.status, event.expires_at, now)
                 self.disallow_all = event.disallow
@@ -181,6 +195,62 @@ class Origin:
                 self._happen(Happening.GIVEN_UP)
             case _:
                 assert_never(event)
+        if not isinstance(event, Abandoned):
+            self.fetched_at = round(now, 3)  # as it is kept, so that the two can be compared
+
+    def record(self, body: bytes | None) -> Entry:
+        """What is known, to be kept; ``body``: the good copy as it came. To be asked after an
+        event.
+        """
+        return Entry(
+            _KINDS[self.state],
+            self.fetched_at,
+            self.settled_until,
+            self.expires_at,
+            body,
+            self.copy_url,
+            self.etag,
+            self.last_modified,
+            self.lifetime,
+            self.status,
+            self.url,
+            self.failure,
+            self.unreachable_since,
+            self.failures,
+            self.disallow_all,
+        )
+
+    def recall(self, entry: Entry, robots: RobotsTxt | None, now: float) -> bool:
+        """Take over what was kept, by an earlier crawl or another crawler, in place of a fetch.
+
+        ``robots`` is the good copy of the entry. Whether that settles what the fetch was begun for;
+        where it does not, it is the history of the fetch.
+        """
+        if entry.fetched_at <= self.fetched_at:
+            return False
+        ahead = self.state in (State.FRESH, State.UNAVAILABLE)
+        if ahead and entry.kind is Kind.UNREACHABLE:  # what is held still holds
+            self.settled_until = min(entry.settled_until, self.expires_at)
+            self.in_flight = now >= self.settled_until
+            return not self.in_flight
+        self.fetched_at = entry.fetched_at
+        if robots is not None:
+            self.robots, self._paced = robots, None
+            self.copy_url, self.lifetime = entry.copy_url, entry.lifetime
+            self.etag, self.last_modified = entry.etag, entry.last_modified
+        elif entry.kind is Kind.UNAVAILABLE:
+            self._forget_copy()
+        self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
+        # A copy that holds is good enough to go on with, but no reason not to fetch it anew.
+        holds = not ahead and entry.kind is not Kind.UNREACHABLE
+        if now >= (entry.expires_at if holds else entry.settled_until):
+            return False
+        self.in_flight = False
+        self._happen(_RECALLED[entry.kind])
+        self.status, self.url, self.failure = entry.status, entry.url, entry.failure
+        self.disallow_all = entry.disallow_all
+        self.settled_until, self.expires_at = entry.settled_until, entry.expires_at
+        return True
 
     def verdict(self, url: str, agents: tuple[str, ...], now: float, patience: Patience) -> Verdict:
         """Whether ``url`` may be fetched by a crawler of these product tokens, and why.
@@ -217,6 +287,9 @@ class Origin:
 
     def _happen(self, happening: Happening) -> None:
         self.state = TRANSITIONS[self.state, happening]
+
+    def _forget_copy(self) -> None:
+        self.robots = self.copy_url = self.etag = self.last_modified = self.lifetime = None
 
     def _answered(self, status: int | None, expires_at: float, now: float) -> None:
         self.status = status

@@ -7,6 +7,7 @@ the value and what it may be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 class SettingError(ValueError):
@@ -103,6 +107,18 @@ def _choice(*choices: str) -> Callable[[object], str]:
         raise ValueError(" or ".join(repr(choice) for choice in choices))
 
     return read
+
+
+def _store(value: object) -> str | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        scheme, slashes, rest = value.partition("://")
+        if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+            return value
+        if scheme in ("redis", "rediss", "unix") and slashes and rest:
+            return value
+    raise ValueError("None, 'sqlite:///path' or 'redis://host:port/db'")
 
 
 def _setting(name: str, default: Any, read: Callable[[object], Any], meaning: str) -> Any:
@@ -256,9 +272,32 @@ class Settings:
         "refuse one of them are dropped. What a site does not mention is not refused.",
     )
 
+    store: str | None = _setting(
+        "REP_STORE",
+        None,
+        _store,
+        "Where what is known of robots.txt files outlives the crawl: `sqlite:///path` for crawls "
+        "of one machine, `redis://host:port/db` for the workers of many. `None` is the memory of "
+        "the crawl; with JOBDIR, a SQLite file in there.",
+    )
+    store_days: float = _setting(
+        "REP_STORE_DAYS",
+        60.0,
+        _days,
+        "Days after which the store forgets a site of which nothing new was learnt.",
+    )
+    shared_pace: bool = _setting(
+        "REP_SHARED_PACE",
+        True,
+        _boolean,
+        "Keep the pace that a site asks for across all crawlers that share the store which "
+        "REP_STORE names, not in each of them.",
+    )
+
     # Scrapy's own, in the form in which the middleware uses them.
     robots_agent: str | tuple[str, ...] | None = None
     """ROBOTSTXT_USER_AGENT: a header, or product tokens in their order; None if it is not set."""
+    jobdir: str | None = None
     page_agent: str | bytes | None = None
     """The User-Agent that a request is sent with which has none of its own."""
 
@@ -279,6 +318,7 @@ class Settings:
         return cls(
             **values,
             robots_agent=_robots_agent(settings["ROBOTSTXT_USER_AGENT"]),
+            jobdir=settings["JOBDIR"] or None,
             page_agent=_page_agent(settings, spider),
         )
 
@@ -302,6 +342,11 @@ def reads_strictly(crawler: Crawler) -> bool:
     return bool(_read(crawler.settings, dict(_described())["strict"]))
 
 
+def without_password(value: object) -> object:
+    """``value`` as it may be shown: in a URL that holds a password, stars in place of it."""
+    return _PASSWORD.sub(r"\1:***@", value) if isinstance(value, str) else value
+
+
 def reference() -> list[tuple[str, Any, str]]:
     """Name, default and meaning of every setting of this package, in the order of this module."""
     return [(meta["name"], meta["default"], meta["meaning"]) for _, meta in _described()]
@@ -316,7 +361,8 @@ def _read(settings: BaseSettings, meta: Mapping[str, Any]) -> Any:
     try:
         return meta["read"](value)
     except ValueError as expected:
-        raise SettingError(f"{meta['name']} is {value!r}: it must be {expected}") from None
+        name, shown = meta["name"], without_password(value)
+        raise SettingError(f"{name} is {shown!r}: it must be {expected}") from None
 
 
 def _robots_agent(value: object) -> str | tuple[str, ...] | None:
@@ -340,5 +386,7 @@ def _page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | 
     for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
         if value is not None and str(name).lower() == "user-agent":
             return value if isinstance(value, bytes) else str(value)
-    agent: str | bytes | None = getattr(spider, "user_agent", None) or settings["USER_AGENT"]
-    return agent
+    for agent in (getattr(spider, "user_agent", None), settings["USER_AGENT"]):
+        if isinstance(agent, (str, bytes)) and agent:
+            return agent
+    return None

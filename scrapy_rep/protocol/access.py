@@ -102,6 +102,8 @@ class Rules:
     last_modified: str | None = None
     lifetime: float | None = None
     """What its headers say: it holds anew, where a later 304 says nothing of its own."""
+    body: bytes = b""
+    """The file as it came, up to the limit, for whoever keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,150 @@
+"""What earlier crawls and other crawlers know of an origin, before it is fetched; and what they get
+to know of ours.
+
+The way of one fetch: ask the store; if that does not settle it, claim the origin, so that of
+several crawlers one fetches while the others wait for what it puts there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
+from .protocol.access import Meaning, Rules, meaning
+from .protocol.robotstxt import RobotsTxt
+from .settings import SettingError, without_password
+from .stores import Entry, Kind, StoreError, open_store
+from .waiting import sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.statscollectors import StatsCollector
+
+    from .origin import Origin
+    from .protocol.access import Event
+    from .settings import Settings
+    from .stores import Store
+
+FIRST_LOOK = 0.05
+LAST_LOOK = 2.0
+"""Seconds between two looks for what another crawler fetches, doubling from the first to the last.
+Half of robots.txt files are there within a few tenths of a second."""
+
+SKEW = 300.0
+"""Seconds by which the clocks of two machines may differ. What comes from further ahead was written
+before a clock was set right, and nothing that it says of time can be believed."""
+
+DAY = 86_400
+
+_MEANT = {
+    Kind.UNAVAILABLE: (Meaning.UNAVAILABLE, Meaning.DISALLOWED),
+    Kind.UNREACHABLE: (Meaning.UNREACHABLE,),
+}
+
+
+@dataclass(slots=True)
+class Recollection:
+    """What one fetch begins with."""
+
+    settled: bool = False
+    """Nothing needs to be fetched."""
+    claimed: bool = False
+    body: bytes | None = None
+    """The good copy as it came; None where there is none in the store."""
+
+
+class Recall:
+    """The use that one crawl makes of a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        stats: StatsCollector,
+        now: Callable[[], float],
+    ) -> None:
+        self.store = store
+        self._settings = settings
+        self._stats = stats
+        self._now = now
+        # As long as a fetch may take that has to try again and again.
+        pauses = (min(FIRST_PAUSE * 2**n, LONGEST_PAUSE) for n in range(settings.retry_times))
+        self._claim = settings.timeout * (settings.retry_times + 1) + sum(pauses)
+
+    async def settle(self, origin: Origin, found: Recollection) -> None:
+        """Ask the store, and wait for another crawler's fetch if there is one."""
+        entry = await self.store.get(origin.key)
+        pause = FIRST_LOOK
+        while not self._take(origin, entry, found) and self.store.shared:
+            found.claimed, entry = await self.store.claim(origin.key, self._claim)
+            if found.claimed:
+                if self._take(origin, entry, found):  # it came between the two questions
+                    await self.store.release(origin.key)
+                break
+            self._stats.inc_value("robotstxt/store/wait_count")
+            await sleep(pause)
+            pause = min(2 * pause, LAST_LOOK)
+        self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
+        if found.body is None and not found.settled:
+            # Where a 304 is the answer again and again, the store would never have the file.
+            origin.etag = origin.last_modified = None
+
+    async def keep(self, origin: str, entry: Entry | None, found: Recollection) -> None:
+        """Put what the fetch came to, if it came to anything, and let others fetch."""
+        if entry is not None:
+            await self.store.put(origin, entry)
+        if found.claimed:
+            await self.store.release(origin)
+
+    def entry(self, origin: Origin, event: Event, found: Recollection) -> Entry | None:
+        """What there is to keep after ``event``; None where others are better off without it."""
+        body = event.body if isinstance(event, Rules) else found.body
+        if body is None and origin.robots is not None:
+            return None  # half of what is known: the copy is in no store
+        return origin.record(body if origin.robots is not None else None)
+
+    def _take(self, origin: Origin, entry: Entry | None, found: Recollection) -> bool:
+        if entry is None or entry.fetched_at > self._now() + SKEW:
+            return False
+        entry = self._as_it_counts_here(origin, entry)
+        robots = None
+        if entry.fetched_at >= origin.fetched_at:
+            found.body = entry.body
+        if entry.body is not None and entry.fetched_at > origin.fetched_at:
+            robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=entry.copy_url)
+        found.settled = origin.recall(entry, robots, self._now())
+        return found.settled
+
+    def _as_it_counts_here(self, origin: Origin, entry: Entry) -> Entry:
+        """The settings may be others than those of the crawl that wrote it."""
+        if entry.kind is not Kind.UNREACHABLE:
+            latest = entry.fetched_at + self._settings.cache_max
+            if entry.expires_at > latest:
+                settled_until = min(entry.settled_until, latest)
+                entry = replace(entry, expires_at=latest, settled_until=settled_until)
+        if entry.status is None or entry.status < 400 or entry.kind is Kind.RULES:
+            return entry
+        meant = meaning(entry.status, terms(self._settings, origin))
+        if meant not in _MEANT[entry.kind]:
+            return replace(entry, expires_at=0, settled_until=0)
+        return replace(entry, disallow_all=meant is Meaning.DISALLOWED)
+
+
+def open_recall(
+    settings: Settings,
+    stats: StatsCollector,
+    now: Callable[[], float],
+) -> Recall | None:
+    """With the store that REP_STORE names; None where there is none.
+
+    Raises :class:`SettingError` for one that cannot be used.
+    """
+    try:
+        store = open_store(settings.store, jobdir=settings.jobdir, keep=settings.store_days * DAY)
+    except StoreError as error:
+        raise SettingError(
+            f"REP_STORE is {without_password(settings.store)!r}, which cannot be used: {error}"
+        ) from None
+    return None if store is None else Recall(store, settings, stats, now)

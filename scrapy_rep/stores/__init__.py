@@ -1,0 +1,64 @@
+"""Stores: where what is known of origins outlives a crawl, and is shared between crawlers.
+
+=============================  ===============================================================
+``REP_STORE``                  what is used
+=============================  ===============================================================
+``None``                       the memory of the crawl; with JOBDIR, a SQLite file in there
+``"sqlite:///path"``           a SQLite file, for crawls of one machine; four slashes begin an
+                               absolute path
+``"redis://host:port/db"``     a Redis server, for crawls of many machines; also ``rediss://``
+                               and ``unix://``
+=============================  ===============================================================
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .entry import Entry, Kind
+from .resilient import Resilient
+from .sqlite import SQLiteStore
+from .store import Store, StoreError
+
+__all__ = ["Entry", "Kind", "Resilient", "Store", "StoreError", "open_store"]
+
+SQLITE = "sqlite:///"
+REDIS = ("redis://", "rediss://", "unix://")
+
+IN_JOBDIR = "robotstxt.sqlite"
+"""The name of the file in a JOBDIR."""
+
+
+def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient | None:
+    """The store that ``url`` names; None where nothing is kept.
+
+    ``keep``: seconds after which an entry is forgotten. Raises StoreError for what cannot be a
+    store, and for a server that cannot be used. A file that cannot be used now may be later.
+    """
+    if url is None:
+        if jobdir is None:
+            return None
+        return _in_file(Path(jobdir, IN_JOBDIR), keep, shared=False, ours=True)
+    if url.startswith(SQLITE):
+        path = Path(url.removeprefix(SQLITE))
+        if not path.parent.is_dir():
+            raise StoreError(f"there is no folder {path.parent}")
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder")
+        return _in_file(path, keep, shared=True, ours=False)
+    try:
+        from .redis import RedisStore  # redis is an extra
+    except ImportError:
+        raise StoreError("it needs the package redis: pip install scrapy-rep[redis]") from None
+    store = Resilient(RedisStore(url, keep=keep))
+    store.open()
+    return store
+
+
+def _in_file(path: Path, keep: float, *, shared: bool, ours: bool) -> Resilient:
+    store = Resilient(SQLiteStore(path, keep=keep, shared=shared, ours=ours))
+    try:
+        store.open()
+    except StoreError as error:
+        store.lost(error)
+    return store

@@ -1,0 +1,120 @@
+"""A store that may fail in mid-crawl.
+
+What it cannot do is done in memory, with one warning; now and again it is asked whether it can
+again, and then it gets what was learnt meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from .memory import MemoryStore
+from .store import Store, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .entry import Entry
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+AWAY = 30.0
+"""Seconds until a store that has failed is asked again."""
+
+QUIET = 3600.0
+"""Seconds between two warnings: a store may fail, for what it is asked, now and then."""
+
+
+AT_ONCE = 20
+"""Entries that are given back with one call, which waits for them."""
+
+
+class Resilient:
+    """``store``, which never raises :class:`StoreError` once it is open."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
+        self._store = store
+        self._spare = MemoryStore()
+        self._clock = clock
+        self._again_at: float | None = None
+        self._quiet_until = clock()
+        self.failures = 0
+
+    @property
+    def shared(self) -> bool:
+        return self._store.shared
+
+    def open(self) -> None:
+        """Raises StoreError. Those who go on nevertheless say so with :meth:`lost`."""
+        self._store.open()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def get(self, origin: str) -> Entry | None:
+        return await self._do(lambda store: store.get(origin))
+
+    async def put(self, origin: str, entry: Entry) -> None:
+        await self._do(lambda store: store.put(origin, entry))
+
+    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+        return await self._do(lambda store: store.claim(origin, seconds))
+
+    async def release(self, origin: str) -> None:
+        await self._do(lambda store: store.release(origin))
+
+    async def turn(self, slot: str, seconds: float) -> float:
+        return await self._do(lambda store: store.turn(slot, seconds))
+
+    def lost(self, error: StoreError) -> None:
+        """The store has failed."""
+        now = self._clock()
+        self._again_at = now + AWAY
+        self.failures += 1
+        level = logging.DEBUG if now < self._quiet_until else logging.WARNING
+        if level is logging.WARNING:
+            self._quiet_until = now + QUIET
+        logger.log(
+            level,
+            "The store of robots.txt files does not work: %(error)s. The crawl goes on without it; "
+            "it is tried again every %(seconds)d s.",
+            {"error": error, "seconds": AWAY},
+        )
+
+    async def _do(self, act: Callable[[Store], Awaitable[T]]) -> T:
+        was_away = self._again_at is not None
+        if self._again_at is not None:
+            now = self._clock()
+            if now < self._again_at:
+                return await act(self._spare)
+            self._again_at = now + AWAY  # one call tries, the others go on
+        try:
+            result = await act(self._store)
+        except StoreError as error:
+            self.lost(error)
+            return await act(self._spare)
+        if was_away:
+            self._again_at = None
+            logger.info("The store of robots.txt files works again.")
+        await self._give_back()
+        return result
+
+    async def _give_back(self) -> None:
+        """Let the store have some of what was learnt while it was away, unless it has newer."""
+        for _ in range(AT_ONCE):
+            kept = self._spare.take()
+            if kept is None:
+                return
+            origin, entry = kept
+            try:
+                there = await self._store.get(origin)
+                if there is None or there.fetched_at < entry.fetched_at:
+                    await self._store.put(origin, entry)
+            except StoreError as error:
+                await self._spare.put(origin, entry)
+                self.lost(error)
+                return

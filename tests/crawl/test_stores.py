@@ -1,0 +1,295 @@
+"""What outlives a crawl, and what crawlers share, judged by what the servers received."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+import warnings
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import signals
+
+from scrapy_rep import Reason
+from scrapy_rep.settings import SettingError
+
+from ..stores.servers import RedisServer
+from .conftest import Visitor, make_crawler, our_warnings, run_crawler
+from .web import Page, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_rep import Verdict
+
+    from .conftest import Crawl, Outcome
+    from .web import Web
+
+PRIVATE = "User-agent: *\nDisallow: /private\n"
+PATHS = ("/", "/private/1")
+DAY = 86_400
+
+
+@pytest.fixture(scope="session")
+def one_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def redis_url(one_redis: RedisServer) -> str:
+    with one_redis.client as client:
+        client.flushall()
+    return one_redis.url
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """The settings of crawls that keep what they learn."""
+    if request.param == "sqlite":
+        return {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+    return {"REP_STORE": request.getfixturevalue("redis_url")}
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Moves the package's clock so many seconds on from now."""
+
+    def move(seconds: float) -> None:
+        fake = SimpleNamespace(time=lambda: time.time() + seconds)
+        monkeypatch.setattr("scrapy_rep.middleware.time", fake)
+
+    return move
+
+
+def verdict(outcome: Outcome, url: str) -> Verdict:
+    response = outcome.responses.get(url)
+    meta = outcome.requests[url].meta if response is None else response.meta
+    found: Verdict = meta["robotstxt"]
+    return found
+
+
+# One crawl after another
+
+
+async def test_a_second_crawl_asks_nobody_again(
+    web: Web, crawl: Crawl, kept: dict[str, Any]
+) -> None:
+    sites = [web.site(PRIVATE), web.site(), web.site(Page(b"", 403)), web.site(b"\xef\xbb\xbf")]
+    urls = [url for site in sites for url in site.urls(*PATHS)]
+    first = await crawl(urls, kept)
+    second = await crawl(urls, kept)
+    assert [site.robots_fetches for site in sites] == [1] * 4
+    assert [site.page_paths for site in sites] == [["/", "/"]] + [["/", "/", *PATHS[1:] * 2]] * 3
+    assert first.stats["robotstxt/store/miss_count"] == 4
+    assert second.stats["robotstxt/store/hit_count"] == 4
+    assert "robotstxt/request_count" not in second.stats
+    assert [verdict(second, url) for url in urls] == [verdict(first, url) for url in urls]
+
+
+async def test_a_copy_that_holds_no_more_is_asked_about(
+    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+) -> None:
+    site = web.site(text(PRIVATE, ETag='"1"'))
+    await crawl(site.urls("/"), kept)
+    site.pages["/robots.txt"] = Page(b"", 304)
+    at(2 * DAY)
+    await crawl(site.urls("/private/1"), kept)
+    assert site.paths == ["/robots.txt", "/", "/robots.txt"]
+    assert site.received[2].headers["if-none-match"] == '"1"'
+    at(2 * DAY + 3600)
+    await crawl(site.urls("/private/2"), kept)
+    assert len(site.paths) == 3
+
+
+async def test_a_good_copy_is_used_by_a_later_crawl(
+    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+) -> None:
+    site = web.site(PRIVATE)
+    await crawl(site.urls("/"), kept)
+    site.pages["/robots.txt"] = Page(b"", 503)
+    for days in (2, 20, 40):
+        at(days * DAY)
+        outcome = await crawl(site.urls(*PATHS), kept)
+        assert set(outcome.responses) == {site.url("/")}, days
+    assert site.robots_fetches == 4
+
+
+async def test_the_thirty_days_go_on_across_crawls(
+    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+) -> None:
+    site = web.site(Page(b"", 503))
+    for days, allowed in ((0, False), (15, False), (29.9, False), (30.1, True)):
+        at(days * DAY)
+        outcome = await crawl(site.urls("/a"), kept)
+        assert verdict(outcome, site.url("/a")) == (
+            allowed,
+            Reason.UNREACHABLE,
+            None,
+            None,
+        )
+    assert site.robots_fetches == 4
+
+
+async def test_the_time_to_ask_again_holds_across_crawls(
+    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+) -> None:
+    site = web.site(Page(b"", 503, {"Retry-After": "1000"}))
+    for seconds in (0, 100, 900, 1100):
+        at(seconds)
+        await crawl(site.urls("/a"), kept)
+    assert site.paths == ["/robots.txt"] * 2
+
+
+async def test_with_a_jobdir_a_resumed_crawl_knows_what_it_knew(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
+    settings = {"JOBDIR": str(tmp_path)}
+    await crawl(site.urls("/"), settings)
+    outcome = await crawl(site.urls("/private/1", "/b"), settings)
+    assert site.paths == ["/robots.txt", "/", "/b"]
+    (origin,) = outcome.middleware.origins.values()
+    assert origin.expires_at - origin.fetched_at == pytest.approx(1000, abs=1)
+
+
+async def test_without_robots_txt_a_jobdir_gets_no_store(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(PRIVATE)
+    await crawl(site.urls("/"), {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": False})
+    assert not any(name.startswith("robots") for name in os.listdir(tmp_path))
+
+
+async def test_s_maxage_is_for_a_store_that_is_shared(
+    web: Web, crawl: Crawl, kept: dict[str, Any]
+) -> None:
+    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
+    outcome = await crawl(site.urls("/"), kept)
+    (origin,) = outcome.middleware.origins.values()
+    assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("status", "settings", "asked_again", "allowed"),
+    [
+        pytest.param(404, {}, False, True, id="the same"),
+        pytest.param(403, {"REP_DISALLOW_STATUSES": [403]}, False, False, id="refused now"),
+        pytest.param(403, {"REP_UNREACHABLE_STATUSES": [403]}, True, False, id="unreachable now"),
+        pytest.param(503, {"REP_5XX_AS_404": ["127.0.0.1"]}, True, True, id="unavailable now"),
+        pytest.param(404, {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}, True, True, id="shorter"),
+    ],
+)
+async def test_what_is_kept_is_read_with_the_settings_of_the_day(
+    web: Web,
+    crawl: Crawl,
+    kept: dict[str, Any],
+    status: int,
+    settings: dict[str, Any],
+    asked_again: bool,
+    allowed: bool,
+) -> None:
+    site = web.site(Page(b"", status))
+    await crawl(site.urls("/"), kept)
+    outcome = await crawl(site.urls("/a"), {**kept, **settings})
+    assert site.robots_fetches == 1 + asked_again
+    assert verdict(outcome, site.url("/a")).allowed is allowed
+
+
+async def test_what_was_written_before_the_clock_was_set_right_is_not_believed(
+    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+) -> None:
+    site = web.site(PRIVATE)
+    at(400 * DAY)
+    await crawl(site.urls("/"), kept)
+    at(0)
+    await crawl(site.urls("/"), kept)
+    assert site.robots_fetches == 2
+
+
+async def test_what_is_known_from_the_store_is_announced_too(
+    web: Web, crawl: Crawl, kept: dict[str, Any]
+) -> None:
+    signal = getattr(signals, "robots_parsed", None)
+    if signal is None:
+        pytest.skip("robots_parsed is of Scrapy 2.18")
+    announced: list[str] = []
+
+    class Listener(Visitor):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+
+        @classmethod
+        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(spider.parsed, signal=signal)
+            return spider
+
+        def parsed(self, robotparser: Any, request: Any) -> None:
+            announced.append(request.url)
+
+    site = web.site(PRIVATE)
+    for _ in range(2):
+        await crawl(site.urls("/"), kept, spider=Listener)
+    assert announced == [site.url("/")] * 2
+
+
+# Settings that cannot be
+
+
+async def refused(url: str) -> str:
+    """What a crawl says that does not begin."""
+    crawler = make_crawler(Visitor, {"REP_STORE": url})
+    with pytest.raises(SettingError) as error:
+        await run_crawler(crawler, requests=[])
+    return str(error.value)
+
+
+@pytest.fixture
+def unbegun() -> Iterator[None]:
+    """Has what Scrapy leaves open of a crawl that does not begin collected here and now."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("postgres://h/db", "None, 'sqlite:///path' or 'redis://host:port/db'"),
+        ("sqlite://robots.db", "None, 'sqlite:///path' or 'redis://host:port/db'"),
+        ("sqlite:////nowhere/at/all.db", "there is no folder /nowhere/at"),
+        ("redis://127.0.0.1:1/0", "127.0.0.1:1"),
+        ("redis://127.0.0.1:x/0", "Port"),
+        ("redis://127.0.0.1/x?db=y", "which cannot be used"),
+    ],
+)
+async def test_a_store_that_cannot_be_stops_the_crawl_at_its_start(
+    unbegun: None, value: str, message: str
+) -> None:
+    said = await refused(value)
+    assert said.startswith(f"REP_STORE is {value!r}")
+    assert message in said
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_wrong_password_stops_the_crawl_and_is_not_told(
+    unbegun: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
+    try:
+        said = await refused(server.url.replace("right", "wrong"))
+    finally:
+        server.kill()
+    assert f"redis://:***@127.0.0.1:{server.port}/0" in said
+    assert "password" in said
+    assert "wrong" not in said
+
+
+_ = our_warnings

@@ -1,0 +1,127 @@
+"""Processes that something happens to: ``python -m tests.stores.children WHAT PATH``.
+
+They use what a store does in its thread, without the thread. What is wrong is an AssertionError.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+from scrapy_rep.stores import Entry, Kind, StoreError
+from scrapy_rep.stores.entry import decode
+from scrapy_rep.stores.sqlite import SQLiteStore
+
+KILLS = 25
+LONGEST_LIFE = 0.04
+NOBODY = 65_534
+
+
+def entry(number: int) -> Entry:
+    return Entry(Kind.RULES, number, number, body=b"%d\n" % number * (number % 700))
+
+
+def store(path: Path) -> SQLiteStore:
+    opened = SQLiteStore(path, keep=1e9)
+    opened.open()
+    return opened
+
+
+def put_until_killed(path: Path, first: int, done: int) -> None:
+    """Tells the number of each entry once it is put."""
+    into = store(path)
+    for number in range(first, first + 10**6):
+        into._act(into._claim, f"http://{number}.example", 60)
+        into._act(into._put, f"http://{number}.example", entry(number))
+        os.write(done, b"%d\n" % number)
+        into._act(into._release, f"http://{number}.example")
+
+
+def killed(path: Path) -> None:
+    chance = random.Random(1)
+    first = 0
+    for _ in range(KILLS):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            put_until_killed(path, first, writing)
+            os._exit(0)
+        os.close(writing)
+        time.sleep(chance.uniform(0, LONGEST_LIFE))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(reading) as told:
+            acknowledged = [int(line) for line in told]
+        found = everything(path)
+        for number in acknowledged:
+            assert found[f"http://{number}.example"] == entry(number), number
+        assert all(each == entry(int(each.fetched_at)) for each in found.values())
+        first = max((int(each.fetched_at) for each in found.values()), default=-1) + 1
+    assert first > KILLS, "hardly anything was put"
+    sys.stdout.write(str(first))
+
+
+def everything(path: Path) -> dict[str, Entry]:
+    store(path)._disconnect()  # whatever is half there is taken back
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        return {
+            origin: decode(octets)
+            for origin, octets in db.execute("SELECT origin, entry FROM entries")
+        }
+
+
+def full(path: Path) -> None:
+    into = store(path)
+    into._act(into._put, "http://0.example", entry(1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+    failed = 0
+    for number in range(1, 600):
+        try:
+            into._act(into._put, f"http://{number}.example", entry(number))
+        except StoreError:
+            failed += 1
+    assert failed
+    assert into._act(into._get, "http://0.example") == entry(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    into._act(into._put, "http://last.example", entry(5))
+    into._disconnect()
+    found = everything(path)
+    assert len(found) == 600 - failed + 1
+    assert found["http://last.example"] == entry(5)
+
+
+def read_only(path: Path) -> None:
+    """As somebody who may read the file and its folder, and no more."""
+    store(path)._act(store(path)._put, "http://1.example", entry(1))
+    path.chmod(0o444)
+    if os.getuid() == 0:
+        os.setuid(NOBODY)
+    into = store(path)
+    assert into._act(into._get, "http://1.example") == entry(1)
+    into._act(into._put, "http://2.example", entry(2))
+    assert into._act(into._get, "http://2.example") is None
+    assert into._act(into._claim, "http://1.example", 60) == (True, entry(1))
+    into._act(into._release, "http://1.example")
+    assert into._act(into._turn, "1.example", 60) == 0
+
+
+def many(path: Path) -> None:
+    """One of several that use a new file at the same time."""
+    into = store(path)
+    ours = 0
+    for number in range(200):
+        ours += into._act(into._claim, f"http://{number}.example", 60)[0]
+        into._act(into._put, f"http://{number}.example", entry(number))
+    into._disconnect()
+    sys.stdout.write(str(ours))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](Path(sys.argv[2]))

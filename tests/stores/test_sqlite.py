@@ -1,0 +1,222 @@
+"""A SQLite file, and what may happen to one."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep.stores import Entry, Kind, StoreError, open_store
+from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY = Entry(Kind.RULES, 1, 2, 3, b"User-agent: *\n", "https://a.example/robots.txt")
+ORIGIN = "https://a.example"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "robots.db"
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def write(path: Path, octets: bytes) -> None:
+    path.write_bytes(octets)
+
+
+def child(what: str, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.stores.children", what, str(path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    return out
+
+
+def store(path: Path, *, ours: bool = False) -> SQLiteStore:
+    return SQLiteStore(path, keep=60, ours=ours)
+
+
+def test_killed_at_any_moment_it_holds_what_was_put(path: Path) -> None:
+    assert int(output(child("killed", path))) > 25
+
+
+def test_a_full_disk_takes_nothing_away(path: Path) -> None:
+    output(child("full", path))
+
+
+def test_what_is_read_only_is_read() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # where somebody else may get to
+        Path(folder).chmod(0o755)
+        output(child("read_only", Path(folder, "robots.db")))
+
+
+def test_several_processes_begin_one_file_together(path: Path) -> None:
+    processes = [child("many", path) for _ in range(4)]
+    assert sum(int(output(process)) for process in processes) == 200
+
+
+async def test_a_new_file_is_begun_in_an_empty_one(path: Path) -> None:
+    write(path, b"")
+    opened = store(path)
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    await opened.close()
+
+
+def of_another_version(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 7")
+        db.execute("CREATE TABLE entries (something)")
+    db.close()
+
+
+def in_ruins(path: Path) -> None:
+    """Its header is whole."""
+    opened = store(path)
+    opened.open()
+    opened._disconnect()
+    octets = path.read_bytes()
+    path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+
+
+@pytest.mark.parametrize("make", [of_another_version, in_ruins])
+async def test_a_store_that_is_of_no_use_is_set_aside(
+    path: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    make(path)
+    before = read(path)
+    opened = store(path)
+    try:
+        opened.open()
+    except StoreError:  # found out too late: the next time there is a new one
+        opened.open()
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    (aside,) = (file for file in path.parent.iterdir() if "aside" in file.name)
+    assert aside.read_bytes()[100:] == before[100:]
+    (warning,) = caplog.records
+    assert str(path) in warning.getMessage()
+    assert str(aside) in warning.getMessage()
+    await opened.close()
+
+
+def test_another_version_that_is_in_use_stays_where_it_is(path: Path) -> None:
+    of_another_version(path)
+    user = sqlite3.connect(path)
+    user.execute("PRAGMA journal_mode = WAL")
+    user.execute("INSERT INTO entries VALUES (1)")
+    user.commit()
+    user.execute("BEGIN IMMEDIATE")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
+        with pytest.raises(StoreError, match="locked"):
+            store(path).open()
+    user.execute("COMMIT")
+    user.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def of_another_application(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA application_id = 1")
+        db.execute("CREATE TABLE precious (something)")
+    db.close()
+
+
+def of_an_application_without_a_name(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE precious (something)")
+    db.close()
+
+
+def no_database(path: Path) -> None:
+    path.write_bytes(b"Precious words.\n" * 1000)
+
+
+@pytest.mark.parametrize(
+    "make", [of_another_application, of_an_application_without_a_name, no_database]
+)
+async def test_what_is_no_store_is_left_alone(
+    path: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    make(path)
+    opened = open_store(f"sqlite:///{path}", jobdir=None, keep=60)
+    assert opened is not None
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY, "it goes on in memory"
+    await opened.close()
+    (warning,) = caplog.records
+    assert str(path) in warning.getMessage()
+    if make is no_database:
+        assert read(path) == b"Precious words.\n" * 1000
+    else:
+        with sqlite3.connect(path) as db:
+            assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
+        db.close()
+
+
+async def test_in_a_jobdir_there_can_be_nothing_but_a_store(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "robotstxt.sqlite"
+    no_database(path)
+    opened = open_store(None, jobdir=str(tmp_path), keep=60)
+    assert opened is not None
+    await opened.close()
+    assert "a new one is begun" in caplog.records[0].getMessage()
+    assert not path.exists()
+
+
+async def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(path: Path) -> None:
+    opened = store(path)
+    await opened.put(ORIGIN, ENTRY)
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE entries SET entry = x'0100'")
+    db.close()
+    assert await opened.get(ORIGIN) is None
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    await opened.close()
+
+
+async def test_a_clock_that_was_set_back_stops_no_turn(path: Path) -> None:
+    now = 1e9
+    opened = SQLiteStore(path, keep=60, now=lambda: now)
+    assert await opened.turn("a.example", 1) == 0
+    now -= 1e6
+    assert await opened.turn("a.example", 1) == 0
+    assert await opened.turn("a.example", 1) == 1
+    await opened.close()
+
+
+@pytest.mark.parametrize("name", ["missing/robots.db", "."])
+def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="folder"):
+        open_store(f"sqlite:///{tmp_path}/{name}", jobdir=None, keep=60)
+
+
+def test_without_a_name_nothing_is_kept() -> None:
+    assert open_store(None, jobdir=None, keep=60) is None

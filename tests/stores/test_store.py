@@ -1,0 +1,183 @@
+"""What every store does, each in its own way."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_rep.stores import Entry, Kind, Resilient
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.waiting import sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy_rep.stores import Store
+
+ORIGIN = "https://a.example"
+OLD = Entry(Kind.RULES, 1, 2, 3, b"User-agent: *\nDisallow: /\n", "https://a.example/robots.txt")
+NEW = Entry(Kind.UNAVAILABLE, 4, 5, 6, status=404)
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "resilient"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    """Opens one, or one more of the same."""
+
+    def new() -> Store:
+        if request.param == "memory":
+            return MemoryStore()
+        if request.param == "redis":
+            return RedisStore(request.getfixturevalue("redis_server").url, keep=60)
+        store = SQLiteStore(tmp_path / "robots.db", keep=60)
+        return Resilient(store) if request.param == "resilient" else store
+
+    def opened() -> Store:
+        store = new()
+        store.open()
+        return store
+
+    return opened
+
+
+async def test_what_was_put_last_is_got(make: Callable[[], Store]) -> None:
+    store = make()
+    assert await store.get(ORIGIN) is None
+    await store.put(ORIGIN, OLD)
+    assert await store.get(ORIGIN) == OLD
+    await store.put(ORIGIN, NEW)
+    assert await store.get(ORIGIN) == NEW
+    assert await store.get("http://a.example") is None
+    await store.close()
+
+
+async def test_a_claim_tells_what_is_there(make: Callable[[], Store]) -> None:
+    store = make()
+    assert await store.claim(ORIGIN, 10) == (True, None)
+    await store.put(ORIGIN, OLD)
+    await store.release(ORIGIN)
+    assert await store.claim(ORIGIN, 10) == (True, OLD)
+    await store.close()
+
+
+async def test_turns_of_one_slot_are_apart(make: Callable[[], Store]) -> None:
+    store = make()
+    assert await store.turn("a.example", 0.3) == 0
+    left = await store.turn("a.example", 0.3)
+    assert 0 < left <= 0.3
+    assert await store.turn("b.example", 0.3) == 0
+    await sleep(left)
+    while left := await store.turn("a.example", 0.3):
+        await sleep(left)
+    assert await store.turn("a.example", 0.3) > 0
+    await store.close()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    def opened() -> Store:
+        store: Store
+        if request.param == "redis":
+            store = RedisStore(request.getfixturevalue("redis_server").url, keep=60)
+        else:
+            store = SQLiteStore(tmp_path / "robots.db", keep=60)
+        store.open()
+        return store
+
+    return opened
+
+
+async def test_one_of_two_claims(shared: Callable[[], Store]) -> None:
+    one, other = shared(), shared()
+    assert one.shared
+    assert await one.claim(ORIGIN, 10) == (True, None)
+    assert await other.claim(ORIGIN, 10) == (False, None)
+    await other.release(ORIGIN)  # which is not theirs to release
+    assert await other.claim(ORIGIN, 10) == (False, None)
+    await one.put(ORIGIN, OLD)
+    assert await other.claim(ORIGIN, 10) == (False, OLD)
+    await one.release(ORIGIN)
+    assert await other.claim(ORIGIN, 10) == (True, OLD)
+    await one.close()
+    await other.close()
+
+
+async def test_a_claim_runs_out(shared: Callable[[], Store]) -> None:
+    one, other = shared(), shared()
+    assert (await one.claim(ORIGIN, 0.1))[0]
+    await sleep(0.15)
+    assert (await other.claim(ORIGIN, 10))[0]
+    await one.release(ORIGIN)  # too late: it is the other's
+    assert not (await one.claim(ORIGIN, 10))[0]
+    await one.close()
+    await other.close()
+
+
+async def test_turns_are_shared(shared: Callable[[], Store]) -> None:
+    one, other = shared(), shared()
+    assert await one.turn("a.example", 10) == 0
+    assert 5 < await other.turn("a.example", 10) <= 10
+    await one.close()
+    await other.close()
+
+
+async def test_what_is_under_way_when_it_closes_is_done(shared: Callable[[], Store]) -> None:
+    one, other = shared(), shared()
+    puts = [deferred_from_coro(one.put(f"http://{n}.example", OLD)) for n in range(50)]
+    await sleep(0)  # where there is a loop of tasks, they begin only now
+    await one.close()
+    assert [await other.get(f"http://{n}.example") for n in range(50)] == [OLD] * 50
+    assert all(put.called for put in puts)
+    await other.close()
+
+
+async def test_whoever_waits_may_be_cancelled(shared: Callable[[], Store]) -> None:
+    store = shared()
+    puts = [deferred_from_coro(store.put(f"http://{n}.example", OLD)) for n in range(50)]
+    await sleep(0)
+    for put in puts:
+        put.addErrback(lambda failure: None)
+        put.cancel()
+    kept = [await store.get(f"http://{n}.example") for n in range(50)]
+    assert all(entry in (None, OLD) for entry in kept)
+    await store.put(ORIGIN, NEW)
+    assert await store.get(ORIGIN) == NEW
+    await store.close()
+
+
+async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) -> None:
+    now = time.time()
+    redis = RedisStore(redis_server.url, keep=0.5)
+    sqlite = SQLiteStore(tmp_path / "robots.db", keep=0.5, now=lambda: now)
+    for store in (redis, sqlite):
+        await store.put(ORIGIN, OLD)
+        assert await store.get(ORIGIN) == OLD
+    await sleep(1.1)  # whole seconds, in Redis
+    now += 1
+    await sqlite.put("https://b.example", NEW)
+    for store in (redis, sqlite):
+        assert await store.get(ORIGIN) is None
+        await store.close()
+
+
+def test_a_memory_forgets_the_oldest() -> None:
+    store = MemoryStore(most=2, clock=lambda: 0)
+
+    def run(coroutine: Any) -> Any:
+        with pytest.raises(StopIteration) as end:
+            coroutine.send(None)
+        return end.value.value
+
+    for origin in "abac":
+        run(store.put(origin, OLD))
+    assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
+    assert store.take() == ("c", OLD)
+    assert store.take() == ("a", OLD)
+    assert store.take() is None
+    assert [run(store.turn(slot, 5)) for slot in "abcab"] == [0, 0, 0, 0, 0]
+    assert run(store.turn("b", 5)) == 5
