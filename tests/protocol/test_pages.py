@@ -116,6 +116,15 @@ def test_google_a_line_of_x_robots_tag(line: str, expected: dict[str, Any]) -> N
     assert said(of_lines(line)) == expected
 
 
+@pytest.mark.parametrize(
+    "name",
+    [*FLAGS.split(), "none", "all", "index", "follow", "max-snippet", "max-video-preview",
+     "max-image-preview", "unavailable_after", "NoIndex"],
+)  # fmt: skip
+def test_the_name_of_a_rule_is_never_an_agent(name: str) -> None:
+    assert of_lines(f"{name}: x, noarchive").noarchive
+
+
 def test_google_an_agent_ends_with_its_line() -> None:
     assert said(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
 
