@@ -108,7 +108,8 @@ class Engine:
     @property
     def is_closing(self) -> bool:
         """Whether the spider is closing, which waits for every download."""
-        return getattr(getattr(self._crawler.engine, "_slot", None), "closing", None) is not None
+        closing = getattr(getattr(self._crawler.engine, "_slot", None), "closing", None)
+        return isinstance(closing, Deferred)
 
     def when_closing(self, then: Callable[[], None]) -> None:
         """Call ``then``, now and again, while the spider is closing."""
@@ -186,8 +187,9 @@ class WayBack:
     known by its coming straight back.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, engine: Engine) -> None:
         self._crawler = crawler
+        self._engine = engine
         self._returned: WeakSet[Request] = WeakSet()
         self._held: set[Deferred[None]] = set()
         self._listens = False
@@ -210,6 +212,16 @@ class WayBack:
     def as_it_is(self, request: Request) -> Request | None:
         """``request`` as it is to be returned, in its old place; None as above."""
         return self._back(request) if self._leads_back(request) else None
+
+    def if_crowded(self, request: Request) -> Request | None:
+        """The same for one that has waited, where it cannot go on.
+
+        Those who waited go on as far as the crawl's concurrency allows, the others later, and
+        nobody once the spider is closing.
+        """
+        if self._engine.is_closing or self._engine.is_crowded:
+            return self.as_it_is(request)
+        return None
 
     def _leads_back(self, request: Request) -> bool:
         return request.callback is not NO_CALLBACK and request not in self._returned

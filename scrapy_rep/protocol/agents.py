@@ -23,6 +23,7 @@ taken for the other.
 """
 
 _LINE_TOKEN = re.compile(LINE_TOKEN)
+_IDENTIFIER = re.compile(r"[A-Za-z_-]+")
 _IS_HEADER = re.compile(r"[\s/(]")
 _PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!#$%&'*+.^_`|~-]*")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
@@ -42,6 +43,7 @@ class Doubt(Enum):
 
     NO_TOKEN = "it holds no product token, so only the rules for everyone apply"
     FIRST_WORD = "only its first word is the product token"
+    NOT_ASCII = "a product token ends where its letters are no longer those of ASCII"
 
 
 class Identity(NamedTuple):
@@ -101,9 +103,11 @@ def _identify_one(value: str | bytes) -> Identity:
         return Identity(())
     if _IS_HEADER.search(value):
         return _identify_header(value)
-    if not value or not value.isascii():
-        return Identity((), Doubt.NO_TOKEN)
-    return Identity((value.lower(),))
+    if not value.isascii():
+        # Read like a line's: with all of its letters it would be nobody's (RFC 9309 §2.2.1).
+        run = _IDENTIFIER.match(value)
+        return Identity((run[0].lower(),), Doubt.NOT_ASCII) if run else Identity((), Doubt.NO_TOKEN)
+    return Identity((value.lower(),)) if value else Identity((), Doubt.NO_TOKEN)
 
 
 def _identify_header(header: str) -> Identity:
