@@ -73,7 +73,8 @@ class RobotsTxtMiddleware:
         self._hours = WaitingRoom(self._engine, settings.max_waiting)
         self._pace: Pace | None = None
         if settings.obey_crawl_delay:
-            self._pace = Pace(crawler, settings, self._engine, self._way_back)
+            turn = self._policies.turn if settings.shared_pace else None
+            self._pace = Pace(crawler, settings, self._engine, self._way_back, turn)
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
 
@@ -116,7 +117,8 @@ class RobotsTxtMiddleware:
                 if later is not None:
                     return later
             seconds = self._capped(origin, pacing.seconds_between(self._now()))
-        if not self._pace.keep(request, origin.key, seconds):
+        ago = self._now() - origin.fetched_at
+        if not self._pace.keep(request, origin.key, seconds, ago):
             return await self._way_back.to_the_end(request)
         return None
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
+    from .pace import Turn
     from .protocol.access import Event
     from .protocol.robotstxt import RobotsTxt
     from .settings import Settings
@@ -78,6 +79,11 @@ class Policies:
     def origins(self) -> Mapping[str, Origin]:
         """The origins that are in memory, by their normal form. Read-only."""
         return MappingProxyType(self._origins)
+
+    @property
+    def turn(self) -> Turn | None:
+        """Asks for the turns of slots, where several crawlers share them; else None."""
+        return self._recall.store.turn if self._recall and self._recall.store.shared else None
 
     def settled(self, key: str) -> Origin | None:
         """The origin, where it can be asked straight away: the hot path."""

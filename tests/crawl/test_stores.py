@@ -6,27 +6,32 @@ import gc
 import os
 import time
 import warnings
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import signals
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Reason
 from scrapy_rep.settings import SettingError
 
 from ..stores.servers import RedisServer
-from .conftest import Visitor, make_crawler, our_warnings, run_crawler
+from .conftest import Visitor, make_crawler, run_crawler
 from .web import Page, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from scrapy.crawler import Crawler
 
     from scrapy_rep import Verdict
 
     from .conftest import Crawl, Outcome
-    from .web import Web
+    from .web import Site, Web
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")
@@ -292,4 +297,45 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_told(
     assert "wrong" not in said
 
 
-_ = our_warnings
+# The pace of a site, among several crawlers
+
+
+async def together(*crawlers: Crawler, requests: Sequence[Sequence[str]]) -> None:
+    """Run crawlers in one process at the same time."""
+    runs = [
+        deferred_from_coro(run_crawler(crawler, requests=asked))
+        for crawler, asked in zip(crawlers, requests)
+    ]
+    await maybe_deferred_to_future(DeferredList(runs, fireOnOneErrback=True))
+
+
+def gaps(site: Site) -> list[float]:
+    times = sorted(received.at for received in site.received)
+    return [later - earlier for earlier, later in pairwise(times)]
+
+
+async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) -> None:
+    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.4\n")
+    quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
+    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
+    asked = [
+        [*site.urls(f"/{one}/1", f"/{one}/2", f"/{one}/3"), *quick.urls(f"/{one}")]
+        for one in range(2)
+    ]
+    await together(*crawlers, requests=asked)
+    assert len(site.page_paths) == 6
+    assert site.robots_fetches == 1
+    assert min(gaps(site)) >= 0.38
+    assert sum(gaps(site)) < 0.4 * 6 + 1, "nobody waits for longer than needed"
+    assert max(received.at for received in quick.received) < site.received[2].at
+
+
+async def test_each_crawler_keeps_a_pace_of_its_own_where_that_is_set(
+    web: Web, kept: dict[str, Any]
+) -> None:
+    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.4\n")
+    settings = {**kept, "REP_SHARED_PACE": False}
+    crawlers = [make_crawler(Visitor, settings) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/1", "/2", "/3"), site.urls("/4", "/5", "/6")])
+    assert len(site.page_paths) == 6
+    assert min(gaps(site)) < 0.3
