@@ -120,8 +120,9 @@ async def test_tls_that_scrapy_accepts_is_good_enough(web: Web, crawl: Crawl) ->
     "setting", [{"RETRY_ENABLED": True, "RETRY_TIMES": 3}, {"REDIRECT_ENABLED": False}]
 )
 async def test_scrapys_retries_are_not_added_to_ours(
-    web: Web, crawl: Crawl, setting: dict[str, Any]
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Any]
 ) -> None:
+    monkeypatch.setattr("scrapy_rep.fetch.FIRST_PAUSE", 0.1)
     site = web.site(fault("is down"))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1, **setting})
     assert site.paths == ["/robots.txt"] * 2
