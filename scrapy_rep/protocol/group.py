@@ -11,7 +11,7 @@ from .matcher import PatternIndex, RankedRule, first_match, rank
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
-    from .parser import GroupText
+    from .parser import GroupText, RawRule
 
 ROBOTS_TXT = "/robots.txt"
 _OF_ROBOTS_TXT = Verdict(allowed=True, reason=Reason.NO_RULES)
@@ -26,46 +26,51 @@ class Group:
     from the text, by the few rules that may match at all, and the second builds an index.
     """
 
-    __slots__ = ("_agent", "_asked", "_index", "_positions", "_strict", "_text", "_verdicts")
+    __slots__ = ("_agent", "_asked", "_positions", "_strict", "_text", "index", "verdicts")
 
     def __init__(self, agent: str | None, text: GroupText, *, strict: bool) -> None:
         self._agent = agent
         self._text = text
         self._strict = strict
         self._asked = False
-        self._index: PatternIndex | None = None
+        self.index: PatternIndex | None = None
+        """Numbers its rules, best first, from the second question on."""
+        self.verdicts: list[Verdict | None] = []
+        """By these numbers; the last is that no rule matches."""
 
     def verdict(self, path: str) -> Verdict:
         """What the group says about a path."""
         # "The /robots.txt URI is implicitly allowed" (§2.2.2).
         if path == ROBOTS_TXT:
             return _OF_ROBOTS_TXT
-        index = self._index
-        if index is None:
-            return self._first_verdict(path)
-        number = index.first(path)
-        return self._verdicts[number] or self._new_verdict(number)
-
-    def _first_verdict(self, path: str) -> Verdict:
         if not self._asked:
             self._asked = True
             rules = list(islice(self._text.rules(path.encode("ascii")), _FEW))
             if len(rules) < _FEW:
-                ranked = rank(rules, strict=self._strict)
-                number = first_match([pattern for _, _, _, pattern in ranked], path)
-                if number == len(ranked):
-                    return self._undecided(ranked)
-                return self._decided_by(ranked[number][2])
-        ranked = rank(self._text.rules(), strict=self._strict)
-        self._index = PatternIndex([pattern for _, _, _, pattern in ranked])
-        self._positions = array("I", [position for _, _, position, _ in ranked])
-        self._verdicts: list[Verdict | None] = [None] * len(ranked)
-        self._verdicts.append(self._undecided(ranked))
-        return self.verdict(path)
+                return self._only_verdict(path, rules)
+        index = self.index or self._build_index()
+        return self.verdict_of(index.first(path))
 
-    def _new_verdict(self, number: int) -> Verdict:
-        verdict = self._verdicts[number] = self._decided_by(self._positions[number])
+    def verdict_of(self, number: int) -> Verdict:
+        """The verdict by the rule with a number."""
+        verdict = self.verdicts[number]
+        if verdict is None:
+            verdict = self.verdicts[number] = self._decided_by(self._positions[number])
         return verdict
+
+    def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict:
+        ranked = rank(rules, strict=self._strict)
+        number = first_match([pattern for _, _, _, pattern in ranked], path)
+        if number == len(ranked):
+            return self._undecided(ranked)
+        return self._decided_by(ranked[number][2])
+
+    def _build_index(self) -> PatternIndex:
+        ranked = rank(self._text.rules(), strict=self._strict)
+        self.index = PatternIndex([pattern for _, _, _, pattern in ranked])
+        self._positions = array("I", [position for _, _, position, _ in ranked])
+        self.verdicts = [*[None] * len(ranked), self._undecided(ranked)]
+        return self.index
 
     def _decided_by(self, position: int) -> Verdict:
         allow, value, _ = self._text.rule_at(position)

@@ -63,21 +63,22 @@ def matches(pattern: str, path: str) -> bool:
 
 def _matches(pattern: str, path: str) -> bool:
     """Whether one pattern matches literally, in one walk from left to right."""
-    ended = pattern[-1] == "$"
-    if "*" not in pattern:
-        return path == pattern[:-1] if ended else path.startswith(pattern)
-    head, *parts = pattern.split("*")
+    head, star, rest = pattern.partition("*")
+    if not star:
+        return path == head[:-1] if head[-1] == "$" else path.startswith(head)
     if not path.startswith(head):
         return False
     position = len(head)
-    tail = parts.pop()[:-1] if ended else ""
+    *parts, tail = rest.split("*")
     for part in parts:
         position = path.find(part, position)
         if position < 0:
             return False
         position += len(part)
+    if tail[-1:] != "$":
+        return path.find(tail, position) >= 0
     # What a "*" skipped was as short as could be, so only the tail can be in two places.
-    return not ended or (len(path) - len(tail) >= position and path.endswith(tail))
+    return len(path) - len(tail) + 1 >= position and path.endswith(tail[:-1])
 
 
 class PatternIndex:
@@ -88,7 +89,6 @@ class PatternIndex:
         "_encoded",
         "_exact",
         "_few",
-        "_keys",
         "_prefixes",
         "_shorter",
         "_size",
@@ -119,10 +119,11 @@ class PatternIndex:
             number = self._shorter[number]
         if self._exact and self._exact.get(path, best) < best:
             best = self._exact[path]
-        if self._keys:
-            for key in self._keys if self._few else _pieces(path) & self._wild.keys():
+        wild = self._wild
+        if wild:
+            for key in wild if self._few else _pieces(path) & wild.keys():
                 if key in path:
-                    for number, pattern in self._wild[key]:
+                    for number, pattern in wild[key]:
                         if number >= best:
                             break
                         if _matches(pattern, path):
@@ -172,7 +173,6 @@ class PatternIndex:
         self._shorter = tuple(links)
         self._best = tuple(numbers)
         self._wild = wild
-        self._keys = tuple(wild)
         self._few = len(wild) < _MANY_KEYS
 
 

@@ -81,11 +81,7 @@ class GroupText(NamedTuple):
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
             for match in self.dialect.rule.finditer(self.text, start, end):
                 plain = match[1]
-                if (
-                    path is None
-                    or path.startswith(plain)
-                    or (directory and b"/index.htm" in plain)
-                ):
+                if path is None or path.startswith(plain) or (directory and b"/index.htm" in plain):
                     rule = self._rule(match)
                     if rule[1]:
                         yield rule

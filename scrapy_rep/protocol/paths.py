@@ -23,11 +23,16 @@ _RESERVED = "/!&()+,:;=?@"
 # Escapes that stay as they are: in upper case, and of no unreserved character.
 _FINAL_ESCAPE = "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
 
-_PLAIN_URL = re.compile(
-    rf"https?://[A-Za-z0-9.:-]*(/[{re.escape(_UNRESERVED + _RESERVED)}%]*)"
+_PLAIN = f"[{re.escape(_UNRESERVED + _RESERVED)}]*"
+
+plain_url = re.compile(
+    rf"https?://[A-Za-z0-9.:-]*(/(?!robots\.txt\Z){_PLAIN}(?:{_FINAL_ESCAPE}{_PLAIN})*)"
 ).fullmatch
-_PLAIN_PATTERN = re.compile(rf"[{re.escape(_UNRESERVED + _RESERVED)}%*]*\$?".encode()).fullmatch
-_ESCAPE_TO_CHANGE = re.compile(f"(?!{_FINAL_ESCAPE})%").search
+"""Matches absolute URLs whose path is in comparable form already, and is not /robots.txt."""
+
+_PLAIN_PATTERN = re.compile(
+    rf"(?:{_PLAIN}|\*)(?:(?:{_FINAL_ESCAPE}|\*){_PLAIN})*\$?".encode()
+).fullmatch
 
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
@@ -49,13 +54,11 @@ def path_of(url: str) -> str:
     What is neither is taken for a path that lacks its slash. Raises TypeError if it is no text.
     """
     try:
-        plain = _PLAIN_URL(url)
+        plain = plain_url(url)
     except TypeError:
         raise TypeError(f"a URL is text, not {url!r}") from None
     if plain:
-        path = plain[1]
-        if "%" not in path or not _ESCAPE_TO_CHANGE(path):
-            return path
+        return plain[1]
     authority = _AUTHORITY.match(url)
     path = url[authority.end() if authority else 0 :].partition("#")[0]
     if not path.startswith("/"):
@@ -71,9 +74,7 @@ def pattern_of(value: bytes) -> tuple[str, int]:
     encoded form: so the longer of two rules is the one that Google's matcher takes for longer.
     """
     if _PLAIN_PATTERN(value):
-        pattern = value.decode("ascii")
-        if "%" not in pattern or not _ESCAPE_TO_CHANGE(pattern):
-            return pattern, len(pattern)
+        return value.decode("ascii"), len(value)
     octets = _decode(value.decode("latin-1")).encode("latin-1")
     length = len(octets) + 2 * sum(octet > 127 for octet in octets)
     pattern = quote(octets, safe=_RESERVED + "%*$")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .agents import EVERYONE, product_tokens
 from .group import Group
 from .lines import read
 from .parser import LENIENT, STRICT, GroupText, groups
-from .paths import path_of
+from .paths import path_of, plain_url
 from .records import CleanParam, GroupRecords, Records, RequestRate, Window
 from .verdict import Reason, Rule, Verdict
+
+if TYPE_CHECKING:
+    from .matcher import PatternIndex
 
 __all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
 
@@ -25,14 +28,14 @@ _MOST_USER_AGENTS = 64
 class RobotsTxt:
     """One robots.txt file, made with `RobotsTxt.parse`."""
 
-    __slots__ = ("_asked", "_groups", "_records", "_spans", "_strict", "_text", "_url")
+    __slots__ = ("_groups", "_indexed", "_records", "_spans", "_strict", "_text", "_url")
 
     def __init__(self, text: bytes, *, strict: bool = False, url: str | None = None) -> None:
         self._text = text
         self._strict = strict
         self._url = url
         self._spans = groups(text, strict=strict)
-        self._asked: dict[object, Group] = {}
+        self._indexed: dict[object, tuple[PatternIndex, list[Verdict | None]]] = {}
         self._groups: dict[str | None, Group] = {}
         self._records: Records | None = None
 
@@ -45,19 +48,19 @@ class RobotsTxt:
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
         """Whether a crawler may fetch a URL, an absolute one or a path."""
-        try:
-            group = self._asked[user_agent]
-        except (KeyError, TypeError):
-            group = self._group(user_agent)
-        return group.verdict(path_of(url)).allowed
+        return self.verdict(url, user_agent).allowed
 
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         """The same with its reason."""
+        # Nearly every question of a crawl takes this way, so there is no call that could be spared.
         try:
-            group = self._asked[user_agent]
+            index, verdicts = self._indexed[user_agent]
+            plain = plain_url(url)
         except (KeyError, TypeError):
-            group = self._group(user_agent)
-        return group.verdict(path_of(url))
+            plain = None
+        if plain is None:
+            return self._verdict(path_of(url), user_agent)
+        return verdicts[index.first(plain[1])] or self._verdict(plain[1], user_agent)
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """The seconds between two requests that are asked of a crawler."""
@@ -120,22 +123,19 @@ class RobotsTxt:
         token = self._token(product_tokens(user_agent))
         return self._other.groups.get(token.encode()) if token else None
 
-    def _group(self, user_agent: UserAgent) -> Group:
+    def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         token = self._token(product_tokens(user_agent))
         group = self._groups.get(token)
         if group is None:
             spans = self._spans[token.encode()] if token else []
-            group = Group(
-                token,
-                GroupText(self._text, spans, STRICT if self._strict else LENIENT),
-                strict=self._strict,
-            )
-            self._groups[token] = group
-        if not isinstance(user_agent, list):
-            if len(self._asked) >= _MOST_USER_AGENTS:
-                self._asked.clear()
-            self._asked[user_agent] = group
-        return group
+            text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
+            group = self._groups[token] = Group(token, text, strict=self._strict)
+        verdict = group.verdict(path)
+        if group.index is not None and not isinstance(user_agent, list):
+            if len(self._indexed) >= _MOST_USER_AGENTS:
+                self._indexed.clear()
+            self._indexed[user_agent] = group.index, group.verdicts
+        return verdict
 
     def _token(self, tokens: tuple[str, ...]) -> str | None:
         """The first token that a group names; else everyone's (§2.2.1), if that has a group."""

@@ -467,7 +467,7 @@ def test_user_agents_of_all_kinds(agent: str | bytes | list[str]) -> None:
 def test_many_user_agents_are_not_remembered_for_ever() -> None:
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
     assert not any(robots.allowed("/a", f"bot{number}") for number in range(1000))
-    assert len(robots._asked) <= 64
+    assert len(robots._indexed) <= 64
 
 
 @pytest.mark.parametrize("body", ["text", None, 1, bytearray(b"")])
