@@ -9,7 +9,6 @@ seconds from the first request to the last live page.
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from benchmarks.crawl_cost import MIDDLEWARES
 from tests.crawl.web import Page, Web
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator
 
     from tests.crawl.web import Received, Site
@@ -76,9 +76,7 @@ def main() -> None:
     web = Web()
     page = Page(delay=0.1)
     silent = [web.site(silence, host=f"127.0.2.{number + 1}") for number in range(SILENT)]
-    live = [
-        web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}") for number in range(LIVE)
-    ]
+    live = [web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}") for number in range(LIVE)]
     for middleware in MIDDLEWARES:
         alone = seconds_of_live(middleware, live, [])
         beside = seconds_of_live(middleware, live, silent)
