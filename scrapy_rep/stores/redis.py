@@ -55,7 +55,7 @@ class RedisStore:
     shared = True
 
     def __init__(self, url: str, *, keep: float) -> None:
-        self._keep = ceil(keep)
+        self._keep = max(ceil(keep), 1)
         self._token = uuid4().hex
         self._threads = Threads(THREADS)
         try:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
@@ -19,7 +19,7 @@ from scrapy_rep import Reason
 from scrapy_rep.settings import SettingError
 
 from ..stores.servers import RedisServer
-from .conftest import Visitor, make_crawler, run_crawler
+from .conftest import Visitor, make_crawler, our_warnings, run_crawler
 from .web import Page, text
 
 if TYPE_CHECKING:
@@ -339,3 +339,74 @@ async def test_each_crawler_keeps_a_pace_of_its_own_where_that_is_set(
     await together(*crawlers, requests=[site.urls("/1", "/2", "/3"), site.urls("/4", "/5", "/6")])
     assert len(site.page_paths) == 6
     assert min(gaps(site)) < 0.3
+
+
+# Redis comes and goes
+
+
+@pytest.fixture
+def a_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("mortal"))
+    yield server
+    server.kill()
+
+
+class Disturber(Visitor):
+    """After each page, does what it is told to, and asks for the next."""
+
+    then: list[Callable[[], None]]
+    next_urls: list[str]
+
+    async def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if self.then:
+            self.then.pop(0)()
+        if self.next_urls:
+            return Request(self.next_urls.pop(0), callback=self.parse)
+        return None
+
+
+async def test_redis_may_go_away_and_come_back(
+    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.resilient.AWAY", 0.3)
+    sites = [web.site(PRIVATE) for _ in range(6)]
+    urls = [site.url("/") for site in sites]
+
+    def back() -> None:
+        a_redis.start()
+        time.sleep(0.5)
+
+    outcome = await crawl(
+        urls[:1],
+        {"REP_STORE": a_redis.url},
+        spider=Disturber,
+        then=[a_redis.kill, lambda: None, lambda: None, back],
+        next_urls=urls[1:],
+    )
+    assert set(outcome.responses) == set(urls)
+    (warning,) = our_warnings(caplog)
+    assert "The crawl goes on without it" in warning
+    with a_redis.client as client:
+        keys = {key.decode() for key in client.keys("rep:1:*")}
+    # What was put before is lost; the others were learnt meanwhile, or since.
+    assert keys >= {f"rep:1:{{{site.root}}}" for site in sites[1:]}
+
+
+async def test_a_redis_that_says_nothing_holds_nobody_up_for_long(
+    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 0.3)
+    sites = [web.site(PRIVATE) for _ in range(4)]
+    urls = [site.url("/") for site in sites]
+    began = time.monotonic()
+    outcome = await crawl(
+        urls[:1],
+        {"REP_STORE": a_redis.url},
+        spider=Disturber,
+        then=[a_redis.freeze],
+        next_urls=urls[1:],
+    )
+    assert set(outcome.responses) == set(urls)
+    assert len(our_warnings(caplog)) == 1
+    assert time.monotonic() - began < 5
