@@ -6,21 +6,23 @@ how a file is read; it says what the reading of the rest of this package makes o
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from difflib import get_close_matches
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from .agents import line_tokens
-from .lines import SIZE_LIMIT, line_number, read
+from .lines import SIZE_LIMIT, read
 from .matcher import PatternIndex, rank
 from .parser import FIELDS, LENIENT, STRICT, TYPOS, GroupText, groups, parse_line
 from .records import GROUP_FIELDS, parse_delay, parse_request_rate, parse_visit_time
 from .usage import content_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _RULES = (b"allow", b"disallow")
 _TIMED = {
@@ -175,28 +177,31 @@ def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
 def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
     """Tokens that are named in several groups, and rules that never decide."""
     dialect = STRICT if strict else LENIENT
+    # The line of an octet is the number of LFs before it.
+    line_at = partial(bisect_left, [match.start() for match in re.finditer(b"\n", text)])
     decided: set[int] = set()
     overridden: dict[int, Finding] = {}
     pieces = groups(text, strict=strict)
     for token, spans in pieces.items():
         if len(spans) > 2:
             yield Finding(
-                line_number(text, spans[2] - 1),
+                line_at(spans[2]),
                 Severity.INFO,
                 f"another group for {_text(token)!r}: the two are one",
                 "write the rules of a crawler in one place",
             )
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
         group = GroupText(text, spans, dialect)
-        found = dict(_overridden(group, strict=strict))
+        found = dict(_overridden(group, line_at, strict=strict))
         decided.update(position for _, _, position in group.rules() if position not in found)
         overridden.update(found)
     yield from (found for position, found in overridden.items() if position not in decided)
 
 
-def _overridden(group: GroupText, *, strict: bool) -> Iterator[tuple[int, Finding]]:
+def _overridden(
+    group: GroupText, line_at: Callable[[int], int], *, strict: bool
+) -> Iterator[tuple[int, Finding]]:
     """The rules for which each path they match is decided by another, equal or longer one."""
-    text = group.text
     ranked = rank(group.rules(), strict=strict)
     index = PatternIndex([pattern for _, _, _, pattern in ranked])
     winners: dict[str, int] = {}
@@ -209,11 +214,9 @@ def _overridden(group: GroupText, *, strict: bool) -> Iterator[tuple[int, Findin
             winner = ranked[index.first(stem[:-1]) if ended else winners[stem]][2]
             if winner != position:
                 field = "allow" if allow else "disallow"
-                line = line_number(text, winner)
+                line = line_at(winner + 1)
                 message = f"{field} {_text(value)!r} never decides: line {line} does"
-                finding = Finding(
-                    line_number(text, position), Severity.WARNING, message, "remove it"
-                )
+                finding = Finding(line_at(position + 1), Severity.WARNING, message, "remove it")
                 yield position, finding
 
 

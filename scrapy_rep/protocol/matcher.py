@@ -63,22 +63,25 @@ def matches(pattern: str, path: str) -> bool:
 
 def _matches(pattern: str, path: str) -> bool:
     """Whether one pattern matches literally, in one walk from left to right."""
-    head, star, rest = pattern.partition("*")
-    if not star:
-        return path == head[:-1] if head[-1] == "$" else path.startswith(head)
-    if not path.startswith(head):
+    star = pattern.find("*")
+    if star < 0:
+        return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
+    if not path.startswith(pattern[:star]):
         return False
-    position = len(head)
-    *parts, tail = rest.split("*")
-    for part in parts:
-        position = path.find(part, position)
-        if position < 0:
-            return False
-        position += len(part)
-    if tail[-1:] != "$":
-        return path.find(tail, position) >= 0
-    # What a "*" skipped was as short as could be, so only the tail can be in two places.
-    return len(path) - len(tail) + 1 >= position and path.endswith(tail[:-1])
+    position = begin = star
+    # What a "*" skips is as short as can be: if that fails nothing longer would do.
+    while star >= 0:
+        begin = star + 1
+        star = pattern.find("*", begin)
+        if star >= 0:
+            position = path.find(pattern[begin:star], position)
+            if position < 0:
+                return False
+            position += star - begin
+    if pattern[-1] != "$":
+        return path.find(pattern[begin:], position) >= 0
+    tail = pattern[begin:-1]
+    return len(path) - len(tail) >= position and path.endswith(tail)
 
 
 class PatternIndex:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from ipaddress import AddressValueError, IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import quote
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
@@ -34,6 +33,7 @@ _PLAIN_PATTERN = re.compile(
     rf"(?:{_PLAIN}|\*)(?:(?:{_FINAL_ESCAPE}|\*){_PLAIN})*\$?".encode()
 ).fullmatch
 
+_ASCII = bytes(range(128))
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -64,7 +64,8 @@ def path_of(url: str) -> str:
     if not path.startswith("/"):
         path = "/" + path
     # A lone surrogate is no character, and yet no reason to fail.
-    return quote(_decode(path).encode("utf-8", "surrogatepass"), safe=_RESERVED + "%")
+    octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
+    return _decode(octets).translate(_STEP_2).translate(_STEP_3)
 
 
 def pattern_of(value: bytes) -> tuple[str, int]:
@@ -75,9 +76,9 @@ def pattern_of(value: bytes) -> tuple[str, int]:
     """
     if _PLAIN_PATTERN(value):
         return value.decode("ascii"), len(value)
-    octets = _decode(value.decode("latin-1")).encode("latin-1")
-    length = len(octets) + 2 * sum(octet > 127 for octet in octets)
-    pattern = quote(octets, safe=_RESERVED + "%*$")
+    text = _decode(value.decode("latin-1"))
+    length = len(text) + 2 * len(text.encode("latin-1").translate(None, _ASCII))
+    pattern = text.translate(_STEP_2)
     return pattern[:-1].replace("$", "%24") + pattern[-1:], length
 
 
@@ -188,3 +189,9 @@ _STEP_1 = {
     for first in {f"{octet:02X}"[0], f"{octet:02x}"[0]}
     for second in {f"{octet:02X}"[1], f"{octet:02x}"[1]}
 }
+_STEP_2 = {
+    octet: f"%{octet:02X}"
+    for octet in range(256)
+    if chr(octet) not in _UNRESERVED + _RESERVED + "%*$"
+}
+_STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
