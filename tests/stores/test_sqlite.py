@@ -220,3 +220,22 @@ def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path, name: str) -> N
 
 def test_without_a_name_nothing_is_kept() -> None:
     assert open_store(None, jobdir=None, keep=60) is None
+
+
+async def test_a_file_that_may_not_be_written_is_said_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = store(path)
+    await before.put(ORIGIN, ENTRY)
+    await before.close()
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.os.access", lambda *_: False)
+    opened = store(path)
+    await opened.put("https://b.example", ENTRY)
+    assert await opened.get("https://b.example") is None
+    assert await opened.claim(ORIGIN, 1) == (True, ENTRY)
+    await opened.release(ORIGIN)
+    assert await opened.turn("a.example", 60) == 0
+    assert await opened.turn("a.example", 60) == 0
+    (warning,) = caplog.records
+    assert "cannot be written" in warning.getMessage()
+    await opened.close()

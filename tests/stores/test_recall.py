@@ -1,0 +1,213 @@
+"""What an origin takes over from a store, and what it leaves there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings as ScrapySettings
+
+from scrapy_rep.origin import Need, Origin, Patience, State
+from scrapy_rep.protocol.access import (
+    Abandoned,
+    Event,
+    NotModified,
+    Rules,
+    Unavailable,
+    Unreachable,
+)
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.recall import Recall, Recollection
+from scrapy_rep.settings import Settings
+from scrapy_rep.stores import Entry, Kind
+from scrapy_rep.stores.memory import MemoryStore
+
+KEY = "https://a.example"
+URL = f"{KEY}/robots.txt"
+BODY = b"User-agent: *\nDisallow: /\n"
+NOW = 1_000_000.0
+
+
+def rules(expires_at: float, body: bytes = BODY) -> Rules:
+    return Rules(RobotsTxt.parse(body), 200, URL, expires_at, '"1"', None, None, body)
+
+
+def after(*happened: tuple[Event, float]) -> Origin:
+    """An origin to which these events came, at these times."""
+    origin = Origin(KEY)
+    for event, now in happened:
+        origin.need(now)
+        origin.begin()
+        origin.learn(event, now)
+    return origin
+
+
+def recalled(origin: Origin, entry: Entry, now: float = NOW) -> bool:
+    """What :meth:`Origin.recall` says when a fetch has begun."""
+    origin.need(now)
+    origin.begin()
+    robots = None if entry.body is None else RobotsTxt.parse(entry.body)
+    return origin.recall(entry, robots, now)
+
+
+WEEK = 7 * 86_400.0
+RULES = (rules(NOW + 100), NOW)
+GONE = (Unavailable(URL, NOW + 100, 404), NOW)
+DOWN = (Unreachable("status 503", 503, URL), NOW)
+
+
+@pytest.mark.parametrize(
+    ("history", "body"),
+    [
+        pytest.param([RULES], BODY, id="rules"),
+        pytest.param([RULES, (NotModified(NOW + 200), NOW + 50)], BODY, id="a 304"),
+        pytest.param([GONE], None, id="unavailable"),
+        pytest.param([(Unavailable(URL, NOW + 100, 403, True), NOW)], None, id="refused"),
+        pytest.param([DOWN], None, id="unreachable"),
+        pytest.param([RULES, (DOWN[0], NOW + 200)], BODY, id="unreachable, with a copy"),
+        pytest.param([DOWN, (DOWN[0], NOW + 70), (DOWN[0], NOW + 300)], None, id="three times"),
+    ],
+)
+def test_what_is_recorded_is_recalled(
+    history: list[tuple[Event, float]], body: bytes | None
+) -> None:
+    origin = after(*history)
+    other = Origin(KEY)
+    now = history[-1][1] + 1
+    assert recalled(other, origin.record(body), now)
+    assert other.need(now) is origin.need(now) is Need.NOTHING
+    assert other.record(body) == origin.record(body)
+    assert other.state is origin.state
+    patience = Patience()
+    for later in (now, now + 40 * 86_400):
+        for path in ("/", "/robots.txt"):
+            asked = (KEY + path, ("bot",), later, patience)
+            assert other.verdict(*asked) == origin.verdict(*asked)
+
+
+def test_a_copy_that_is_in_its_last_days_is_used_and_fetched_anew() -> None:
+    entry = after((rules(NOW + 100), NOW)).record(BODY)
+    now = NOW + 95
+    origin = Origin(KEY)
+    assert recalled(origin, entry, now)
+    assert origin.need(now) is Need.REFRESH
+    assert not recalled(origin, entry, now), "nothing new"
+    assert origin.state is State.FRESH
+    assert not recalled(origin, after((rules(NOW + 102), NOW + 2)).record(BODY), NOW + 99)
+    newer = after((rules(NOW + 200), NOW + 96)).record(BODY)
+    assert recalled(origin, newer, now + 2)
+    assert origin.need(now + 2) is Need.NOTHING
+
+
+def test_somebody_elses_failure_does_away_with_no_copy_that_holds() -> None:
+    origin = after((rules(NOW + 100), NOW))
+    failed = after((DOWN[0], NOW + 95)).record(None)
+    assert recalled(origin, failed, NOW + 96)
+    assert origin.state is State.FRESH
+    assert origin.settled_until == NOW + 100
+    assert origin.robots is not None
+    assert recalled(origin, failed, NOW + 100), "now it is the failure that settles it"
+    assert origin.summary() == "rules of the last copy, for status 503"
+
+
+def test_what_does_not_settle_is_the_history_of_the_fetch() -> None:
+    origin = Origin(KEY)
+    entry = after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).record(BODY)
+    assert not recalled(origin, entry, NOW + 100)
+    assert (origin.state, origin.failures, origin.etag) == (State.FETCHING, 1, '"1"')
+    origin.learn(DOWN[0], NOW + 100)
+    assert (origin.failures, origin.unreachable_since) == (2, NOW + 1)
+    assert origin.robots is not None
+
+
+def test_a_4xx_elsewhere_does_away_with_our_copy() -> None:
+    origin = after((rules(NOW + 100), NOW))
+    assert recalled(origin, after((Unavailable(URL, NOW + 200, 404), NOW + 95)).record(None))
+    assert (origin.robots, origin.state) == (None, State.UNAVAILABLE)
+
+
+# With a store
+
+
+def recall(store: MemoryStore, now: float = NOW, **settings: Any) -> Recall:
+    class Stats:
+        def inc_value(self, name: str) -> None:
+            pass
+
+    read = Settings.read(ScrapySettings(settings))
+    return Recall(store, read, Stats(), lambda: now)  # type: ignore[arg-type]
+
+
+async def fetched(into: Recall, origin: Origin, event: Event) -> Entry | None:
+    """Ask the store, then learn the event; what there is to keep."""
+    found = Recollection()
+    origin.need(NOW)
+    origin.begin()
+    await into.settle(origin, found)
+    assert not found.settled
+    origin.learn(event, NOW)
+    entry = None if isinstance(event, Abandoned) else into.entry(origin, event, found)
+    await into.keep(KEY, entry, found)
+    return entry
+
+
+async def test_a_304_is_kept_with_the_file_that_the_store_has() -> None:
+    store = MemoryStore()
+    await store.put(KEY, after((rules(NOW - 1), NOW - WEEK)).record(BODY))
+    entry = await fetched(recall(store), Origin(KEY), NotModified(NOW + 100))
+    assert entry is not None
+    assert (entry.body, entry.status) == (BODY, 304)
+    assert await store.get(KEY) == entry
+
+
+async def test_where_the_store_has_no_file_it_is_not_asked_about() -> None:
+    store = MemoryStore()
+    origin = after((rules(NOW - 1), NOW - WEEK))
+    assert await fetched(recall(store), origin, DOWN[0]) is None, "half of what is known"
+    assert await store.get(KEY) is None
+    assert origin.etag is None
+
+
+async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
+    store = MemoryStore()
+    await store.put(KEY, after((rules(NOW - 9, b"old"), NOW - 2 * WEEK)).record(b"old"))
+    origin = after((rules(NOW - 1), NOW - WEEK))
+    assert await fetched(recall(store), origin, DOWN[0]) is None
+    assert origin.etag is None
+
+
+async def test_nothing_is_kept_of_a_fetch_that_was_given_up() -> None:
+    store = MemoryStore()
+    await fetched(recall(store), Origin(KEY), Abandoned())
+    assert await store.get(KEY) is None
+
+
+async def test_what_comes_between_two_questions_is_no_reason_to_fetch() -> None:
+    """Somebody else's fetch ends after the store was asked, and before the origin is claimed."""
+    released: list[str] = []
+
+    class Late(MemoryStore):
+        shared = True
+
+        async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+            return True, after((rules(NOW + 100), NOW - 1)).record(BODY)
+
+        async def release(self, origin: str) -> None:
+            released.append(origin)
+
+    origin, found = Origin(KEY), Recollection()
+    origin.need(NOW)
+    origin.begin()
+    await recall(Late()).settle(origin, found)
+    assert found.settled
+    assert released == [KEY]
+    assert origin.state is State.FRESH
+
+
+@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633)])
+def test_a_claim_lasts_as_long_as_a_fetch_may(retries: int, seconds: float) -> None:
+    assert recall(MemoryStore(), REP_RETRY_TIMES=retries)._claim == seconds
+
+
+def test_kinds_have_names() -> None:
+    assert str(Kind.RULES) == "rules"

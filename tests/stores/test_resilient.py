@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from scrapy_rep.stores import Entry, Kind, Resilient, StoreError
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.resilient import AT_ONCE, AWAY, QUIET
+
+OLD, NEW = (Entry(Kind.RULES, at, 0, body=b"") for at in (1, 2))
+
+
+class Fragile(MemoryStore):
+    """Works for ``left`` calls, and then not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = 1000
+        self.asked = 0
+
+    def _used(self) -> None:
+        self.asked += 1
+        if self.left == 0:
+            raise StoreError("it fell")
+        self.left -= 1
+
+    async def get(self, origin: str) -> Entry | None:
+        self._used()
+        return await super().get(origin)
+
+    async def put(self, origin: str, entry: Entry) -> None:
+        self._used()
+        await super().put(origin, entry)
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def fragile() -> Fragile:
+    return Fragile()
+
+
+@pytest.fixture
+def store(fragile: Fragile, clock: Clock) -> Resilient:
+    return Resilient(fragile, clock=clock)
+
+
+async def test_while_it_is_away_it_is_left_in_peace(
+    store: Resilient, fragile: Fragile, clock: Clock
+) -> None:
+    fragile.left = 0
+    for _ in range(5):
+        await store.put("a", OLD)
+    assert fragile.asked == 1
+    assert await store.get("a") == OLD
+    assert await store.claim("a", 1) == (True, OLD)
+    clock.now += AWAY
+    assert await store.get("a") == OLD
+    assert await store.get("a") == OLD
+    assert fragile.asked == 2
+
+
+async def test_what_was_learnt_meanwhile_is_given_back(
+    store: Resilient, fragile: Fragile, clock: Clock
+) -> None:
+    await store.put("b", NEW)
+    fragile.left = 0
+    names = [str(number) for number in range(AT_ONCE + 5)]
+    for name in (*names, "b"):
+        await store.put(name, OLD)
+    fragile.left = 1000
+    clock.now += AWAY
+    assert await store.get("b") == NEW, "and not what is older"
+    assert await store.get("b") == NEW
+    assert [await store.get(name) for name in names] == [OLD] * len(names)
+
+
+async def test_it_may_go_away_while_it_is_given_back(
+    store: Resilient, fragile: Fragile, clock: Clock
+) -> None:
+    fragile.left = 0
+    await store.put("a", OLD)
+    fragile.left = 2  # for the question, and for whether there is something newer
+    clock.now += AWAY
+    assert await store.get("a") is None
+    assert await store.get("a") == OLD, "kept in memory"
+    fragile.left = 1000
+    clock.now += AWAY
+    await store.get("a")
+    assert await store.get("a") == OLD
+
+
+def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelno == level]
+
+
+async def test_one_warning_is_enough(
+    store: Resilient, fragile: Fragile, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    fragile.left = 0
+    for _ in range(4):
+        await store.get("a")
+        clock.now += AWAY
+    assert len(messages(caplog, logging.WARNING)) == 1
+    assert "it fell" in messages(caplog, logging.WARNING)[0]
+    fragile.left = 1
+    await store.get("a")
+    assert messages(caplog, logging.INFO) == ["The store of robots.txt files works again."]
+    clock.now += QUIET
+    await store.get("a")
+    assert len(messages(caplog, logging.WARNING)) == 2
+    assert store.failures == 5
+
+
+async def test_what_is_wrong_in_another_way_is_not_hidden(store: Resilient, fragile: Any) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    fragile._used = broken
+    with pytest.raises(ZeroDivisionError):
+        await store.get("a")
