@@ -1,8 +1,8 @@
-"""The web's process: `python -m example.web demo`, or `python -m example.web folder DIR`.
+"""The web's process: `python -m example.web` with `demo`, `workers` or `folder DIR`.
 
 Prints one line of JSON once it listens, `{"port": N}` or `{"error": "…"}`, serves until its
-standard input ends, and then prints the URLs of all requests that it received, in JSON. A parent
-that dies closes that input, so the web never outlives it.
+standard input ends, and then prints the URLs of all requests that it received, in JSON, each with
+the seconds at which it came. A parent that dies closes that input, so the web never outlives it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from example.web import server
 from example.web.demo import demo_sites
 from example.web.folder import folder_sites
+from example.web.workers import worker_sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["demo"]:
             sites_on = demo_sites
+        case ["workers"]:
+            sites_on = worker_sites
         case ["folder", folder]:
             sites_on = partial(folder_sites, Path(folder))
         case _:

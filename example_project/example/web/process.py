@@ -34,11 +34,14 @@ class WebProcess:
 
     def stop(self) -> list[str]:
         """End it and return the URL of every request it received, in order."""
+        return [url for url, _ in self.stop_with_times()]
+
+    def stop_with_times(self) -> list[tuple[str, float]]:
+        """The same with the seconds at which each came, on a clock of its own."""
         try:
             output, _ = self._process.communicate(timeout=STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
             raise
-        received: list[str] = json.loads(output)
-        return received
+        return [(url, at) for url, at in json.loads(output)]

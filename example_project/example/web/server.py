@@ -9,6 +9,7 @@ import contextlib
 import errno
 import resource
 import socket
+import time
 from typing import TYPE_CHECKING, cast
 
 from twisted.internet import reactor as installed_reactor
@@ -60,20 +61,20 @@ def listen(sites_on: Callable[[int], Sequence[Site]]) -> tuple[int, Record]:
 
 
 class Record(Resource):
-    """Answers for all sites and keeps, in order, the URL of every request received."""
+    """Answers for all sites and keeps, in order, the URL and the time of every request received."""
 
     isLeaf = True  # noqa: N815 (Twisted's name)
 
     def __init__(self, sites: Iterable[Site]) -> None:
         super().__init__()
-        self.received: list[str] = []
+        self.received: list[tuple[str, float]] = []
         self._sites = {(site.address, site.port): site for site in sites}
 
     def render(self, request: Request) -> int:
         local = request.getHost()
         site = self._sites[local.host, local.port]
         path = request.uri.decode("latin-1")
-        self.received.append(site.origin + path)
+        self.received.append((site.origin + path, time.monotonic()))
         answer = site.answer(path)
         if answer.delay is not None:
             timer = reactor.callLater(answer.delay, _send, request, answer)
