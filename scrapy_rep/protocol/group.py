@@ -26,7 +26,16 @@ class Group:
     from the text, by the few rules that may match at all, and the second builds an index.
     """
 
-    __slots__ = ("_agent", "_asked", "_positions", "_strict", "_text", "index", "verdicts")
+    __slots__ = (
+        "_agent",
+        "_asked",
+        "_positions",
+        "_strict",
+        "_text",
+        "allows",
+        "index",
+        "verdicts",
+    )
 
     def __init__(self, agent: str | None, text: GroupText, *, strict: bool) -> None:
         self._agent = agent
@@ -37,6 +46,8 @@ class Group:
         """Numbers its rules, best first, from the second question on."""
         self.verdicts: list[Verdict | None] = []
         """By these numbers; the last is that no rule matches."""
+        self.allows: tuple[bool, ...] = ()
+        """The same in short."""
 
     def verdict(self, path: str) -> Verdict:
         """What the group says about a path."""
@@ -70,6 +81,7 @@ class Group:
         self.index = PatternIndex([pattern for _, _, _, pattern in ranked])
         self._positions = array("I", [position for _, _, position, _ in ranked])
         self.verdicts = [*[None] * len(ranked), self._undecided(ranked)]
+        self.allows = (*(not disallow for _, disallow, _, _ in ranked), True)
         return self.index
 
     def _decided_by(self, position: int) -> Verdict:

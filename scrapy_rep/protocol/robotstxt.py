@@ -16,6 +16,8 @@ from .verdict import Reason, Rule, Verdict
 if TYPE_CHECKING:
     from .matcher import PatternIndex
 
+    _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
+
 __all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
 
 UserAgent: TypeAlias = str | bytes | Sequence[str]
@@ -35,7 +37,7 @@ class RobotsTxt:
         self._strict = strict
         self._url = url
         self._spans = groups(text, strict=strict)
-        self._indexed: dict[object, tuple[PatternIndex, list[Verdict | None]]] = {}
+        self._indexed: dict[object, _Indexed] = {}
         self._groups: dict[str | None, Group] = {}
         self._records: Records | None = None
 
@@ -48,13 +50,20 @@ class RobotsTxt:
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
         """Whether a crawler may fetch a URL, an absolute one or a path."""
-        return self.verdict(url, user_agent).allowed
+        try:
+            index, _, allows = self._indexed[user_agent]
+            plain = plain_url(url)
+        except (KeyError, TypeError):
+            plain = None
+        if plain is None:
+            return self._verdict(path_of(url), user_agent).allowed
+        return allows[index.first(plain[1])]
 
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         """The same with its reason."""
         # Nearly every question of a crawl takes this way, so there is no call that could be spared.
         try:
-            index, verdicts = self._indexed[user_agent]
+            index, verdicts, _ = self._indexed[user_agent]
             plain = plain_url(url)
         except (KeyError, TypeError):
             plain = None
@@ -134,7 +143,7 @@ class RobotsTxt:
         if group.index is not None and not isinstance(user_agent, list):
             if len(self._indexed) >= _MOST_USER_AGENTS:
                 self._indexed.clear()
-            self._indexed[user_agent] = group.index, group.verdicts
+            self._indexed[user_agent] = group.index, group.verdicts, group.allows
         return verdict
 
     def _token(self, tokens: tuple[str, ...]) -> str | None:
