@@ -10,7 +10,7 @@ OLDEST := .venv-oldest/bin
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types walls tests loops oldest format clean
+.PHONY: example test lint types walls tests loops oldest format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
@@ -47,6 +47,10 @@ oldest: .venv-oldest/test
 format: .venv/test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+fuzz: .venv/test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
 
 clean:
 	rm -rf .venv .venv-oldest

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "conformance-fetching.md"
+PAGE = HERE.parent / "docs" / "conformance.md"
 
 
 def test_every_test_that_is_named_is_there() -> None:
