@@ -12,9 +12,11 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import _schedule_coro
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
+from scrapy_rep.waiting import sleep
 
 from .web import Web
 
@@ -69,6 +71,18 @@ class Visitor(Spider):
         assert failure.value is not None
         self.outcome.requests[request.url] = request
         self.outcome.failures[request.url] = failure.value
+
+
+class Closer(Visitor):
+    """Closes itself a moment after it has asked for everything, while its requests wait."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.3)
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
 
 
 Crawl = Callable[..., Awaitable[Outcome]]

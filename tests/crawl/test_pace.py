@@ -12,13 +12,12 @@ from scrapy import Request
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.waiting import sleep
 
-from .conftest import Visitor
+from .conftest import Closer, Visitor
 from .web import Page, text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from .conftest import Crawl
@@ -180,7 +179,7 @@ async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> Non
     assert outcome.stats["scheduler/enqueued"] > 15, "some went back to the scheduler"
 
 
-class Closer(Visitor):
+class FirstPageCloser(Visitor):
     """Closes itself once its first page is there."""
 
     def parse(self, response: Any, **_: Any) -> None:
@@ -197,7 +196,7 @@ async def test_closing_waits_for_no_turn_and_loses_none(
 ) -> None:
     site = web.site(delayed(1))
     settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 3}
-    await crawl(site.urls(*PATHS), settings, spider=Closer)
+    await crawl(site.urls(*PATHS), settings, spider=FirstPageCloser)
     first = site.page_paths
     assert len(first) == 1
     site.pages["/robots.txt"] = text(ALL)
@@ -279,22 +278,10 @@ async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, cloc
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
 
 
-class CloserInTime(Visitor):
-    """Closes itself while its requests wait for the hour."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        await sleep(0.3)
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
-
-
 async def test_closing_does_not_wait_for_the_hour(web: Web, crawl: Crawl, clock: Any) -> None:
     clock(at(5, 0, 0))
     site = web.site(WINDOW)
     settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
-    outcome = await crawl(site.urls(*PATHS), settings, spider=CloserInTime)
+    outcome = await crawl(site.urls(*PATHS), settings, spider=Closer)
     assert site.paths == ["/robots.txt"]
     assert outcome.stats["finish_reason"] == "enough"

@@ -15,7 +15,7 @@ from scrapy.utils.defer import _schedule_coro
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.waiting import sleep
 
-from .conftest import Visitor, our_warnings
+from .conftest import Closer, Visitor, our_warnings
 from .web import Page
 
 if TYPE_CHECKING:
@@ -121,18 +121,6 @@ async def test_those_who_waited_go_on_at_the_crawls_own_concurrency(web: Web, cr
     assert site.page_paths == sorted(paths)
     assert len(outcome.responses) == 60
     assert 2 <= busy.most <= 8
-
-
-class Closer(Visitor):
-    """Closes itself while its requests wait."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        await sleep(0.3)
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
 
 
 # Far more than a test may take: who waits for it hangs.
