@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, signals
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Reason
 from scrapy_rep.settings import SettingError
+from scrapy_rep.waiting import sleep
 
 from ..stores.servers import RedisServer
 from .conftest import Visitor, make_crawler, our_warnings, run_crawler
 from .web import Page, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -339,6 +340,48 @@ async def test_each_crawler_keeps_a_pace_of_its_own_where_that_is_set(
     await together(*crawlers, requests=[site.urls("/1", "/2", "/3"), site.urls("/4", "/5", "/6")])
     assert len(site.page_paths) == 6
     assert min(gaps(site)) < 0.3
+
+
+# A spider that closes
+
+
+class Closer(Visitor):
+    """Closes itself a little after it has begun."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.6)
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
+
+
+async def test_a_spider_that_closes_gives_its_claims_back(
+    web: Web, crawl: Crawl, kept: dict[str, Any]
+) -> None:
+    site = web.site(Page(PRIVATE, delay=30))
+    await crawl(site.urls("/a"), kept, spider=Closer)
+    site.pages["/robots.txt"] = text(PRIVATE)
+    began = time.monotonic()
+    await crawl(site.urls("/b"), kept)
+    assert site.paths == ["/robots.txt", "/robots.txt", "/b"]
+    assert time.monotonic() - began < 5
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_spider_that_closes_waits_for_no_turn(
+    web: Web, crawl: Crawl, kept: dict[str, Any], tmp_path: Path
+) -> None:
+    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 30\n")
+    settings = {**kept, "JOBDIR": str(tmp_path / "job")}
+    began = time.monotonic()
+    await crawl(site.urls("/1", "/2", "/3"), settings, spider=Closer)
+    assert time.monotonic() - began < 5
+    assert site.page_paths == []
+    await crawl([], {**settings, "REP_OBEY_CRAWL_DELAY": False})
+    assert site.page_paths == ["/1", "/2", "/3"]
 
 
 # Redis comes and goes
