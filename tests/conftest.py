@@ -9,9 +9,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro
+
+from .stores.servers import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,3 +34,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
     # What is no coroutine function any more, pytest and pytest-twisted know how to run.
     pyfuncitem.obj = run
+
+
+@pytest.fixture(scope="session")
+def one_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def redis_server(one_redis: RedisServer) -> RedisServer:
+    """An empty Redis, of which no more is asked than to be there."""
+    with one_redis.client as client:
+        client.flushall()
+    return one_redis

@@ -39,26 +39,12 @@ PATHS = ("/", "/private/1")
 DAY = 86_400
 
 
-@pytest.fixture(scope="session")
-def one_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def redis_url(one_redis: RedisServer) -> str:
-    with one_redis.client as client:
-        client.flushall()
-    return one_redis.url
-
-
 @pytest.fixture(params=["sqlite", "redis"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """The settings of crawls that keep what they learn."""
     if request.param == "sqlite":
         return {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
-    return {"REP_STORE": request.getfixturevalue("redis_url")}
+    return {"REP_STORE": request.getfixturevalue("redis_server").url}
 
 
 @pytest.fixture
