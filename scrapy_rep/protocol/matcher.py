@@ -32,10 +32,12 @@ RankedRule: TypeAlias = tuple[int, bool, int, str]
 def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
     """The rules in the order in which they win: longest first, then allow, then the first."""
     ranked: dict[str, RankedRule] = {}
+    written: tuple[set[bytes], set[bytes]] = set(), set()
     for allow, value, position in rules:
         # Only "/" begins a path, and "*" stands for one (RFC 9309 §5.1).
-        if value[0] not in b"/*":
+        if value[0] not in b"/*" or value in written[allow]:
             continue
+        written[allow].add(value)
         _add(ranked, not allow, position, value)
         if allow and not strict and b"/index.htm" in value:
             directory, _, name = value.rpartition(b"/")
@@ -183,7 +185,7 @@ def _key(stem: str, wild: _Wild) -> str:
     """A piece of every path that a pattern matches; a long one that few patterns share."""
     head, *parts = stem.split("*", _PARTS)[:_PARTS]
     key = max(parts, key=len)[-_KEY_LENGTH:]
-    if len(key) > 1 and len(wild.get(key, ())) < _CROWDED:
+    if len(key) > 1 and (key not in wild or len(wild[key]) < _CROWDED):
         return key
     keys = [part[-_KEY_LENGTH:] for part in [*parts, head] if part]
     return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))
