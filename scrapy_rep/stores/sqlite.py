@@ -86,7 +86,7 @@ class SQLiteStore:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.shared = shared
-        self._path = Path(path)
+        self._path = Path(path).absolute()  # wherever the process goes
         self._keep = keep
         self._ours = ours
         self._now = now
@@ -194,8 +194,18 @@ class SQLiteStore:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
+        self._read_only = self._path.exists() and not os.access(self._path, os.W_OK)
+        how = ""
+        if self._read_only:
+            # Who reads the log writes to the files beside it; where there are none, nobody writes.
+            in_use = self._path.with_name(f"{self._path.name}-wal").exists()
+            how = "?mode=ro" if in_use else "?mode=ro&immutable=1"
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            self._path.as_uri() + how,
+            uri=True,
+            timeout=BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             self._prepare(connection)
@@ -212,7 +222,6 @@ class SQLiteStore:
         if application == APPLICATION_ID and version != wanted:
             db.execute("PRAGMA journal_mode = DELETE")  # fails while another version uses it
             raise _UnusableError(f"it is of version {version}, not {wanted}")
-        self._read_only = self._path.exists() and not os.access(self._path, os.W_OK)
         if self._read_only:
             logger.warning(
                 "The store %(path)s cannot be written: what it holds is used, nothing is added.",

@@ -99,7 +99,9 @@ def full(path: Path) -> None:
 
 def read_only(path: Path) -> None:
     """As somebody who may read the file and its folder, and no more."""
-    store(path)._act(store(path)._put, "http://1.example", entry(1))
+    writer = store(path)
+    writer._act(writer._put, "http://1.example", entry(1))
+    writer._disconnect()
     path.chmod(0o444)
     if os.getuid() == 0:
         os.setuid(NOBODY)

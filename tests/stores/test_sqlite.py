@@ -222,12 +222,14 @@ def test_without_a_name_nothing_is_kept() -> None:
     assert open_store(None, jobdir=None, keep=60) is None
 
 
+@pytest.mark.parametrize("in_use", [True, False])
 async def test_a_file_that_may_not_be_written_is_said_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_use: bool, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = store(path)
     await before.put(ORIGIN, ENTRY)
-    await before.close()
+    if not in_use:
+        await before.close()
     monkeypatch.setattr("scrapy_rep.stores.sqlite.os.access", lambda *_: False)
     opened = store(path)
     await opened.put("https://b.example", ENTRY)
@@ -239,3 +241,5 @@ async def test_a_file_that_may_not_be_written_is_said_once(
     (warning,) = caplog.records
     assert "cannot be written" in warning.getMessage()
     await opened.close()
+    if in_use:
+        await before.close()
