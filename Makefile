@@ -34,15 +34,15 @@ tests: .venv/test
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
-# The crawls again, on Twisted's own reactor and without a reactor.
+# The crawls and the stores again, on Twisted's own reactor and without a reactor.
 loops: .venv/test
-	$(PYTEST) --reactor=default tests/crawl
-	$(PYTEST) -p no:twisted tests/crawl
+	$(PYTEST) --reactor=default tests/crawl tests/stores
+	$(PYTEST) -p no:twisted tests/crawl tests/stores
 
 # And on the oldest Scrapy that is supported, on both reactors.
 oldest: .venv-oldest/test
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
 format: .venv/test
 	$(BIN)/ruff check --fix
