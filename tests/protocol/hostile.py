@@ -68,8 +68,7 @@ HOSTILE = {
     "stars in agents": (b"User-agent: " + b"*" * 500_000, LONG_URL),
     "index pages": (ALL + b"Allow: /" + b"/index.htm" * 50_000, LONG_URL),
     "index pages in lines": (ALL + b"Allow: /a/index.html\n" * 24_000, LONG_URL),
-    # Five times what Scrapy's URLLENGTH_LIMIT lets through.
-    "long URL": (rules("Disallow: /*a{}\n", 100), "https://example.com/" + "a" * 10_000),
+    "long URL": (rules("Disallow: /*a{}\n", 100), "https://example.com/" + "a" * 100_000),
 }  # fmt: skip
 
 HEADERS = [
