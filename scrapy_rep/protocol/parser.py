@@ -39,8 +39,6 @@ TYPOS = {
 }
 """The misspellings that Google's parser takes for what was meant."""
 
-_REST_OF_VALUE = re.compile(rb"[^\n#]*")
-
 RawRule: TypeAlias = tuple[bool, bytes, int]
 """Whether it allows, its value, and where its line begins: a rule as it stands in the file."""
 
@@ -59,7 +57,7 @@ class Dialect(NamedTuple):
     user_agent: re.Pattern[bytes]
     """A user-agent line; its groups are those of `LINE_TOKEN`."""
     rule: re.Pattern[bytes]
-    """A rule up to the first octet of its value that does not stand for itself, or ends it."""
+    """A rule: its value, and that up to the first octet that does not stand for itself."""
 
 
 class GroupText(NamedTuple):
@@ -80,7 +78,7 @@ class GroupText(NamedTuple):
         directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
             for match in self.dialect.rule.finditer(self.text, start, end):
-                plain = match[1]
+                plain = match[2]
                 if path is None or path.startswith(plain) or (directory and b"/index.htm" in plain):
                     rule = self._rule(match)
                     if rule[1]:
@@ -93,12 +91,8 @@ class GroupText(NamedTuple):
         return self._rule(match)
 
     def _rule(self, match: re.Match[bytes]) -> RawRule:
-        start, end = match.span()
-        allow = self.text[start + 1] in b"Aa"
-        if self.text[end : end + 1] in b"\n":
-            return allow, match[1], start
-        rest = _REST_OF_VALUE.match(self.text, end)
-        return allow, match[1] + rest[0].rstrip(WHITE_SPACE) if rest else b"", start
+        start = match.start()
+        return self.text[start + 1] in b"Aa", match[1].rstrip(WHITE_SPACE), start
 
 
 def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
@@ -168,10 +162,10 @@ def _dialect(*, strict: bool) -> Dialect:
     # The look at the first letter passes over most other lines.
     line = rb"\n(?=[%b])(?i:%b)" + colon + space
     rule = b"|".join([b"allow", spellings(b"disallow")])
-    plain = rb"([A-Za-z0-9\-._~!&()+,/:;=@]*)"
+    value = rb"(([A-Za-z0-9\-._~!&()+,/:;=@]*)[^\n#]*)"
     return Dialect(
         re.compile(line % (b"Uu", spellings(b"user-agent")) + LINE_TOKEN),
-        re.compile(line % (b"AaDd", rule) + plain),
+        re.compile(line % (b"AaDd", rule) + value),
     )
 
 
