@@ -8,22 +8,24 @@ of theirs occurs in the path. No regular expression is made from what a server s
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, TypeAlias
 
 from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .parser import RawRule
 
-_KEY_LENGTH = 6
+_CODES = {1: "B", 2: "H", 4: "I"}
 _PARTS = 8
 _CROWDED = 16
-_MANY_KEYS = 400
-_Wild: TypeAlias = dict[str, list[tuple[int, str]]]
+_LITTLE = 16_384
+"""Octets to be looked through for all keys together, below which one search for each is fastest."""
 
+_Wild: TypeAlias = dict[str, list[int]]
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
 """Length times -1, whether it disallows, position, pattern: the first in this order wins."""
@@ -93,8 +95,10 @@ class PatternIndex:
         "_best",
         "_encoded",
         "_exact",
-        "_few",
+        "_keys",
+        "_patterns",
         "_prefixes",
+        "_short",
         "_shorter",
         "_size",
         "_wild",
@@ -102,15 +106,15 @@ class PatternIndex:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._encoded: PatternIndex | None = None
-        self._build(list(enumerate(patterns)), len(patterns))
+        self._build(range(len(patterns)), patterns)
         doubtful = [
-            (number, encode_query(pattern))
+            number
             for number, pattern in enumerate(patterns)
             if "?" in pattern and is_doubtful(pattern)
         ]
         if doubtful:
             self._encoded = PatternIndex(())
-            self._encoded._build(doubtful, len(patterns))
+            self._encoded._build(doubtful, [encode_query(pattern) for pattern in patterns])
 
     def first(self, path: str) -> int:
         """The index of the first pattern that matches, or their number."""
@@ -126,24 +130,26 @@ class PatternIndex:
             best = self._exact[path]
         wild = self._wild
         if wild:
-            for key in wild if self._few else _pieces(path) & wild.keys():
+            for key in wild if len(path) < self._short else self._keys_in(path):
                 if key in path:
-                    for number, pattern in wild[key]:
+                    for number in wild[key]:
                         if number >= best:
                             break
-                        if _matches(pattern, path):
+                        if _matches(self._patterns[number], path):
                             best = number
                             break
         if self._encoded is not None and has_doubtful_query(path):
             return min(best, self._encoded.first(encode_query(path)))
         return best
 
-    def _build(self, patterns: list[tuple[int, str]], size: int) -> None:
+    def _build(self, numbers: Iterable[int], patterns: Sequence[str]) -> None:
         prefixes: dict[str, int] = {}
-        self._size = size
+        self._size = len(patterns)
+        self._patterns = patterns
         self._exact: dict[str, int] = {}
         wild: _Wild = {}
-        for number, pattern in patterns:
+        for number in numbers:
+            pattern = patterns[number]
             if "*" not in pattern:
                 if pattern[-1] != "$":
                     prefixes.setdefault(pattern, number)
@@ -156,39 +162,76 @@ class PatternIndex:
             if "*" in stem:
                 key = _key(stem, wild)
                 if key in wild:
-                    wild[key].append((number, pattern))
+                    wild[key].append(number)
                 else:
-                    wild[key] = [(number, pattern)]
+                    wild[key] = [number]
             else:
                 prefixes.setdefault(stem, number)
         self._prefixes = tuple(sorted(prefixes))
         # For each prefix the longest other one that it begins with, and the best of all those
         # that it begins with: they all match where it does.
         links: list[int] = []
-        numbers: list[int] = []
+        best: list[int] = []
         for index, prefix in enumerate(self._prefixes):
             shorter = index - 1
             while shorter >= 0 and not prefix.startswith(self._prefixes[shorter]):
                 shorter = links[shorter]
             number = prefixes[prefix]
-            if shorter >= 0 and numbers[shorter] < number:
-                number = numbers[shorter]
+            if shorter >= 0 and best[shorter] < number:
+                number = best[shorter]
             links.append(shorter)
-            numbers.append(number)
+            best.append(number)
         self._shorter = tuple(links)
-        self._best = tuple(numbers)
+        self._best = tuple(best)
         self._wild = wild
-        self._few = len(wild) < _MANY_KEYS
+        self._short = _LITTLE // (len(wild) or 1)
+        self._keys: _Keys | None = None
+
+    def _keys_in(self, path: str) -> Iterable[str]:
+        if self._keys is None:
+            self._keys = _Keys(self._wild)
+        return self._keys.found(path)
+
+
+class _Keys:
+    """Finds those of many keys that occur in a text, in one pass whatever their number.
+
+    Octets become numbers of one, two and four octets, which is the fastest way to cut a text up.
+    """
+
+    __slots__ = ("_numbered",)
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._numbered: list[tuple[int, dict[int, str]]] = []
+        for length, code in _CODES.items():
+            fitting = [key for key in keys if len(key) == length]
+            if fitting:
+                numbers = array(code, "".join(fitting).encode())
+                self._numbered.append((length, dict(zip(numbers, fitting, strict=True))))
+
+    def found(self, text: str) -> Iterator[str]:
+        octets = memoryview(text.encode())
+        for length, keys in self._numbered:
+            numbers: set[int] = set()
+            for start in range(length):
+                end = len(octets) - (len(octets) - start) % length
+                numbers.update(octets[start:end].cast(_CODES[length]))
+            for number in numbers & keys.keys():
+                yield keys[number]
 
 
 def _key(stem: str, wild: _Wild) -> str:
     """A piece of every path that a pattern matches; a long one that few patterns share."""
     head, *parts = stem.split("*", _PARTS)[:_PARTS]
-    key = max(parts, key=len)[-_KEY_LENGTH:]
+    key = _end(max(parts, key=len))
     if len(key) > 1 and (key not in wild or len(wild[key]) < _CROWDED):
         return key
-    keys = [part[-_KEY_LENGTH:] for part in [*parts, head] if part]
+    keys = [_end(part) for part in [*parts, head] if part]
     return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))
+
+
+def _end(part: str) -> str:
+    return part[-4:] if len(part) > 3 else part[-2:]
 
 
 def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: bytes) -> None:
@@ -200,12 +243,3 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
         _, disallow, position, _ = min(rule, other, key=lambda one: (one[1], one[0], one[2]))
         rule = (min(rule[0], other[0]), disallow, position, pattern)
     ranked[pattern] = rule
-
-
-def _pieces(path: str) -> set[str]:
-    """Every piece of a path that may be a key."""
-    return {
-        path[start : start + length]
-        for length in range(1, _KEY_LENGTH + 1)
-        for start in range(len(path) - length + 1)
-    }
