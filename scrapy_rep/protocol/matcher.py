@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
     from .parser import RawRule
 
-_CODES = {1: "B", 2: "H", 4: "I"}
+_CODES: dict[int, Literal["B", "H", "I"]] = {1: "B", 2: "H", 4: "I"}
+"""The lengths of keys, and the codes of numbers as long in memory."""
 _PARTS = 8
+"""Pieces of a pattern that are looked at for its key."""
 _CROWDED = 16
+"""Patterns with one key, from which on another key is looked for."""
 _LITTLE = 16_384
 """Octets to be looked through for all keys together, below which one search for each is fastest."""
 
@@ -70,7 +73,8 @@ def _matches(pattern: str, path: str) -> bool:
     star = pattern.find("*")
     if star < 0:
         return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
-    if not path.startswith(pattern[:star]):
+    # A slash begins every path.
+    if star > 1 and not path.startswith(pattern[:star]):
         return False
     position = begin = star
     # What a "*" skips is as short as can be: if that fails nothing longer would do.

@@ -98,8 +98,11 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     values: list[str], url: str
 ) -> None:
     forms = list(dict.fromkeys(pattern_of(value.encode())[0] for value in values if value))
+    index = PatternIndex(forms)
     path = path_of(url)
-    assert PatternIndex(forms).first(path) == first_match(forms, path)
+    assert index.first(path) == first_match(forms, path)
+    long = path + "c" * 20_000 + path  # in which all keys are looked for at once
+    assert index.first(long) == first_match(forms, long)
     matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
     assert first_match(forms, path) == min(matching, default=len(forms))
 
