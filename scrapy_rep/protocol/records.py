@@ -36,6 +36,7 @@ _VISIT_TIME = re.compile(_WINDOW)
 _RATE = re.compile(
     rf"([0-9]{{1,9}})[ \t]*/[ \t]*([0-9]{{1,9}})[ \t]*([smhd]?)(?:[ \t]+{_WINDOW})?", re.IGNORECASE
 )
+_SPACES = re.compile(r"[ \t\v\f]+")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DAY = 24 * 60
 
@@ -197,7 +198,7 @@ def parse_visit_time(value: str) -> Window | None:
 
 def parse_clean_param(value: str) -> CleanParam:
     """``ref&sid /some/path``; everywhere where no path is given."""
-    parameters, *path = value.split(maxsplit=1)
+    parameters, *path = _SPACES.split(value, maxsplit=1)
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 

@@ -27,7 +27,7 @@ pieces = st.sampled_from(
     [
         *"/ab*$?=&:@#% 'é[~.",
         "%2F", "%2f", "%61", "%41", "%3A", "%3a", "%40", "%24", "%2A", "%7E", "%E3%83%84", "%",
-        "%4", "%zz", "%25", "/index.htm", "/index.html", "//", "+", "%20", "\x00", "ツ",
+        "%4", "%zz", "%25", "/index.htm", "/index.html", "//", "+", "%20", "\x00", "\x1c", "ツ",
     ]
 )  # fmt: skip
 values = st.lists(pieces, max_size=8).map("".join)
@@ -44,7 +44,8 @@ fields = st.sampled_from(
         ("user agent", agents), ("Allow", patterns), ("Disallow", patterns),
         ("disallow", patterns), ("ALLOW", patterns), ("Dissallow", patterns),
         ("diasllow", patterns), ("Crawl-delay", st.just("1")), ("Sitemap", patterns),
-        ("foo", patterns),
+        ("foo", patterns), ("Clean-param", values), ("Content-usage", values),
+        ("Request-rate", values), ("Visit-time", values),
     ]
 )  # fmt: skip
 separators = st.sampled_from([":", ": ", " : ", ":\t", " "])

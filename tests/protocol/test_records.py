@@ -135,6 +135,12 @@ def test_records_outside_of_groups() -> None:
     assert not robots.allowed("/é", "a")
 
 
+def test_only_the_white_space_of_robots_txt_ends_a_parameter() -> None:
+    body = "Clean-param: \x1c\nClean-param: a\xa0b\x1d \v/c\x85d\nClean-param: &"
+    found = RobotsTxt.parse(body.encode()).clean_params
+    assert found == (CleanParam(("\x1c",)), CleanParam(("a\xa0b\x1d",), "/c\x85d"), CleanParam(()))
+
+
 def test_relative_sitemaps_stay_as_they_are_where_the_url_is_unknown() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
