@@ -20,15 +20,17 @@ class Pacing(NamedTuple):
 
     delay: float = 0
     rates: tuple[RequestRate, ...] = ()
+    """One for a window, the slowest."""
     hours: Window | None = None
 
     @classmethod
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
         """What the group of these product tokens asks for; None where it asks for nothing."""
+        slowest: dict[Window | None, RequestRate] = {}
+        for rate in robots.request_rates(agents):
+            slowest[rate.window] = max(slowest.get(rate.window, rate), rate, key=_seconds)
         pacing = cls(
-            robots.crawl_delay(agents) or 0,
-            robots.request_rates(agents),
-            robots.visit_time(agents),
+            robots.crawl_delay(agents) or 0, tuple(slowest.values()), robots.visit_time(agents)
         )
         return pacing if any(pacing) else None
 
@@ -36,7 +38,7 @@ class Pacing(NamedTuple):
         """The seconds that are to lie between two requests at this time."""
         minute = now % _DAY / 60
         rates = (
-            rate.seconds / rate.requests
+            _seconds(rate)
             for rate in self.rates
             if rate.window is None or rate.window.contains(minute)
         )
@@ -47,3 +49,8 @@ class Pacing(NamedTuple):
         if self.hours is None or self.hours.contains(now % _DAY / 60):
             return 0
         return (self.hours.start * 60 - now) % _DAY
+
+
+def _seconds(rate: RequestRate) -> float:
+    """Those from one request to the next."""
+    return rate.seconds / rate.requests

@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
 from .agents import line_tokens
 from .matcher import matches
 from .parser import records
 from .paths import pattern_of
-from .usage import combined, content_signals, content_usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from .usage import combine, combined, content_signals, content_usage
 
 GROUP_FIELDS = frozenset(
     [b"crawl-delay", b"request-rate", b"visit-time", b"content-signal", b"content-usage"]
@@ -31,11 +28,10 @@ _ANY = re.compile(
     rb"\n(?i:site-?map|crawl-delay|request-rate|visit-time|host|clean-param|noindex|content-)"
 ).search
 _DELAY = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-_WINDOW = r"([0-9]{4})(?:[ \t]*-[ \t]*|[ \t]+)([0-9]{4})"
+# These are for values in which white space is one space: any number of it would take any time.
+_WINDOW = r"([0-9]{4})(?: ?- ?| )([0-9]{4})"
 _VISIT_TIME = re.compile(_WINDOW)
-_RATE = re.compile(
-    rf"([0-9]{{1,9}})[ \t]*/[ \t]*([0-9]{{1,9}})[ \t]*([smhd]?)(?:[ \t]+{_WINDOW})?", re.IGNORECASE
-)
+_RATE = re.compile(rf"([0-9]{{1,9}}) ?/ ?([0-9]{{1,9}}) ?([smhd]?)(?: {_WINDOW})?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\v\f]+")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DAY = 24 * 60
@@ -69,14 +65,6 @@ class CleanParam(NamedTuple):
     path: str = "/"
 
 
-class UsageRule(NamedTuple):
-    """A Content-Usage record: its path in comparable form, the path's length, what it states."""
-
-    pattern: str
-    length: int
-    stated: dict[str, bool]
-
-
 @dataclass(slots=True)
 class GroupRecords:
     """What is said to the crawlers of one token."""
@@ -85,7 +73,8 @@ class GroupRecords:
     request_rates: list[RequestRate] = field(default_factory=list)
     visit_time: Window | None = None
     content_signals: dict[str, bool] = field(default_factory=dict)
-    content_usage: list[UsageRule] = field(default_factory=list)
+    content_usage: dict[tuple[str, int], dict[str, bool]] = field(default_factory=dict)
+    """What is stated of each path, in comparable form and with its length."""
 
     def add(self, name: bytes, octets: bytes) -> None:
         """Take in one record; of those that exclude each other the last valid one counts."""
@@ -101,42 +90,83 @@ class GroupRecords:
         elif name == b"content-signal":
             self.content_signals.update(content_signals(value))
         else:
-            self.content_usage.append(parse_usage_rule(octets))
+            path, stated = parse_usage_rule(octets)
+            combine(self.content_usage.setdefault(path, {}), stated)
 
     def usage_of(self, path: str) -> dict[str, bool]:
         """What the longest of the paths that match states: the whole of it, and no more."""
-        found = [rule for rule in self.content_usage if matches(rule.pattern, path)]
-        longest = max((rule.length for rule in found), default=0)
-        return combined(rule.stated for rule in found if rule.length == longest)
+        found = [one for one in self.content_usage.items() if matches(one[0][0], path)]
+        longest = max((length for (_, length), _ in found), default=0)
+        return combined(stated for (_, length), stated in found if length == longest)
+
+
+_Run: TypeAlias = list[tuple[bytes, bytes]]
+"""What is said to the crawlers that are named one after the other: fields and values."""
+
+_NOTHING = GroupRecords()
 
 
 class Records:
     """All that a file says beyond its rules."""
 
-    __slots__ = ("clean_params", "everyone", "groups", "host", "noindex", "sitemaps")
+    __slots__ = (
+        "_groups",
+        "_runs",
+        "_url",
+        "_written",
+        "clean_params",
+        "everyone",
+        "host",
+        "noindex",
+    )
 
     def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
-        self.sitemaps: tuple[str, ...] = ()
+        self._url = url
+        self._written: tuple[str, ...] = ()
+        """The sitemaps as they stand in the file."""
         self.host: str | None = None
         self.clean_params: tuple[CleanParam, ...] = ()
         self.noindex: tuple[str, ...] = ()
-        self.groups: dict[bytes, GroupRecords] = {}
         self.everyone: dict[str, bool] = {}
         """The Content-Signals that stand before any group."""
+        self._runs: dict[bytes, list[_Run]] = {}
+        self._groups: dict[bytes, GroupRecords] = {}
         if _ANY(text):
-            self._read(text, strict=strict, url=url)
+            self._read(text, strict=strict)
 
-    def _read(self, text: bytes, *, strict: bool, url: str | None) -> None:
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps, resolved where the URL of the robots.txt is known, each once."""
+        found = (absolute(sitemap, self._url) for sitemap in self._written)
+        return tuple(dict.fromkeys(sitemap for sitemap in found if sitemap is not None))
+
+    def of(self, token: bytes) -> GroupRecords:
+        """What is said to the crawlers of one token."""
+        if token not in self._runs:
+            return _NOTHING
+        group = self._groups.get(token)
+        if group is None:
+            group = self._groups[token] = GroupRecords()
+            for run in self._runs[token]:
+                for name, octets in run:
+                    group.add(name, octets)
+        return group
+
+    def _read(self, text: bytes, *, strict: bool) -> None:
         sitemaps: dict[str, None] = {}
-        named: list[GroupRecords] = []
+        clean_params: list[CleanParam] = []
+        noindex: list[str] = []
+        run: _Run = []
         naming = started = False
         for _, name, octets in records(text, strict=strict):
             if name == b"user-agent":
                 if not naming:
-                    named = []
+                    run = []
                 naming = started = True
                 for token in line_tokens(octets):
-                    named.append(self.groups.setdefault(token, GroupRecords()))
+                    runs = self._runs.setdefault(token, [])
+                    if not runs or runs[-1] is not run:
+                        runs.append(run)
                 continue
             value = octets.decode("utf-8", "replace")
             if name in GROUP_FIELDS:
@@ -145,28 +175,24 @@ class Records:
                 naming = False
                 if not started and name == b"content-signal":
                     self.everyone.update(content_signals(value))
-                for group in unique(named):
-                    group.add(name, octets)
+                run.append((name, octets))
             elif name in (b"allow", b"disallow"):
                 naming = False
             elif not value:
                 continue
             elif name == b"sitemap":
-                sitemap = absolute(value, url)
-                if sitemap is not None:
-                    sitemaps[sitemap] = None
+                sitemaps[value] = None
             elif name == b"host":
                 self.host = self.host or value
             elif name == b"clean-param":
-                self.clean_params += (parse_clean_param(value),)
+                clean_params.append(parse_clean_param(value))
             elif name == b"noindex":
-                self.noindex += (value,)
-        self.sitemaps = tuple(sitemaps)
-
-
-def unique(groups: Iterable[GroupRecords]) -> Iterable[GroupRecords]:
-    """A token may stand in a run twice."""
-    return {id(group): group for group in groups}.values()
+                noindex.append(value)
+        self._written = tuple(sitemaps)
+        self.clean_params = tuple(clean_params)
+        self.noindex = tuple(noindex)
+        found = {token: [run for run in runs if run] for token, runs in self._runs.items()}
+        self._runs = {token: runs for token, runs in found.items() if runs}
 
 
 def parse_delay(value: str) -> float | None:
@@ -179,7 +205,7 @@ def parse_delay(value: str) -> float | None:
 
 def parse_request_rate(value: str) -> RequestRate | None:
     """``1/10``, ``1/10m``, ``1/10m 0600-0845``; seconds where there is no unit."""
-    match = _RATE.fullmatch(value)
+    match = _RATE.fullmatch(_SPACES.sub(" ", value))
     if not match:
         return None
     requests, period, unit, start, end = match.groups()
@@ -192,7 +218,7 @@ def parse_request_rate(value: str) -> RequestRate | None:
 
 def parse_visit_time(value: str) -> Window | None:
     """``0600-0845`` or ``0600 0845``."""
-    match = _VISIT_TIME.fullmatch(value)
+    match = _VISIT_TIME.fullmatch(_SPACES.sub(" ", value))
     return _window(match[1], match[2]) if match else None
 
 
@@ -202,12 +228,14 @@ def parse_clean_param(value: str) -> CleanParam:
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def parse_usage_rule(value: bytes) -> UsageRule:
-    """``[path] train-ai=n``; a statement that cannot be read leaves everything unknown."""
+def parse_usage_rule(value: bytes) -> tuple[tuple[str, int], dict[str, bool]]:
+    """``[path] train-ai=n``: the path, in comparable form and with its length, and what is stated.
+
+    A statement that cannot be read leaves everything unknown.
+    """
     path, *rest = value.split(maxsplit=1) if value.startswith(b"/") else (b"", value)
-    pattern, length = pattern_of(path) if path else ("/", 0)
     stated = content_usage(b"".join(rest).decode("utf-8", "replace"))
-    return UsageRule(pattern, length, stated or {})
+    return pattern_of(path) if path else ("/", 0), stated or {}
 
 
 def absolute(sitemap: str, url: str | None) -> str | None:

@@ -73,8 +73,7 @@ class RobotsTxt:
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """The seconds between two requests that are asked of a crawler."""
-        records = self._group_records(user_agent)
-        return records.crawl_delay if records else None
+        return self._group_records(user_agent).crawl_delay
 
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
         """The last of `request_rates`."""
@@ -82,13 +81,11 @@ class RobotsTxt:
 
     def request_rates(self, user_agent: UserAgent) -> tuple[RequestRate, ...]:
         """The rates that are asked of a crawler, each for a time of day or for all of it."""
-        records = self._group_records(user_agent)
-        return tuple(records.request_rates) if records else ()
+        return tuple(self._group_records(user_agent).request_rates)
 
     def visit_time(self, user_agent: UserAgent) -> Window | None:
         """The time of day in which a crawler is welcome."""
-        records = self._group_records(user_agent)
-        return records.visit_time if records else None
+        return self._group_records(user_agent).visit_time
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -112,13 +109,12 @@ class RobotsTxt:
 
     def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
         """What is signalled to a crawler, by name; else what is signalled before any group."""
-        records = self._group_records(user_agent)
-        return dict((records and records.content_signals) or self._other.everyone)
+        return dict(self._group_records(user_agent).content_signals or self._other.everyone)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         """The preferences for the use of what is at a URL, by name; none for a disallowed one."""
         records = self._group_records(user_agent)
-        if records is None or not self.allowed(url, user_agent):
+        if not records.content_usage or not self.allowed(url, user_agent):
             return {}
         return records.usage_of(path_of(url))
 
@@ -128,9 +124,9 @@ class RobotsTxt:
             self._records = Records(self._text, strict=self._strict, url=self._url)
         return self._records
 
-    def _group_records(self, user_agent: UserAgent) -> GroupRecords | None:
+    def _group_records(self, user_agent: UserAgent) -> GroupRecords:
         token = self._token(product_tokens(user_agent))
-        return self._other.groups.get(token.encode()) if token else None
+        return self._other.of(token.encode() if token else b"")
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         token = self._token(product_tokens(user_agent))

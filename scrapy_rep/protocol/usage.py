@@ -77,9 +77,14 @@ def combined(statements: Iterable[Preferences]) -> dict[str, bool]:
     """Statements of equal weight as one: what any of them refuses is refused."""
     result: dict[str, bool] = {}
     for statement in statements:
-        for name, granted in statement.items():
-            result[name] = result.get(name, True) and granted
+        combine(result, statement)
     return result
+
+
+def combine(result: dict[str, bool], statement: Preferences) -> None:
+    """Add one more statement of the same weight."""
+    for name, granted in statement.items():
+        result[name] = result.get(name, True) and granted
 
 
 def of_response(signals: Sequence[str], usages: Sequence[str]) -> dict[str, bool]:

@@ -71,6 +71,28 @@ HOSTILE = {
     "long URL": (rules("Disallow: /*a{}\n", 100), "https://example.com/" + "a" * 100_000),
 }  # fmt: skip
 
+RECORDS = {
+    "Clean-params": rules("Clean-param: a{} /b\n", 20_000),
+    "one Clean-param": ALL + b"Clean-param: " + b"a&" * 250_000,
+    "Noindex": rules("Noindex: /{}\n", 20_000),
+    "Sitemaps": rules("Sitemap: /{}\n", 20_000),
+    "Hosts": ALL + b"Host: a\n" * 50_000,
+    "Content-Usage": rules("Content-Usage: train-ai=n, a{}=y\n", 14_000),
+    "Content-Usage again and again": ALL + b"Content-Usage: /*a*a*b ai=n\n" * 18_000,
+    "one Content-Usage": ALL + b"Content-Usage: " + b"a=y," * 125_000,
+    "one Content-Signal": ALL + b"Content-Signal: " + b"a=yes," * 80_000,
+    "Request-rates": rules("Request-rate: 1/{}m 0600-0845\n", 15_000),
+    "spaces in a Request-rate": ALL + b"Request-rate: 1/1" + b" " * 250_000 + b"s" + b" " * 250_000,
+    "spaces in a Visit-time": ALL + b"Visit-time: 0600" + b" " * 250_000 + b"-" + b" " * 250_000,
+    "digits": ALL + b"Crawl-delay: " + b"9" * 500_000,
+    "delays": ALL + b"Crawl-delay: 1\n" * 33_000,
+    "runs with a delay each": b"User-agent: *\nUser-agent: b\nCrawl-delay: 1\n" * 11_000,
+    "agents before delays": b"".join(b"User-agent: a%d\n" % i for i in range(12_000))
+    + ALL
+    + b"Crawl-delay: 1\n" * 15_000,
+}
+"""Files that have more to say than rules."""
+
 HEADERS = [
     "a" * 10_000,
     "(" * 10_000,

@@ -7,9 +7,10 @@ import tracemalloc
 import pytest
 
 from scrapy_rep.protocol.agents import product_tokens
+from scrapy_rep.protocol.pacing import Pacing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
-from .hostile import HEADERS, HOSTILE, LIMIT
+from .hostile import HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -33,6 +34,18 @@ def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert held < 20 * LIMIT
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_hostile_records_are_read(name: str) -> None:
+    robots = RobotsTxt.parse(RECORDS[name], url="https://example.com/robots.txt")
+    pacing = Pacing.of(robots, ("a-bad",))
+    assert pacing is None or len(pacing.rates) <= 1
+    assert robots.crawl_delay("a-bad") in (None, 1)
+    assert len(set(robots.sitemaps)) == len(robots.sitemaps)
+    assert robots.content_usage(LONG_URL, "a-bad").get("train-ai") is (
+        False if name == "Content-Usage" else None
+    )
 
 
 @pytest.mark.parametrize("header", HEADERS)
