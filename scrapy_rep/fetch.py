@@ -70,8 +70,8 @@ class Fetcher:
         self._settings = settings
         self._now = now
         self._shared = shared
-        self.closing = False
-        """Set when the crawl gives up what is under way: failures then mean nothing."""
+        self.given_up: set[str] = set()
+        """Origins whose fetch is being cancelled: its failure then means nothing."""
 
     async def fetch(self, origin: Origin, page: Request, wanted: Callable[[], bool]) -> Event:
         """What asking for the robots.txt of ``origin`` comes to, repeated as the settings say.
@@ -84,7 +84,7 @@ class Fetcher:
             if not isinstance(event, Unreachable) or event.retry_after or not wanted():
                 break
             await sleep(min(FIRST_PAUSE * 2**retry, LONGEST_PAUSE))
-            if self.closing or not wanted():
+            if not wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
             event = await self._attempt(origin, page)
@@ -101,7 +101,7 @@ class Fetcher:
                 answer, took = await self._send(self._request(origin, page, url), left)
             # Whatever keeps a robots.txt from coming, it is unreachable (section 2.3.1.4).
             except Exception as error:
-                return self._failed(error, url)
+                return self._failed(origin, error, url)
             location = answer.headers.get("Location")
             if answer.status not in access.REDIRECT_STATUSES or not location:
                 return self._event(origin, answer)
@@ -113,7 +113,7 @@ class Fetcher:
                 return self._endless(answer)
             left -= took
             if left <= 0:
-                return self._failed(timed_out(url), url)
+                return self._failed(origin, timed_out(url), url)
             self._stats.inc_value("robotstxt/redirect_count")
             url = target
 
@@ -178,8 +178,8 @@ class Fetcher:
         expires_at = self._expires_at(answer, self._now(), freshness.ERROR_LIFETIME)
         return Unavailable(answer.url, expires_at)
 
-    def _failed(self, error: Exception, url: str) -> Event:
-        if self.closing:
+    def _failed(self, origin: Origin, error: Exception, url: str) -> Event:
+        if origin.key in self.given_up:
             return Abandoned()
         if not isinstance(error, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")

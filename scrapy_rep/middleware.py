@@ -67,7 +67,6 @@ class RobotsTxtMiddleware:
         self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
         self._now = time.time
         self._engine = Engine(crawler)
-        self._engine.when_closing(self._give_up)
         self._way_back = WayBack(crawler, self._engine)
         self._policies = Policies(crawler, settings, self._engine, self._way_back, self._now)
         self._hours = WaitingRoom(self._engine, settings.max_waiting)
@@ -77,6 +76,7 @@ class RobotsTxtMiddleware:
             self._pace = Pace(crawler, settings, self._engine, self._way_back, turn)
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
+        self._engine.watch(self._give_up, self._policies.give_up_refreshes)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -26,7 +26,7 @@ from .robotparser import RobotParser
 from .waiting import WaitingRoom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -73,6 +73,7 @@ class Policies:
         shared = self._recall is not None and self._recall.store.shared
         self._fetcher = Fetcher(crawler, settings, engine, now, shared=shared)
         self._fetches: dict[str, Deferred[None]] = {}
+        self._closing = False
         self._room = WaitingRoom(engine, settings.max_waiting)
 
     @property
@@ -109,7 +110,7 @@ class Policies:
         if need is Need.REFRESH:
             self._begin_fetch(origin, request)
             return origin
-        if not self._fetcher.closing:
+        if not self._closing:
             if not self._room.has_place(key):
                 later = await self._way_back.to_the_end(request)
                 if later is not None:
@@ -124,13 +125,21 @@ class Policies:
 
     def give_up(self) -> None:
         """The spider is closing: nobody waits any longer, and nothing is fetched for anybody."""
-        self._fetcher.closing = True
-        for fetch in tuple(self._fetches.values()):
-            fetch.cancel()
+        self._closing = True
+        self._cancel(self._fetches)
         self._room.call_all()
 
+    def give_up_refreshes(self) -> None:
+        """What is fetched ahead of time, for nobody, is not worth holding a crawl open."""
+        self._cancel(key for key in self._fetches if key not in self._room)
+
+    def _cancel(self, keys: Iterable[str]) -> None:
+        for key in tuple(keys):
+            self._fetcher.given_up.add(key)
+            self._fetches[key].cancel()
+
     def _begin_fetch(self, origin: Origin, page: Request) -> None:
-        if self._fetcher.closing:
+        if self._closing:
             return
         origin.begin()
         fetch = deferred_from_coro(self._fetch(origin, page))
@@ -157,6 +166,7 @@ class Policies:
                 )
         finally:
             self._fetches.pop(origin.key, None)
+            self._fetcher.given_up.discard(origin.key)
             if not found.settled:
                 origin.learn(event, self._now())
                 self._report(origin, event)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 LOOK_INTERVAL = 0.5
 """Seconds between two looks whether the spider is closing: there is no signal for it."""
 
+LAST_WAIT = 2.0
+"""Seconds that a crawl which is otherwise over waits for what is fetched for nobody."""
+
 PAUSE = 0.5
 """Seconds that a request is held, at most, which comes back from the scheduler too early."""
 
@@ -111,12 +114,34 @@ class Engine:
         closing = getattr(getattr(self._crawler.engine, "_slot", None), "closing", None)
         return isinstance(closing, Deferred)
 
-    def when_closing(self, then: Callable[[], None]) -> None:
-        """Call ``then``, now and again, while the spider is closing."""
+    @property
+    def is_held_open(self) -> bool:
+        """Whether the crawl is over but for robots.txt files that are under way, for nobody."""
+        engine: Any = self._crawler.engine
+        active = getattr(self._downloader, "active", None)
+        if not active or getattr(engine, "_start", True) is not None:
+            return False
+        if not all(request.meta.get("is_robotstxt_request") for request in active):
+            return False
+        scheduler = getattr(getattr(engine, "_slot", None), "scheduler", None)
+        if scheduler is None or scheduler.has_pending_requests():
+            return False
+        scraping = getattr(engine.scraper, "slot", None)
+        return scraping is not None and scraping.is_idle()
+
+    def watch(self, closing: Callable[[], None], held_open: Callable[[], None]) -> None:
+        """Look now and again, and call ``closing`` while the spider is closing, and ``held_open``
+        once the crawl has been held open for a while.
+        """
+        held = 0
 
         def look() -> None:
+            nonlocal held
+            held = held + 1 if self.is_held_open else 0
             if self.is_closing:
-                then()
+                closing()
+            elif held * LOOK_INTERVAL > LAST_WAIT:
+                held_open()
 
         looking = create_looping_call(look)
 

@@ -387,6 +387,23 @@ async def test_a_refresh_that_fails_leaves_what_holds(
     await travel(story, {"REP_RETRY_TIMES": 3})
 
 
+async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, clock: Clock) -> None:
+    site = web.site(RULES)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = Page(RULES, delay=60)
+        clock.ahead += 0.95 * DAY
+        assert await spider.fetches(site.url("/public"))
+
+    outcome = await travel(story, {"REP_TIMEOUT": 10})
+    assert site.robots_fetches == 2
+    origin = outcome.middleware.origins[site.root]
+    assert (str(origin.state), origin.in_flight) == ("fresh", False)
+    assert origin.failures == 0, "it was given up, before the time-out"
+    assert outcome.stats["finish_reason"] == "finished"
+
+
 # While it is unreachable
 
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakSet
 
 if TYPE_CHECKING:
     import ssl
@@ -105,7 +104,7 @@ class Web:
         self._loop = asyncio.new_event_loop()
         self._connections: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
-        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
+        self._transports: set[asyncio.WriteTransport] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -142,12 +141,13 @@ class Web:
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        for connection in self._connections:
-            connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-        for writer in tuple(self._writers):
-            writer.transport.abort()
-        for _ in range(3):  # transports close in the rounds of the loop that follow
+        # A connection may just have been accepted; transports close in the rounds that follow.
+        for _ in range(5):
+            for connection in self._connections:
+                connection.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
+            for transport in self._transports:
+                transport.abort()
             await asyncio.sleep(0)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -159,7 +159,7 @@ class Web:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
-        self._writers.add(writer)
+        self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 while await _answer(site, reader, writer):
