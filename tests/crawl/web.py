@@ -139,16 +139,18 @@ class Web:
         self._loop.close()
 
     async def _close(self) -> None:
+        # asyncio loses a connection that it has accepted when its server is closed in the same
+        # moment. Nobody connects any more: after these turns of the loop, all are accepted.
+        for _ in range(5):
+            await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        # A connection may just have been accepted; transports close in the rounds that follow.
-        for _ in range(5):
-            for connection in self._connections:
-                connection.cancel()
-            await asyncio.gather(*self._connections, return_exceptions=True)
-            for transport in self._transports:
-                transport.abort()
-            await asyncio.sleep(0)
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        for transport in self._transports:
+            transport.abort()
+        await asyncio.sleep(0)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
