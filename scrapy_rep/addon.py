@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from .ftp import FTPDownloadHandler
 from .middleware import RobotsTxtMiddleware
 from .page_middleware import PageDirectivesMiddleware
 
@@ -23,9 +25,10 @@ PAGE_PRIORITY = 40
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
-    Adds the spider middleware for what pages say. What a project or a spider says stands:
-    ROBOTSTXT_OBEY where it is set, our middlewares where they are already among
-    DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and everything else there.
+    Adds the spider middleware for what pages say, and a limit to Scrapy's download handler for FTP.
+    What a project or a spider says stands: ROBOTSTXT_OBEY where it is set, our middlewares where
+    they are already among DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and everything else there;
+    its own download handler for FTP.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -42,6 +45,12 @@ class Addon:
         _put(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
         middlewares = settings.getdict("SPIDER_MIDDLEWARES")
         _put(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
+        written = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
+        if written is not None and load_object(written) is BuiltInHandler:
+            handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
+            settings.set(
+                "DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0
+            )
 
 
 def _put(

@@ -22,25 +22,38 @@ if TYPE_CHECKING:
 class FtpSite:
     """Serves a folder to everybody and to ``me``, or to nobody where ``anonymous`` is false.
 
-    ``received`` holds user, password and path of every file that was sent.
+    ``received`` holds user, password and path of every file that was sent, ``cut_off`` the names
+    of those that the client did not want to the end. ``greeting`` is said to whoever connects.
     """
 
-    def __init__(self, folder: Path, files: Mapping[str, bytes], *, anonymous: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        files: Mapping[str, bytes],
+        *,
+        anonymous: bool = True,
+        greeting: str = "Hello.",
+    ) -> None:
         for name, body in files.items():
             (folder / name).write_bytes(body)
         self.received: list[tuple[str, str, str]] = []
+        self.cut_off: list[str] = []
         logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
         authorizer = DummyAuthorizer()
         if anonymous:
             authorizer.add_anonymous(str(folder))
             authorizer.add_user("me", "secret", str(folder))
-        received = self.received
+        received, cut_off = self.received, self.cut_off
 
         class Handler(FTPHandler):  # type: ignore[misc]
             auth_failed_timeout = 0
+            banner = greeting
 
             def on_file_sent(self, file: str) -> None:
                 received.append((self.username, self.password, Path(file).name))
+
+            def on_incomplete_file_sent(self, file: str) -> None:
+                cut_off.append(Path(file).name)
 
         Handler.authorizer = authorizer
         self._loop = IOLoop()

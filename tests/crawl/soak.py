@@ -68,7 +68,7 @@ class SoakSpider(Spider):
 
     def failed(self, failure: Failure) -> None:
         request: Request = failure.request  # type: ignore[attr-defined]
-        disallowed = failure.check(RobotsTxtDisallowed)  # type: ignore[no-untyped-call]
+        disallowed = failure.check(RobotsTxtDisallowed)
         end = "disallowed" if disallowed else f"error: {type(failure.value).__name__}"
         self.ends[request.cb_kwargs["asked"]].append(end)
 

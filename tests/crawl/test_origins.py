@@ -9,9 +9,10 @@ from scrapy import Request
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.paths import origin
 
-from .faults import DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from .faults import DISALLOWED, MIB, PATHS, RULES, RULES_HOLD, outcome_of
 from .ftp import FtpSite
 from .web import redirect, text
 
@@ -145,6 +146,54 @@ async def test_ftp_that_says_nothing_is_given_up_in_time(web: Web, crawl: Crawl)
     assert failure is not None
     expected = "TimeoutError" if is_reactor_installed() else "NotSupported"
     assert failure.startswith(expected)
+
+
+async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: FtpSite, tmp_path: Path) -> None:
+    with (tmp_path / "robots.txt").open("r+b") as file:
+        file.seek(SIZE_LIMIT)
+        file.write(b"\nAllow: /private")
+        file.truncate(300 * MIB)
+    outcome = await crawl(ftp.urls(*PATHS))
+    if not is_reactor_installed():
+        assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+        return
+    assert ftp.cut_off == ["robots.txt"]
+    assert ftp.paths == ["/public"]
+    assert reasons(outcome) == [Reason.RULES]
+
+
+async def test_a_page_over_ftp_is_as_large_as_it_is(
+    crawl: Crawl, ftp: FtpSite, tmp_path: Path
+) -> None:
+    page = bytes(2 * SIZE_LIMIT)
+    (tmp_path / "public").write_bytes(page)
+    outcome = await crawl(ftp.urls("/public"))
+    if not is_reactor_installed():
+        assert reasons(outcome) == [Reason.UNREACHABLE]
+        return
+    assert outcome.responses[ftp.root + "/public"].body == page
+    assert ftp.paths == ["/robots.txt", "/public"]
+
+
+async def test_the_server_connects_where_ftp_is_active(crawl: Crawl, ftp: FtpSite) -> None:
+    outcome = await crawl(ftp.urls("/private"), {"FTP_PASSIVE_MODE": False})
+    reachable = is_reactor_installed()
+    assert ftp.paths == (["/robots.txt"] if reachable else [])
+    assert reasons(outcome) == [Reason.RULES if reachable else Reason.UNREACHABLE]
+
+
+async def test_ftp_that_talks_without_end_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
+    greeting = "\r\n220-".join(["Hello. " * 20] * 1000)
+    site = FtpSite(tmp_path, {"robots.txt": RULES, "public": b""}, greeting=greeting)
+    try:
+        outcome = await crawl(site.urls("/public"))
+    finally:
+        site.close()
+    assert site.paths == []
+    assert reasons(outcome) == [Reason.UNREACHABLE]
+    failure = outcome.middleware.origins[site.root].failure
+    assert failure is not None
+    assert failure.startswith("ConnectionLost" if is_reactor_installed() else "NotSupported")
 
 
 async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: FtpSite) -> None:
