@@ -55,6 +55,7 @@ def main() -> int:
     print(f"{len(soak.urls)} requests to {options.origins} origins in {took:.0f} s")
     for end, count in soak.summary(spider).most_common():
         print(f"{count:8} {end}")
+    print(f"{len(soak.late(spider))} origins answered later than REP_TIMEOUT, and were unreachable")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"peak of the process, the servers included: {peak} MiB")
     problems = [*soak.problems(spider), *errors.messages]

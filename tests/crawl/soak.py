@@ -97,13 +97,9 @@ class Soak:
         problems = [
             f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
         ]
-        middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        assert middleware is not None
+        late = self.late(spider)
         for site, name in self._sites:
-            meaning = "rules" if name == GOOD else meaning_of(name)
-            # A busy machine may be too late for anything.
-            if "longer than" in (middleware.origins[site.root].failure or ""):
-                meaning = DISALLOWED
+            meaning = DISALLOWED if site.root in late else _meaning_of(name)
             pages = set(site.page_paths) & {*PATHS, "/faulty", "/moved"}
             if meaning == DISALLOWED and pages:
                 problems.append(f"{site.root}, which {name}, received {pages}")
@@ -113,10 +109,25 @@ class Soak:
                 problems.append(f"{site.root}, which {name}, did not receive an allowed page")
         return problems
 
+    def late(self, spider: SoakSpider) -> set[str]:
+        """The origins that a busy machine kept from answering within REP_TIMEOUT."""
+        middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        return {
+            site.root
+            for site, name in self._sites
+            if _meaning_of(name) != DISALLOWED
+            and "longer than" in (middleware.origins[site.root].failure or "")
+        }
+
     @staticmethod
     def summary(spider: SoakSpider) -> Counter[str]:
         """How many requests ended in what."""
         return Counter(end for ends in spider.ends.values() for end in ends)
+
+
+def _meaning_of(name: str) -> str:
+    return "rules" if name == GOOD else meaning_of(name)
 
 
 def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]:

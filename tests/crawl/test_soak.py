@@ -24,5 +24,6 @@ async def test_soak(web: Web, caplog: pytest.LogCaptureFixture) -> None:
     spider = crawler.spider
     assert isinstance(spider, SoakSpider)
     assert soak.problems(spider) == []
+    assert len(soak.late(spider)) < 15
     assert not [record.getMessage() for record in caplog.records if record.levelno > 30]
     assert {"response", "disallowed"} < set(soak.summary(spider))
