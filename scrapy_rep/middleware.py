@@ -7,6 +7,7 @@ made and everyone who waits gets its answer; the policy says yes or no and why.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _origin_of = lru_cache(maxsize=10_000)(origin_of)
+# What nearly every URL begins with; for this it need not be parsed.
+_plain_origin = re.compile("(https?)://([A-Za-z0-9.:-]+)/").match
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
@@ -96,8 +99,7 @@ class RobotsTxtMiddleware:
         """
         if request.meta.get("dont_obey_robotstxt"):
             return None
-        parts = urlparse_cached(request)
-        key = _origin_of(parts.scheme, parts.netloc)
+        key = _origin_of_request(request)
         if key is None:  # a scheme without robots.txt, or no host: Scrapy will say what is wrong
             return None
         origin = self._policies.settled(key)
@@ -110,6 +112,8 @@ class RobotsTxtMiddleware:
         if self._pace is None:
             return None
         pacing = origin.pacing(self._tokens(self._agent_of(request)))
+        if pacing is None and not self._pace:
+            return None
         seconds = 0.0
         if pacing is not None:
             if pacing.hours is not None:
@@ -158,7 +162,8 @@ class RobotsTxtMiddleware:
         return self._way_back.if_crowded(request)
 
     def _agent_of(self, request: Request) -> Any:
-        return self._settings.user_agent(request.headers.get("User-Agent"))
+        headers = request.headers
+        return self._settings.user_agent(headers.get(b"User-Agent") if headers else None)
 
     def _identify(self, user_agent: str | bytes | tuple[str, ...]) -> tuple[str, ...]:
         tokens, doubt = identify(user_agent)
@@ -200,6 +205,14 @@ class RobotsTxtMiddleware:
                 extra={"spider": self._crawler.spider},
             )
         return min(seconds, most)
+
+
+def _origin_of_request(request: Request) -> str | None:
+    plain = _plain_origin(request.url)
+    if plain:
+        return _origin_of(*plain.groups())
+    parts = urlparse_cached(request)
+    return _origin_of(parts.scheme, parts.netloc)
 
 
 def _because(verdict: Verdict) -> str:
