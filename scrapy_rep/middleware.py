@@ -7,20 +7,18 @@ made and everyone who waits gets its answer; the policy says yes or no and why.
 from __future__ import annotations
 
 import logging
-import re
 import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.utils.httpobj import urlparse_cached
 
 from .origin import Origin, Patience
 from .pace import Pace
 from .policies import Policies
 from .protocol.agents import identify
-from .protocol.paths import origin_of
+from .protocol.paths import origin as origin_of
 from .protocol.verdict import Reason, Verdict
 from .settings import obeys, settings_of
 from .waiting import Engine, WaitingRoom, WayBack
@@ -35,10 +33,6 @@ if TYPE_CHECKING:
     from .protocol.pacing import Pacing
 
 logger = logging.getLogger(__name__)
-
-_origin_of = lru_cache(maxsize=10_000)(origin_of)
-# What nearly every URL begins with; for this it need not be parsed.
-_plain_origin = re.compile("(https?)://([A-Za-z0-9.:-]+)/").match
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
@@ -99,7 +93,7 @@ class RobotsTxtMiddleware:
         """
         if request.meta.get("dont_obey_robotstxt"):
             return None
-        key = _origin_of_request(request)
+        key = origin_of(request.url)
         if key is None:  # a scheme without robots.txt, or no host: Scrapy will say what is wrong
             return None
         origin = self._policies.settled(key)
@@ -205,14 +199,6 @@ class RobotsTxtMiddleware:
                 extra={"spider": self._crawler.spider},
             )
         return min(seconds, most)
-
-
-def _origin_of_request(request: Request) -> str | None:
-    plain = _plain_origin(request.url)
-    if plain:
-        return _origin_of(*plain.groups())
-    parts = urlparse_cached(request)
-    return _origin_of(parts.scheme, parts.netloc)
 
 
 def _because(verdict: Verdict) -> str:

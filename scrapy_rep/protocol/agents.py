@@ -71,10 +71,7 @@ def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
     for value in user_agent:
         if not isinstance(value, (str, bytes)):
             raise TypeError(f"a user agent is text, not {value!r}")
-    found = [_identify_one(value) for value in user_agent]
-    tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
-    doubts = [identity.doubt for identity in found if identity.doubt]
-    return Identity(tokens, doubts[0] if doubts else None)
+    return _identify_all(tuple(user_agent))
 
 
 def line_tokens(value: bytes) -> list[bytes]:
@@ -92,6 +89,14 @@ def tokens_found(match: re.Match[bytes]) -> list[bytes]:
     if more and more.isascii():
         found.append((run + more).lower())
     return found
+
+
+@lru_cache(maxsize=64)
+def _identify_all(values: tuple[str | bytes, ...]) -> Identity:
+    found = [_identify_one(value) for value in values]
+    tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
+    doubts = [identity.doubt for identity in found if identity.doubt]
+    return Identity(tokens, doubts[0] if doubts else None)
 
 
 @lru_cache(maxsize=64)

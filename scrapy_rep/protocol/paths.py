@@ -14,8 +14,10 @@ Nearly all of what a crawl meets is in that form already, which one regular expr
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from string import ascii_letters, digits, hexdigits
+from urllib.parse import urlsplit
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
@@ -43,6 +45,7 @@ _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").match
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4; with the dot at the end.
 _LONGEST_HOST = 254
@@ -105,13 +108,19 @@ def origin(url: str) -> str | None:
 
     None for a scheme that has no robots.txt, and for a host or port that is none.
     """
-    scheme, separator, rest = url.partition("://")
-    return origin_of(scheme, re.split("[/?#]", rest, maxsplit=1)[0]) if separator else None
+    plain = _PLAIN_ORIGIN(url)
+    if plain:
+        return _origin(*plain.groups())
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return _origin(parts.scheme, parts.netloc)
 
 
-def origin_of(scheme: str, netloc: str) -> str | None:
-    """The same for the first two parts of a URL, to be remembered by them."""
-    scheme = _SCHEMES.get(scheme.lower(), "")
+@lru_cache(maxsize=10_000)
+def _origin(scheme: str, netloc: str) -> str | None:
+    scheme = _SCHEMES.get(scheme, "")
     netloc = netloc.rpartition("@")[2]
     if netloc.startswith("["):
         address, bracket, port = netloc[1:].partition("]")

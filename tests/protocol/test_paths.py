@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.paths import origin, origin_of, path_of, pattern_of, robots_txt_url
+from scrapy_rep.protocol.paths import origin, path_of, pattern_of, robots_txt_url
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,9 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         ("http://u@v@example.com/", "http://example.com"),
         ("http://example.com?a", "http://example.com"),
         ("http://example.com#a", "http://example.com"),
+        ("HTTPS://u:p@Example.com:443", "https://example.com"),
+        (" http://exa\tmple.com\n/", "http://example.com"),
+        ("http://[example]/", None),
         ("ws://example.com/", "http://example.com"),
         ("wss://example.com:443/", "https://example.com"),
         ("ftp://example.com:21/", "ftp://example.com"),
@@ -101,6 +104,5 @@ def test_origin(url: str, expected: str | None) -> None:
         assert origin(expected) == expected
 
 
-def test_the_parts_of_an_origin() -> None:
-    assert origin_of("HTTPS", "u:p@Example.com:443") == "https://example.com"
+def test_where_robots_txt_is() -> None:
     assert robots_txt_url("http://example.com:81") == "http://example.com:81/robots.txt"
