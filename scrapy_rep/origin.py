@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import assert_never
 
@@ -107,8 +107,7 @@ class Need(Enum):
     JOIN = "wait for the fetch that is under way"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(NamedTuple):
     """What holds while an origin is unreachable and there is no copy (§2.3.1.4)."""
 
     allow: bool = False

@@ -7,7 +7,7 @@ several crawlers one fetches while the others wait for what it puts there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
@@ -123,13 +123,13 @@ class Recall:
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:
                 settled_until = min(entry.settled_until, latest)
-                entry = replace(entry, expires_at=latest, settled_until=settled_until)
+                entry = entry._replace(expires_at=latest, settled_until=settled_until)
         if entry.status is None or entry.status < 400 or entry.kind is Kind.RULES:
             return entry
         meant = meaning(entry.status, terms(self._settings, origin))
         if meant not in _MEANT[entry.kind]:
-            return replace(entry, expires_at=0, settled_until=0)
-        return replace(entry, disallow_all=meant is Meaning.DISALLOWED)
+            return entry._replace(expires_at=0, settled_until=0)
+        return entry._replace(disallow_all=meant is Meaning.DISALLOWED)
 
 
 def open_recall(

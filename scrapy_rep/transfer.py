@@ -9,7 +9,7 @@ import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
@@ -59,8 +59,7 @@ _META = {
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """One answer. ``body`` is None where it is cut off or cannot be read."""
 
     url: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .freshness import http_date
 
@@ -41,8 +41,7 @@ class Meaning(Enum):
     UNREACHABLE = "whether there are rules cannot be told"
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """The choices that a user may make about statuses; the defaults are those of the RFC."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
@@ -90,8 +89,7 @@ def interval(failures: int) -> int:
     return min(FIRST_INTERVAL << min(failures - 1, 10), LAST_INTERVAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """A 2xx answer: the rules, and the validators with which to ask for them again."""
 
     robots: RobotsTxt
@@ -106,15 +104,13 @@ class Rules:
     """The file as it came, up to the limit, for whoever keeps it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotModified:
+class NotModified(NamedTuple):
     """A 304 to a conditional request: the copy holds anew."""
 
     expires_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(NamedTuple):
     """A 4xx, or redirects without an end: no rules; or refused, where a setting says so."""
 
     url: str
@@ -123,8 +119,7 @@ class Unavailable:
     disallow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(NamedTuple):
     """A 5xx or a failure of the network. ``retry_after``: the seconds that the server asked for."""
 
     failure: str

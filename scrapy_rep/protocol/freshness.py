@@ -11,10 +11,10 @@ All in seconds. A value that cannot be read counts as stale (RFC 9111, section 4
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from math import inf
+from typing import NamedTuple
 
 DEFAULT_LIFETIME = 86_400
 """RFC 9309, section 2.4: a cached version SHOULD NOT be used for more than 24 hours."""
@@ -28,8 +28,7 @@ _PART = re.compile(r"""(?:[^,"]|"(?:[^"\\]|\\.)*"?)+""")
 _DIRECTIVE = re.compile(r"""\s*([^\s=;"]+)\s*(?:=\s*("[^"]*"?|[^\s;]*))?""")
 
 
-@dataclass(frozen=True, slots=True)
-class CacheHeaders:
+class CacheHeaders(NamedTuple):
     """The headers of an answer that say how long it holds, as they came; None where missing."""
 
     cache_control: str | None = None

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from .entry import Entry, Kind
 from .resilient import Resilient
-from .sqlite import SQLiteStore
 from .store import Store, StoreError
 
 __all__ = ["Entry", "Kind", "Resilient", "Store", "StoreError", "open_store"]
@@ -56,6 +55,8 @@ def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient
 
 
 def _in_file(path: Path, keep: float, *, shared: bool, ours: bool) -> Resilient:
+    from .sqlite import SQLiteStore  # most crawls have no need of it
+
     store = Resilient(SQLiteStore(path, keep=keep, shared=shared, ours=ours))
     try:
         store.open()

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Kind(str, Enum):
@@ -27,8 +26,7 @@ class Kind(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One origin's robots.txt. Times are seconds since 1970."""
 
     kind: Kind
@@ -79,7 +77,7 @@ _DICTIONARY = (
     b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
 )
 
-_HEAD = {each.name: each.default for each in fields(Entry) if each.name != "body"}
+_HEAD = {name: Entry._field_defaults.get(name) for name in Entry._fields if name != "body"}
 """The fields of the head with their defaults."""
 
 
