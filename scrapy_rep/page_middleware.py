@@ -101,7 +101,7 @@ class PageDirectivesMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response."""
         assert response.request is not None
-        header = response.request.headers.get("User-Agent")
+        header = response.request.headers.get(b"User-Agent")
         tokens = self._tokens(self._settings.user_agent(header))
         said = _directives(response, tokens)
         page = self._pages[response] = _Page(said, self._usage(response, tokens, said))
@@ -132,13 +132,8 @@ class PageDirectivesMiddleware:
     def _usage(
         self, response: Response, tokens: tuple[str, ...], said: PageDirectives
     ) -> dict[str, bool]:
-        stated = []
         robots = self._robots_txt(response)
-        if robots is not None:
-            stated += [
-                robots.content_signals(tokens),
-                robots.content_usage(response.url, tokens),
-            ]
+        stated = [] if robots is None else robots.usage(response.url, tokens)
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
             stated.append(usage.of_response(*lines))

@@ -118,6 +118,13 @@ class RobotsTxt:
             return {}
         return records.usage_of(path_of(url))
 
+    def usage(self, url: str, user_agent: UserAgent) -> list[dict[str, bool]]:
+        """Both, the weaker first: nothing where neither of them states anything."""
+        records = self._group_records(user_agent)
+        if not (records.content_signals or records.content_usage or self._other.everyone):
+            return []  # as nearly every file
+        return [self.content_signals(user_agent), self.content_usage(url, user_agent)]
+
     @property
     def _other(self) -> Records:
         if self._records is None:
