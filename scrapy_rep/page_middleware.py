@@ -23,7 +23,7 @@ from .middleware import RobotsTxtMiddleware
 from .protocol import usage
 from .protocol.agents import product_tokens
 from .protocol.freshness import http_date
-from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, statements
+from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, has_meta, statements
 from .protocol.paths import origin
 from .settings import settings_of
 
@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 _HEADERS = {name.title().encode(): name for name in HEADERS}
 _SIGNAL, _USAGE = b"Content-Signal", b"Content-Usage"
 _USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
+_ALL_HEADERS = _USAGE_HEADERS | _HEADERS.keys()
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -101,14 +102,12 @@ class PageDirectivesMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response."""
         assert response.request is not None
-        header = response.request.headers.get(b"User-Agent")
-        tokens = self._tokens(self._settings.user_agent(header))
-        said = _directives(response, tokens)
-        page = self._pages[response] = _Page(said, self._usage(response, tokens, said))
-        response.meta["page_directives"], response.meta["usage"] = page
-        if not said.indexable:
+        page = self._pages[response] = self._read(response, response.request)
+        meta = response.meta
+        meta["page_directives"], meta["usage"] = page
+        if not page.said.indexable:
             self._stats.inc_value("robotstxt/noindex")
-        if said.nofollow:
+        if page.said.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
 
     async def process_spider_output(
@@ -129,15 +128,24 @@ class PageDirectivesMiddleware:
                 continue
             yield output
 
-    def _usage(
-        self, response: Response, tokens: tuple[str, ...], said: PageDirectives
-    ) -> dict[str, bool]:
+    def _read(self, response: Response, request: Request) -> _Page:
         robots = self._robots_txt(response)
-        stated = [] if robots is None else robots.usage(response.url, tokens)
+        if robots is not None and not robots.states_usage:
+            robots = None
+        if robots is None and _is_silent(response):
+            return _Page(NOTHING, {})
+        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
+        said = _directives(response, tokens)
+        stated = []
+        if robots is not None:
+            stated += [
+                robots.content_signals(tokens),
+                robots.content_usage(response.url, tokens),
+            ]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
             stated.append(usage.of_response(*lines))
-        return usage.evaluated(stated, said.tdm_reservation)
+        return _Page(said, usage.evaluated(stated, said.tdm_reservation))
 
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
         if self._robots is None:
@@ -198,6 +206,13 @@ class PageDirectivesMiddleware:
             {"reason": reason, "response": response, "request": request},
             extra={"spider": self._crawler.spider},
         )
+
+
+def _is_silent(response: Response) -> bool:
+    """Whether neither its headers nor its HTML can say anything."""
+    if not _ALL_HEADERS.isdisjoint(response.headers):
+        return False
+    return not (isinstance(response, HtmlResponse) and has_meta(_html(response)))
 
 
 def _directives(response: Response, tokens: tuple[str, ...]) -> PageDirectives:

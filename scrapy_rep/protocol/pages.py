@@ -151,6 +151,11 @@ def statements(
     return [*_of_headers(headers, tokens), *_of_page(html, tokens)]
 
 
+def has_meta(html: bytes) -> bool:
+    """Whether a page may state anything by itself: else there is nothing to be looked for."""
+    return _META_TAG.search(html) is not None
+
+
 def added_up(stated: Sequence[Statement]) -> PageDirectives:
     """The sum of what is stated, of which the most restrictive holds."""
     found: dict[str, Any] = {}
@@ -302,8 +307,6 @@ _MOST_OCTETS = 4096
 
 
 def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
-    if not _META_TAG.search(html):
-        return
     names = (_ROBOTS, *tokens)
     for name, content in _meta_elements(html, [*(name.encode() for name in names), b"tdm-"]):
         if name in names:
@@ -315,12 +318,14 @@ def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
 
 
 def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
-    """The last place where a meta element of a page that has one may name one of these; else -1.
+    """The last place where a meta element may name one of these; -1 if none does.
 
     Nothing is looked at but from the first such tag to the last, so that a page that names none
     costs next to nothing.
     """
     starts = [found.start() for found in _META_TAG.finditer(html)]
+    if not starts:
+        return -1
     tags = html[starts[0] : _skip_attributes(html, starts[-1] + 1)].lower()
     last = max(tags.rfind(name) for name in names)
     return starts[0] + last if last >= 0 else -1

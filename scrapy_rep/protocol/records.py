@@ -118,6 +118,7 @@ class Records:
         "everyone",
         "host",
         "noindex",
+        "states_usage",
     )
 
     def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
@@ -127,6 +128,8 @@ class Records:
         self.host: str | None = None
         self.clean_params: tuple[CleanParam, ...] = ()
         self.noindex: tuple[str, ...] = ()
+        self.states_usage = False
+        """Whether there is any Content-Signal or Content-Usage."""
         self.everyone: dict[str, bool] = {}
         """The Content-Signals that stand before any group."""
         self._runs: dict[bytes, list[_Run]] = {}
@@ -173,6 +176,8 @@ class Records:
                 # For themselves these end a run of user-agent lines, so that a crawl-delay
                 # after each of two stays with its own.
                 naming = False
+                if name in (b"content-signal", b"content-usage"):
+                    self.states_usage = True
                 if not started and name == b"content-signal":
                     self.everyone.update(content_signals(value))
                 run.append((name, octets))

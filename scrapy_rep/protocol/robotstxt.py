@@ -107,6 +107,11 @@ class RobotsTxt:
         """The patterns that are not to be indexed (Google until 2019)."""
         return self._other.noindex
 
+    @property
+    def states_usage(self) -> bool:
+        """Whether there is anything in the file that the next two tell of."""
+        return self._other.states_usage
+
     def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
         """What is signalled to a crawler, by name; else what is signalled before any group."""
         return dict(self._group_records(user_agent).content_signals or self._other.everyone)
@@ -117,13 +122,6 @@ class RobotsTxt:
         if not records.content_usage or not self.allowed(url, user_agent):
             return {}
         return records.usage_of(path_of(url))
-
-    def usage(self, url: str, user_agent: UserAgent) -> list[dict[str, bool]]:
-        """Both, the weaker first: nothing where neither of them states anything."""
-        records = self._group_records(user_agent)
-        if not (records.content_signals or records.content_usage or self._other.everyone):
-            return []  # as nearly every file
-        return [self.content_signals(user_agent), self.content_usage(url, user_agent)]
 
     @property
     def _other(self) -> Records:
