@@ -103,11 +103,9 @@ class RobotsTxtMiddleware:
                 return settled
             origin = settled
         self.process_request_2(origin, request)
-        if self._pace is None:
+        if self._pace is None or not (self._pace or origin.states_pace):
             return None
         pacing = origin.pacing(self._tokens(self._agent_of(request)))
-        if pacing is None and not self._pace:
-            return None
         seconds = 0.0
         if pacing is not None:
             if pacing.hours is not None:

@@ -265,6 +265,11 @@ class Origin:
         allowed = given_up or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None)
 
+    @property
+    def states_pace(self) -> bool:
+        """Whether the copy in use asks anybody for a pace."""
+        return self.robots is not None and self.robots.states_pace
+
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
         """The pace that the copy in use asks of a crawler of these product tokens."""
         if self.robots is None:

@@ -118,6 +118,7 @@ class Records:
         "everyone",
         "host",
         "noindex",
+        "states_pace",
         "states_usage",
     )
 
@@ -128,6 +129,8 @@ class Records:
         self.host: str | None = None
         self.clean_params: tuple[CleanParam, ...] = ()
         self.noindex: tuple[str, ...] = ()
+        self.states_pace = False
+        """Whether there is any Crawl-delay, Request-rate or Visit-time."""
         self.states_usage = False
         """Whether there is any Content-Signal or Content-Usage."""
         self.everyone: dict[str, bool] = {}
@@ -178,6 +181,8 @@ class Records:
                 naming = False
                 if name in (b"content-signal", b"content-usage"):
                     self.states_usage = True
+                else:
+                    self.states_pace = True
                 if not started and name == b"content-signal":
                     self.everyone.update(content_signals(value))
                 run.append((name, octets))

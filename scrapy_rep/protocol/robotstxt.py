@@ -71,6 +71,11 @@ class RobotsTxt:
             return self._verdict(path_of(url), user_agent)
         return verdicts[index.first(plain[1])] or self._verdict(plain[1], user_agent)
 
+    @property
+    def states_pace(self) -> bool:
+        """Whether there is anything in the file that the next four tell of."""
+        return self._other.states_pace
+
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """The seconds between two requests that are asked of a crawler."""
         return self._group_records(user_agent).crawl_delay
