@@ -105,9 +105,8 @@ class RobotsTxtMiddleware:
         self.process_request_2(origin, request)
         if self._pace is None or not (self._pace or origin.states_pace):
             return None
-        pacing = origin.pacing(self._tokens(self._agent_of(request)))
         seconds = 0.0
-        if pacing is not None:
+        if origin.states_pace and (pacing := origin.pacing(self._tokens_of(request))):
             if pacing.hours is not None:
                 later = await self._come_in_time(request, origin, pacing)
                 if later is not None:
@@ -126,11 +125,11 @@ class RobotsTxtMiddleware:
         """
         if rp is None:
             return
-        agent = self._agent_of(request)
         if isinstance(rp, Origin):
-            verdict = rp.verdict(request.url, self._tokens(agent), self._now(), self._patience)
+            tokens = self._tokens_of(request)
+            verdict = rp.verdict(request.url, tokens, self._now(), self._patience)
         else:
-            verdict = Verdict(rp.allowed(request.url, agent), Reason.RULES)
+            verdict = Verdict(rp.allowed(request.url, self._agent_of(request)), Reason.RULES)
         request.meta["robotstxt"] = verdict
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
@@ -156,6 +155,9 @@ class RobotsTxtMiddleware:
     def _agent_of(self, request: Request) -> Any:
         headers = request.headers
         return self._settings.user_agent(headers.get(b"User-Agent") if headers else None)
+
+    def _tokens_of(self, request: Request) -> tuple[str, ...]:
+        return self._tokens(self._agent_of(request))
 
     def _identify(self, user_agent: str | bytes | tuple[str, ...]) -> tuple[str, ...]:
         tokens, doubt = identify(user_agent)
