@@ -25,10 +25,10 @@ PAGE_PRIORITY = 40
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
-    Adds the spider middleware for what pages say, and a limit to Scrapy's download handler for FTP.
-    What a project or a spider says stands: ROBOTSTXT_OBEY where it is set, our middlewares where
-    they are already among DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and everything else there;
-    its own download handler for FTP.
+    Adds the spider middleware for what pages say, and gives Scrapy's download handler for FTP a
+    limit. What a project or a spider says stands: ROBOTSTXT_OBEY where it is set, our middlewares
+    where they are already among DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, everything else
+    there, and a download handler for FTP of its own.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:

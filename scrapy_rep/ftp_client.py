@@ -30,13 +30,17 @@ async def retrieve(
     try:
         await maybe_deferred_to_future(client.retrieveFile(path, beginning))
     except FTPError as error:
-        if isinstance(error, CommandFailed) and error.args[0][-1].startswith(NO_SUCH_FILE):
+        if not beginning.data and _has_no_such_file(error):
             return None
         if not beginning.full:
             raise
     finally:
         client.transport.loseConnection()
     return bytes(beginning.data)
+
+
+def _has_no_such_file(error: FTPError) -> bool:
+    return isinstance(error, CommandFailed) and error.args[0][-1].startswith(NO_SUCH_FILE)
 
 
 class _Client(FTPClient):

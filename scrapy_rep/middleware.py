@@ -103,7 +103,7 @@ class RobotsTxtMiddleware:
                 return settled
             origin = settled
         self.process_request_2(origin, request)
-        if self._pace is None or not (self._pace or origin.states_pace):
+        if self._pace is None or (self._pace.is_idle and not origin.states_pace):
             return None
         seconds = 0.0
         if origin.states_pace and (pacing := origin.pacing(self._tokens_of(request))):

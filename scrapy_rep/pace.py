@@ -79,9 +79,10 @@ class Pace:
         """By slot: the seconds that each of its origins asks for."""
         self._queued = 0
 
-    def __bool__(self) -> bool:
-        """Whether any slot is paced."""
-        return bool(self._wishes)
+    @property
+    def is_idle(self) -> bool:
+        """Whether no slot is paced."""
+        return not self._wishes
 
     def keep(self, request: Request, origin: str, seconds: float, ago: float = 0) -> bool:
         """Let nothing start in the slot of ``request`` within so many seconds of the last's end.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
@@ -18,12 +19,13 @@ with warnings.catch_warnings():
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+T = TypeVar("T")
+
 
 class FtpSite:
     """Serves a folder to everybody and to ``me``, or to nobody where ``anonymous`` is false.
 
-    ``received`` holds user, password and path of every file that was sent, ``cut_off`` the names
-    of those that the client did not want to the end. ``greeting`` is said to whoever connects.
+    ``greeting`` is said to whoever connects.
     """
 
     def __init__(
@@ -36,18 +38,23 @@ class FtpSite:
     ) -> None:
         for name, body in files.items():
             (folder / name).write_bytes(body)
-        self.received: list[tuple[str, str, str]] = []
-        self.cut_off: list[str] = []
+        received: list[tuple[str, str, str]] = []
+        cut_off: list[str] = []
+        connected_to: list[str] = []
+        self._received, self._cut_off, self._connected_to = received, cut_off, connected_to
         logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
         authorizer = DummyAuthorizer()
         if anonymous:
             authorizer.add_anonymous(str(folder))
             authorizer.add_user("me", "secret", str(folder))
-        received, cut_off = self.received, self.cut_off
 
         class Handler(FTPHandler):  # type: ignore[misc]
             auth_failed_timeout = 0
             banner = greeting
+
+            def ftp_PORT(self, line: str) -> Any:  # noqa: N802
+                connected_to.append(line)
+                return super().ftp_PORT(line)
 
             def on_file_sent(self, file: str) -> None:
                 received.append((self.username, self.password, Path(file).name))
@@ -60,11 +67,27 @@ class FtpSite:
         self._server = FTPServer(("127.0.0.1", 0), Handler, ioloop=self._loop)
         self.root = f"ftp://127.0.0.1:{self._server.address[1]}"
         self._running = True
+        self._turns = 0
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def urls(self, *paths: str) -> list[str]:
         return [self.root + path for path in paths]
+
+    @property
+    def received(self) -> list[tuple[str, str, str]]:
+        """User, password and name of every file that was sent."""
+        return self._in_full(self._received)
+
+    @property
+    def cut_off(self) -> list[str]:
+        """The names of those that the client did not want to the end."""
+        return self._in_full(self._cut_off)
+
+    @property
+    def connected_to(self) -> list[str]:
+        """The addresses that it was told to connect to, in active mode."""
+        return self._in_full(self._connected_to)
 
     @property
     def paths(self) -> list[str]:
@@ -76,7 +99,15 @@ class FtpSite:
         self._running = False
         self._thread.join()
 
+    def _in_full(self, record: list[T]) -> list[T]:
+        """A record, once the server has written down what its clients have seen already."""
+        turn = self._turns
+        while self._thread.is_alive() and self._turns < turn + 2:
+            time.sleep(0.005)
+        return list(record)
+
     def _serve(self) -> None:
         while self._running:
             self._loop.loop(timeout=0.02, blocking=False)
+            self._turns += 1
         self._server.close_all()

@@ -177,9 +177,12 @@ async def test_a_page_over_ftp_is_as_large_as_it_is(
 
 async def test_the_server_connects_where_ftp_is_active(crawl: Crawl, ftp: FtpSite) -> None:
     outcome = await crawl(ftp.urls("/private"), {"FTP_PASSIVE_MODE": False})
-    reachable = is_reactor_installed()
-    assert ftp.paths == (["/robots.txt"] if reachable else [])
-    assert reasons(outcome) == [Reason.RULES if reachable else Reason.UNREACHABLE]
+    if not is_reactor_installed():
+        assert reasons(outcome) == [Reason.UNREACHABLE]
+        return
+    assert len(ftp.connected_to) == 1
+    assert ftp.paths == ["/robots.txt"]
+    assert reasons(outcome) == [Reason.RULES]
 
 
 async def test_ftp_that_talks_without_end_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
