@@ -6,7 +6,7 @@ A redirect, a retry and what an answer means are for :mod:`scrapy_rep.fetch`.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,6 +89,8 @@ class Answer(NamedTuple):
 class _Transfer:
     """One request on its way."""
 
+    set_aside: Callable[[], None]
+    """To be called once, when it counts as a download: it is no longer to."""
     intake: Intake = field(default_factory=Intake)
     began: float = field(default_factory=monotonic)
     """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
@@ -119,10 +121,11 @@ class Transfers:
 
         Raises whatever Scrapy does where there is no answer, and TimeoutError.
         """
-        transfer = _Transfer()
-        request.meta[TRANSFER] = transfer
         request.meta["download_timeout"] = seconds
-        with self._watching(), self._engine.download_aside():
+        with self._watching(), ExitStack() as places:
+            transfer = request.meta[TRANSFER] = _Transfer(
+                lambda: places.enter_context(self._engine.download_aside())
+            )
             try:
                 response = await self._within(seconds, request)
             except StopDownload as stop:
@@ -158,6 +161,7 @@ class Transfers:
         """
         connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
         if not self._open:
+            connect(_reached_downloader, signal=signals.request_reached_downloader)
             connect(_headers_received, signal=signals.headers_received)
             connect(_bytes_received, signal=signals.bytes_received)
         self._open += 1
@@ -166,6 +170,7 @@ class Transfers:
         finally:
             self._open -= 1
             if not self._open:
+                disconnect(_reached_downloader, signal=signals.request_reached_downloader)
                 disconnect(_headers_received, signal=signals.headers_received)
                 disconnect(_bytes_received, signal=signals.bytes_received)
 
@@ -204,6 +209,12 @@ class _Watch:
 def timed_out(url: str) -> TimeoutError:
     """The error for an attempt that took too long."""
     return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
+
+
+def _reached_downloader(request: Request) -> None:
+    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    if transfer is not None:
+        transfer.set_aside()
 
 
 def _headers_received(request: Request, headers: Headers) -> None:
