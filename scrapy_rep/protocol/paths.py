@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv6Address
+from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
 from urllib.parse import urlsplit
 
@@ -113,9 +113,9 @@ def origin(url: str) -> str | None:
         return _origin(*plain.groups())
     try:
         parts = urlsplit(url)
-    except ValueError:
+        return _origin(parts.scheme, parts.netloc)
+    except ValueError:  # no IPv6 address, no IDN
         return None
-    return _origin(parts.scheme, parts.netloc)
 
 
 @lru_cache(maxsize=10_000)
@@ -123,8 +123,8 @@ def _origin(scheme: str, netloc: str) -> str | None:
     scheme = _SCHEMES.get(scheme, "")
     netloc = netloc.rpartition("@")[2]
     if netloc.startswith("["):
-        address, bracket, port = netloc[1:].partition("]")
-        host = _ipv6(address) if bracket and port[:1] in ("", ":") else None
+        address, _, port = netloc[1:].partition("]")
+        host = f"[{IPv6Address(address).compressed}]" if port[:1] in ("", ":") else None
         port = port[1:]
     else:
         name, _, port = netloc.partition(":")
@@ -146,23 +146,13 @@ def robots_txt_url(origin: str) -> str:
 
 
 def _host(name: str) -> str | None:
-    """A host in lower case, as A-labels, without a dot at the end."""
+    """A host in lower case, as A-labels, without a dot at the end. ValueError for no IDN."""
     if len(name) > _LONGEST_HOST:
         return None
     if not name.isascii():
-        try:
-            name = name.encode("idna").decode("ascii")
-        except UnicodeError:
-            return None
+        name = name.encode("idna").decode("ascii")
     name = name.lower().removesuffix(".")
     return name if _HOST(name) else None
-
-
-def _ipv6(address: str) -> str | None:
-    try:
-        return f"[{IPv6Address(address).compressed}]"
-    except AddressValueError:
-        return None
 
 
 def _decode(text: str) -> str:
