@@ -85,14 +85,15 @@ def test_a_worker_that_dies_is_replaced(web: Web, store: str) -> None:
         await asyncio.sleep(60)
 
     site = web.site(silent_once)
-    with workers([store, site.url("/first"), "REP_TIMEOUT=2"]) as (first,):
+    with workers([store, site.url("/first"), "REP_TIMEOUT=4"]) as (first,):
         assert asked.wait(30)
         first.kill()
         first.wait()
     began = time.monotonic()
-    with workers([store, site.url("/second"), "REP_TIMEOUT=2"]) as (second,):
+    with workers([store, site.url("/second"), "REP_TIMEOUT=4"]) as (second,):
         _, errors = second.communicate(timeout=60)
         assert second.returncode == 0, errors
     assert site.paths == ["/robots.txt", "/robots.txt", "/second"]
-    assert site.received[1].at - site.received[0].at > 1.9, "after its claim"
-    assert site.received[1].at - began < 6
+    # The claim, of four seconds, began a moment before its request arrived.
+    assert site.received[1].at - site.received[0].at > 3, "after its claim"
+    assert site.received[1].at - began < 12
