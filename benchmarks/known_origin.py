@@ -54,12 +54,8 @@ class Asker(Spider):
 
     def _rounds(self, *, parsed: bool) -> Iterator[float]:
         """The seconds of one answer, on average, in each round."""
-        manager = self.crawler.engine.downloader.middleware
-        middleware: Any = next(
-            each
-            for each in manager.middlewares
-            if isinstance(each, (RobotsTxtMiddleware, BuiltInMiddleware))
-        )
+        find = self.crawler.get_downloader_middleware
+        middleware: Any = find(RobotsTxtMiddleware) or find(BuiltInMiddleware)
         for number in range(ROUNDS):
             requests = [
                 Request(f"{root}/articles/{number}/{page}.html")

@@ -48,9 +48,7 @@ class Addon:
         written = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if written is not None and load_object(written) is BuiltInHandler:
             handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
-            settings.set(
-                "DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0
-            )
+            _set(settings, "DOWNLOAD_HANDLERS", handlers)
 
 
 def _put(
@@ -63,4 +61,9 @@ def _put(
     """Set these middlewares, with ours among them."""
     if not any(load_object(written) is ours for written in middlewares):
         middlewares[ours] = priority
-    settings.set(name, middlewares, settings.getpriority(name) or 0)
+    _set(settings, name, middlewares)
+
+
+def _set(settings: BaseSettings, name: str, value: dict[Any, Any]) -> None:
+    """Set it with the priority that it has."""
+    settings.set(name, value, settings.getpriority(name) or 0)

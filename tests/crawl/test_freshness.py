@@ -79,6 +79,13 @@ class Traveller(Spider):
             return False
         return True
 
+    async def fetches_late(self, site: Site, clock: Clock, page: Page) -> bool:
+        """Whether it is let late in a robots.txt's life, with ``page`` in its place."""
+        assert await self.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = page
+        clock.ahead += 0.95 * DAY
+        return await self.fetches(site.url("/public"))
+
     async def refreshed(self, site: Site) -> None:
         """Wait until nothing is under way in the background."""
         origin = self.outcome.middleware.origins[site.root]
@@ -347,10 +354,7 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nobody_waits(
     site = web.site(RULES)
 
     async def story(spider: Traveller) -> None:
-        assert await spider.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = Page(OTHER_RULES, delay=0.5)
-        clock.ahead += 0.95 * DAY
-        assert await spider.fetches(site.url("/public"))
+        assert await spider.fetches_late(site, clock, Page(OTHER_RULES, delay=0.5))
         origin = spider.outcome.middleware.origins[site.root]
         assert origin.in_flight, "the page came first"
         assert not await spider.fetches(site.url("/private")), "what holds, holds"
@@ -391,10 +395,7 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
     site = web.site(RULES)
 
     async def story(spider: Traveller) -> None:
-        assert await spider.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = Page(RULES, delay=60)
-        clock.ahead += 0.95 * DAY
-        assert await spider.fetches(site.url("/public"))
+        assert await spider.fetches_late(site, clock, Page(RULES, delay=60))
 
     outcome = await travel(story, {"REP_TIMEOUT": 10})
     assert site.robots_fetches == 2
