@@ -3,8 +3,9 @@
     python -m benchmarks.known_origin
 
 Crawls a page of each of 20 origins on loopback, and then asks the middleware of that crawl about
-new requests to them: once as they are, and once as they come in a crawl, where OffsiteMiddleware
-has parsed their URL already. Each middleware in a process of its own, the best of several rounds.
+new requests to them: as they are, and as they come in a crawl, with a Referer and after
+OffsiteMiddleware has parsed their URL. Then once more with another site that has a Crawl-delay, and
+about that site itself. Each middleware in a process of its own, the best of several rounds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 ROUNDS = 15
 PAGES = 200
 
-FORMS = ("new request", "parsed by Offsite")
+FORMS = ("new request", "as in a crawl", "beside a paced site", "of a paced site")
 
 
 class Asker(Spider):
@@ -43,27 +44,38 @@ class Asker(Spider):
     costs: list[float] = []  # noqa: RUF012
 
     async def start(self) -> AsyncIterator[Any]:
-        self.left = len(self.settings["ROOTS"])
-        for root in self.settings["ROOTS"]:
+        self.unpaced = self.settings["ROOTS"][:-1]
+        self.left = len(self.unpaced)
+        for root in self.unpaced:
             yield Request(f"{root}/articles/first.html")
 
-    def parse(self, _: Response) -> None:
+    def parse(self, _: Response) -> Iterator[Any]:
         self.left -= 1
         if not self.left:
-            self.costs += [min(self._rounds(parsed=parsed)) for parsed in (False, True)]
+            self._measure(self.unpaced, as_in_a_crawl=False)
+            self._measure(self.unpaced)
+            yield Request(f"{self.settings['ROOTS'][-1]}/articles/first.html", self.parse_paced)
 
-    def _rounds(self, *, parsed: bool) -> Iterator[float]:
-        """The seconds of one answer, on average, in each round."""
+    def parse_paced(self, _: Response) -> None:
+        self._measure(self.unpaced)
+        self._measure(self.settings["ROOTS"][-1:] * len(self.unpaced))
+
+    def _measure(self, roots: list[str], *, as_in_a_crawl: bool = True) -> None:
+        """Keep the seconds of one answer, on average, in the best round."""
+        self.costs.append(min(self._rounds(roots, as_in_a_crawl=as_in_a_crawl)))
+
+    def _rounds(self, roots: list[str], *, as_in_a_crawl: bool) -> Iterator[float]:
         find = self.crawler.get_downloader_middleware
         middleware: Any = find(RobotsTxtMiddleware) or find(BuiltInMiddleware)
         for number in range(ROUNDS):
             requests = [
                 Request(f"{root}/articles/{number}/{page}.html")
                 for page in range(PAGES)
-                for root in self.settings["ROOTS"]
+                for root in roots
             ]
-            if parsed:
+            if as_in_a_crawl:
                 for request in requests:
+                    request.headers["Referer"] = "http://127.0.0.1/"
                     urlparse_cached(request)
             began = time.perf_counter()
             for request in requests:
@@ -90,6 +102,7 @@ def main() -> None:
     """Print the cost of an answer by each middleware, and the ratio."""
     web = Web()
     roots = [web.site(ROBOTS, host=f"127.0.1.{number + 1}").root for number in range(ORIGINS)]
+    roots.append(web.site(f"{ROBOTS}Crawl-delay: 1\n", host="127.0.2.1").root)
     costs: dict[str, list[float]] = {}
     for middleware in MIDDLEWARES:
         command = [sys.executable, "-m", "benchmarks.known_origin", "--ask", middleware, *roots]

@@ -70,7 +70,7 @@ class RobotsTxtMiddleware:
         self._pace: Pace | None = None
         if settings.obey_crawl_delay:
             turn = self._policies.turn if settings.shared_pace else None
-            self._pace = Pace(crawler, settings, self._engine, self._way_back, turn)
+            self._pace = Pace(crawler, settings, self._engine, self._way_back, self._now, turn)
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
         self._engine.watch(self._give_up, self._policies.give_up_refreshes)
@@ -103,17 +103,21 @@ class RobotsTxtMiddleware:
                 return settled
             origin = settled
         self.process_request_2(origin, request)
-        if self._pace is None or (self._pace.is_idle and not origin.states_pace):
+        if self._pace is None:
+            return None
+        pacing = origin.pacing(self._tokens_of(request)) if origin.states_pace else None
+        if pacing is None and not self._pace.governs(request):
             return None
         seconds = 0.0
-        if origin.states_pace and (pacing := origin.pacing(self._tokens_of(request))):
+        if pacing is not None:
             if pacing.hours is not None:
                 later = await self._come_in_time(request, origin, pacing)
                 if later is not None:
                     return later
-            seconds = self._capped(origin, pacing.seconds_between(self._now()))
-        ago = self._now() - origin.fetched_at
-        if not self._pace.keep(request, origin.key, seconds, ago):
+            seconds = pacing.seconds_between(self._now())
+            if seconds > self._settings.max_delay:
+                seconds = self._capped(origin, seconds)
+        if not self._pace.keep(request, origin, seconds):
             return await self._way_back.to_the_end(request)
         return None
 
@@ -129,7 +133,8 @@ class RobotsTxtMiddleware:
             tokens = self._tokens_of(request)
             verdict = rp.verdict(request.url, tokens, self._now(), self._patience)
         else:
-            verdict = Verdict(rp.allowed(request.url, self._agent_of(request)), Reason.RULES)
+            agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
+            verdict = Verdict(rp.allowed(request.url, agent), Reason.RULES)
         request.meta["robotstxt"] = verdict
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
@@ -152,14 +157,14 @@ class RobotsTxtMiddleware:
         await self._hours.wait(origin.key, seconds)
         return self._way_back.if_crowded(request)
 
-    def _agent_of(self, request: Request) -> Any:
-        headers = request.headers
-        return self._settings.user_agent(headers.get(b"User-Agent") if headers else None)
-
     def _tokens_of(self, request: Request) -> tuple[str, ...]:
-        return self._tokens(self._agent_of(request))
+        headers = request.headers
+        return self._tokens(
+            headers[b"User-Agent"] if headers and b"User-Agent" in headers else None
+        )
 
-    def _identify(self, user_agent: str | bytes | tuple[str, ...]) -> tuple[str, ...]:
+    def _identify(self, header: bytes | None) -> tuple[str, ...]:
+        user_agent = self._settings.user_agent(header)
         tokens, doubt = identify(user_agent)
         if doubt is not None:
             logger.warning(
@@ -188,9 +193,9 @@ class RobotsTxtMiddleware:
         return RobotsTxtDisallowed(request.url, verdict)
 
     def _capped(self, origin: Origin, seconds: float) -> float:
-        """The pace that an origin asks for, as far as it is granted."""
+        """What is granted of a pace that is slower than REP_MAX_DELAY."""
         most = self._settings.max_delay
-        if seconds > most and origin.key not in self._slowest:
+        if origin.key not in self._slowest:
             self._slowest.add(origin.key)
             logger.info(
                 "%(origin)s asks for %(seconds)g s between two requests: REP_MAX_DELAY makes it "
@@ -198,7 +203,7 @@ class RobotsTxtMiddleware:
                 {"origin": origin.key, "seconds": seconds, "most": most},
                 extra={"spider": self._crawler.spider},
             )
-        return min(seconds, most)
+        return most
 
 
 def _because(verdict: Verdict) -> str:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core import downloader as scrapy_downloader
-from scrapy.core.downloader import Slot
+from scrapy.core.downloader import Downloader, Slot
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from scrapy import Request
-    from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from .origin import Origin
     from .settings import Settings
     from .waiting import Engine, WayBack
 
@@ -49,6 +50,9 @@ _clock: Callable[[], float] = (
 
 # A magnitude since Scrapy 2.19; before that, a switch.
 _JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
+
+plain_host = re.compile("https?://([a-z0-9.-]+)(?::[0-9]*)?/").match
+"""Matches URLs whose host is seen without parsing them: group 1."""
 
 Queued = tuple["Request", "Deferred[Any]"]
 
@@ -66,9 +70,11 @@ class Pace:
         settings: Settings,
         engine: Engine,
         way_back: WayBack,
+        now: Callable[[], float],
         turn: Turn | None = None,
     ) -> None:
         self._crawler = crawler
+        self._now = now
         self._turn = turn
         self._asking: set[Deferred[None]] = set()
         self._engine = engine
@@ -79,20 +85,16 @@ class Pace:
         """By slot: the seconds that each of its origins asks for."""
         self._queued = 0
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no slot is paced."""
-        return not self._wishes
+    def governs(self, request: Request) -> bool:
+        """Whether the slot of ``request`` is paced."""
+        return bool(self._wishes) and self._slot_key(request) in self._wishes
 
-    def keep(self, request: Request, origin: str, seconds: float, ago: float = 0) -> bool:
+    def keep(self, request: Request, origin: Origin, seconds: float) -> bool:
         """Let nothing start in the slot of ``request`` within so many seconds of the last's end.
 
-        0 takes back what ``origin`` asked for; its robots.txt came so many seconds ago. Whether
-        there is a place in the slot's queue.
+        0 takes back what ``origin`` asked for. Whether there is a place in the slot's queue.
         """
-        if not (seconds or self._wishes):
-            return True
-        key: str = self._downloader.get_slot_key(request)
+        key = self._slot_key(request)
         wishes = self._wishes.get(key)
         if wishes is None:
             if not seconds:
@@ -101,14 +103,16 @@ class Pace:
                 self._wishes.popitem(last=False)
             wishes = self._wishes[key] = {}
         self._wishes.move_to_end(key)
-        if seconds:
-            wishes[origin] = seconds
-        else:
-            wishes.pop(origin, None)
-        slot: Slot = self._downloader._get_slot(request)[1]
-        self._set(key, slot, max(wishes.values(), default=0.0), ago)
-        if not wishes:
-            del self._wishes[key]
+        slot: Slot = self._downloader.slots.get(key) or self._downloader._get_slot(request)[1]
+        as_before = wishes.get(origin.key, 0) == seconds
+        if not as_before or not isinstance(slot.transferring, _PacedTransfers):
+            if seconds:
+                wishes[origin.key] = seconds
+            else:
+                wishes.pop(origin.key, None)
+            self._set(key, slot, max(wishes.values(), default=0.0), origin.fetched_at)
+            if not wishes:
+                del self._wishes[key]
         return not slot.queue or self._queued < self._places
 
     def flush(self) -> None:
@@ -126,20 +130,35 @@ class Pace:
                 else:
                     waiter.callback(back)
 
-    @property
+    @cached_property
     def _downloader(self) -> Any:
         engine = self._crawler.engine
         assert engine is not None
         return engine.downloader
 
-    def _set(self, key: str, slot: Slot, pace: float, ago: float) -> None:
+    @cached_property
+    def _hosts_are_slots(self) -> bool:
+        """Whether a slot is the host of the URL, where the request does not say otherwise."""
+        chooses = getattr(self._downloader.get_slot_key, "__func__", None)
+        by_address = getattr(self._downloader, "ip_concurrency", 0)
+        return chooses is Downloader.get_slot_key and not by_address
+
+    def _slot_key(self, request: Request) -> str:
+        """As the downloader has it, which parses the whole URL for it."""
+        host = plain_host(request.url)
+        if host and self._hosts_are_slots and "download_slot" not in request.meta:
+            return host[1]
+        key: str = self._downloader.get_slot_key(request)
+        return key
+
+    def _set(self, key: str, slot: Slot, pace: float, since: float) -> None:
         transfers = slot.transferring
         if not isinstance(transfers, _PacedTransfers):
             ask = None if self._turn is None else partial(self._ask, key, slot)
             transfers = slot.transferring = _PacedTransfers(slot, ask)
             slot.queue = _PacedQueue(slot.queue, transfers, self._enter, self._leave)
             # The robots.txt itself is a request to the site, whoever made it.
-            slot.lastseen = max(slot.lastseen, _clock() - ago)
+            slot.lastseen = max(slot.lastseen, _clock() - (self._now() - since))
         transfers.set_pace(pace)
 
     def _enter(self) -> None:

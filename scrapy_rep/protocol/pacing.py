@@ -36,6 +36,8 @@ class Pacing(NamedTuple):
 
     def seconds_between(self, now: float) -> float:
         """The seconds that are to lie between two requests at this time."""
+        if not self.rates:
+            return self.delay
         minute = now % _DAY / 60
         rates = (
             _seconds(rate)

@@ -46,7 +46,7 @@ _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # What nearly every URL begins with: it need not be parsed.
-_PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").match
+_PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4; with the dot at the end.
 _LONGEST_HOST = 254
@@ -109,14 +109,21 @@ def origin(url: str) -> str | None:
 
     None for a scheme that has no robots.txt, and for a host or port that is none.
     """
-    plain = _PLAIN_ORIGIN(url)
-    if plain:
-        return _origin(*plain.groups())
+    plain = _plain_origin(url[: url.find("/", len("https://")) + 1])
+    if plain is not None:
+        return plain
     try:
         parts = urlsplit(url)
         return _origin(parts.scheme, parts.netloc)
     except ValueError:  # no IPv6 address, no IDN
         return None
+
+
+@lru_cache(maxsize=10_000)
+def _plain_origin(start: str) -> str | None:
+    """That of a URL that starts so, to its first slash; None where that takes the whole URL."""
+    plain = _PLAIN_ORIGIN(start)
+    return _origin(*plain.groups()) if plain else None
 
 
 @lru_cache(maxsize=10_000)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
+from scrapy.core.downloader import Downloader
+from scrapy.resolver import dnscache
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
@@ -123,13 +125,44 @@ async def test_two_origins_on_one_host_keep_the_slower_pace(web: Web, crawl: Cra
     assert min(between(each.at for each in received if each.at >= known)) >= 0.4
 
 
-async def test_the_pace_holds_in_a_download_slot_of_ones_own(web: Web, crawl: Crawl) -> None:
+class OneSlot(Downloader):
+    """Has one slot for every request."""
+
+    def get_slot_key(self, request: Request) -> str:
+        return "the only one"
+
+
+@pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
+@pytest.mark.parametrize(
+    ("meta", "settings"),
+    [
+        pytest.param({"download_slot": "shared"}, {}, id="the request's"),
+        pytest.param(
+            {},
+            {
+                "CONCURRENT_REQUESTS_PER_IP": 8,
+                "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+            },
+            id="the address's",
+        ),
+        pytest.param({}, {"DOWNLOADER": OneSlot}, id="the downloader's"),
+    ],
+)
+async def test_the_pace_holds_in_a_download_slot_that_hosts_share(
+    web: Web,
+    crawl: Crawl,
+    monkeypatch: pytest.MonkeyPatch,
+    meta: dict[str, Any],
+    settings: dict[str, Any],
+) -> None:
+    for host in ("127.0.0.2", "127.0.0.3"):
+        monkeypatch.setitem(dnscache, host, "127.0.0.1")
     slow = web.site(delayed(0.3))
-    plain = web.site(Page(ALL, delay=0.2), host="127.0.0.2")
-    meta = {"download_slot": "shared"}
-    urls = [*slow.urls("/a"), *plain.urls("/x", "/y"), *slow.urls("/b")]
-    await crawl([Request(url, meta=dict(meta)) for url in urls])
-    received = [each for site in (slow, plain) for each in site.received]
+    quick = web.site(Page(delayed(0.05), delay=0.2), host="127.0.0.2")
+    plain = web.site(Page(ALL, delay=0.2), host="127.0.0.3")
+    urls = [*slow.urls("/a"), *quick.urls("/x"), *plain.urls("/y"), *slow.urls("/b")]
+    await crawl([Request(url, meta=dict(meta)) for url in urls], settings)
+    received = [each for site in (slow, quick, plain) for each in site.received]
     times = [each.at for each in received if each.path != "/robots.txt"]
     assert len(times) == 4
     assert min(between(times)) >= 0.3
