@@ -106,7 +106,7 @@ class RobotsTxtMiddleware:
         if self._pace is None:
             return None
         pacing = origin.pacing(self._tokens_of(request)) if origin.states_pace else None
-        if pacing is None and not self._pace.governs(request):
+        if pacing is None and not self._pace.governs(origin):
             return None
         seconds = 0.0
         if pacing is not None:
@@ -117,7 +117,7 @@ class RobotsTxtMiddleware:
             seconds = pacing.seconds_between(self._now())
             if seconds > self._settings.max_delay:
                 seconds = self._capped(origin, seconds)
-        if not self._pace.keep(request, origin, seconds):
+        if not self._pace.keep(origin, seconds):
             return await self._way_back.to_the_end(request)
         return None
 

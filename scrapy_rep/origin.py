@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 
 from .protocol.access import Abandoned, NotModified, Rules, Unavailable, Unreachable, interval
 from .protocol.pacing import Pacing
-from .protocol.paths import path_of
+from .protocol.paths import host_of, path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry, Kind
 
@@ -125,6 +125,7 @@ class Origin:
     """
 
     key: str
+    host: str = field(init=False, repr=False)
     state: State = State.UNKNOWN
     robots: RobotsTxt | None = None
     """The last good copy: a 2xx body. A 4xx since then has done away with it."""
@@ -151,6 +152,9 @@ class Origin:
     in_flight: bool = field(default=False, repr=False)
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""
+
+    def __post_init__(self) -> None:
+        self.host = host_of(self.key)
 
     def need(self, now: float) -> Need:
         """What has to be done before :meth:`verdict` can answer a request that comes ``now``."""

@@ -1,12 +1,14 @@
 """Crawl-delay, Request-rate and Visit-time onto download slots: the one place that knows slots.
 
-A slot is what Scrapy's downloader paces: one for each host, or what ``download_slot`` says. Between
-two requests of a paced slot lies the delay, from the end of the one to the start of the next, so
-that the server never sees them closer together however long the way there takes. What waits in such
-a slot does not use up CONCURRENT_REQUESTS.
+A slot is where requests queue in Scrapy's downloader: one for each host, or what ``download_slot``
+says. The pace is that of the host, through whatever slots its requests go: their queues let go of
+one when none is under way to that host and its delay has passed since the end of the last, so that
+the server never sees two closer together, however long the way there takes. Whatever else is in the
+slot does not wait for it, and what the slot itself is set to, or AutoThrottle makes of it, holds
+besides: the slower wins. What waits for its turn does not use up CONCURRENT_REQUESTS.
 
-Where crawlers share a store, each asks it for its turn before each request of a paced slot, once
-that slot would let the request go.
+Where crawlers share a store, each asks it for its turn before each request to a paced host, once
+its slot would let the request go.
 
 No released Scrapy has a throttler that a component could ask for this (2.14 to 2.19); one that has
 is for this module to use.
@@ -16,25 +18,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from scrapy.core import downloader as scrapy_downloader
-from scrapy.core.downloader import Downloader, Slot
+from scrapy import signals
+from scrapy.core.downloader import Slot
 from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
+from .protocol.paths import host_of
+from .protocol.paths import origin as origin_of
 from .waiting import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from scrapy import Request
+    from scrapy.core.downloader import Downloader
     from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
     from .origin import Origin
@@ -43,26 +51,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The clock of Slot.lastseen: time() up to Scrapy 2.18, monotonic() since.
-_clock: Callable[[], float] = (
-    getattr(scrapy_downloader, "monotonic", None) or vars(scrapy_downloader)["time"]
-)
-
 # A magnitude since Scrapy 2.19; before that, a switch.
 _JITTER = "jitter" if hasattr(Slot, "jitter") else "randomize_delay"
-
-plain_host = re.compile("https?://([a-z0-9.-]+)(?::[0-9]*)?/").match
-"""Matches URLs whose host is seen without parsing them: group 1."""
 
 Queued = tuple["Request", "Deferred[Any]"]
 
 Turn = Callable[[str, float], "Awaitable[float]"]
-"""Asks for the turn of a slot: 0 if it is ours, and nobody else's for so many seconds; else the
+"""Asks for the turn at a host: 0 if it is ours, and nobody else's for so many seconds; else the
 seconds after which to ask again."""
 
 
 class Pace:
-    """The pace of each slot, as the origins that use it ask for: the slower wins."""
+    """The pace of each host, as the origins on it ask for: the slower wins."""
 
     def __init__(
         self,
@@ -74,61 +74,85 @@ class Pace:
         turn: Turn | None = None,
     ) -> None:
         self._crawler = crawler
-        self._now = now
-        self._turn = turn
-        self._asking: set[Deferred[None]] = set()
         self._engine = engine
         self._way_back = way_back
+        self._now = now
+        self._turn = turn
         self._places = settings.max_waiting
-        self._most_slots = settings.cache_size
-        self._wishes: OrderedDict[str, dict[str, float]] = OrderedDict()
-        """By slot: the seconds that each of its origins asks for."""
+        self._most_sites = settings.cache_size
+        self._sites: OrderedDict[str, _Site] = OrderedDict()
+        """By host, those that ask for a pace."""
         self._queued = 0
+        self._listens = False
 
-    def governs(self, request: Request) -> bool:
-        """Whether the slot of ``request`` is paced."""
-        return bool(self._wishes) and self._slot_key(request) in self._wishes
+    def governs(self, origin: Origin) -> bool:
+        """Whether any origin on the same host asks for a pace."""
+        return origin.host in self._sites
 
-    def keep(self, request: Request, origin: Origin, seconds: float) -> bool:
-        """Let nothing start in the slot of ``request`` within so many seconds of the last's end.
+    def keep(self, origin: Origin, seconds: float) -> bool:
+        """Let no request to the host start within so many seconds of the last's end.
 
-        0 takes back what ``origin`` asked for. Whether there is a place in the slot's queue.
+        0 takes back what ``origin`` asked for. Whether there is a place for one more that waits.
         """
-        key = self._slot_key(request)
-        wishes = self._wishes.get(key)
-        if wishes is None:
+        site = self._sites.get(origin.host)
+        if site is None:
             if not seconds:
                 return True
-            if len(self._wishes) >= self._most_slots:
-                self._wishes.popitem(last=False)
-            wishes = self._wishes[key] = {}
-        self._wishes.move_to_end(key)
-        slot: Slot = self._downloader.slots.get(key) or self._downloader._get_slot(request)[1]
-        as_before = wishes.get(origin.key, 0) == seconds
-        if not as_before or not isinstance(slot.transferring, _PacedTransfers):
-            if seconds:
-                wishes[origin.key] = seconds
-            else:
-                wishes.pop(origin.key, None)
-            self._set(key, slot, max(wishes.values(), default=0.0), origin.fetched_at)
-            if not wishes:
-                del self._wishes[key]
-        return not slot.queue or self._queued < self._places
+            site = self._begin(origin)
+        self._sites.move_to_end(origin.host)
+        if site.wishes.get(origin.key, 0) != seconds:
+            self._change(site, origin.key, seconds)
+        return not site.queues or self._queued < self._places
 
     def flush(self) -> None:
-        """The spider is closing: whoever waits in a paced slot goes back to the scheduler."""
-        for asking in tuple(self._asking):
-            asking.cancel()
-        for slot in tuple(self._downloader.slots.values()):
-            while isinstance(slot.queue, _PacedQueue) and slot.queue:
-                request, waiter = slot.queue.popleft()
-                back = self._way_back.as_it_is(request)
-                if waiter.called:  # a cancelled one has been called already
-                    continue
-                if back is None:
-                    waiter.errback(IgnoreRequest("the spider is closing"))
-                else:
-                    waiter.callback(back)
+        """The spider is closing: whoever waits for a turn goes back to the scheduler."""
+        for site in self._sites.values():
+            for queue in tuple(site.queues):
+                for request, waiter in queue.take(site):
+                    back = self._way_back.as_it_is(request)
+                    if waiter.called:  # a cancelled one has been called already
+                        continue
+                    if back is None:
+                        waiter.errback(IgnoreRequest("the spider is closing"))
+                    else:
+                        waiter.callback(back)
+            site.stop()
+
+    def site_of(self, request: Request) -> _Site | None:
+        """The host of a request, if it is paced."""
+        key = origin_of(request.url)
+        return None if key is None else self._sites.get(host_of(key))
+
+    def lets_go(self, site: _Site, delay: float) -> bool:
+        """Whether a request to ``site`` may start now, through a slot with a delay of its own.
+
+        Where it may not, its queues are woken in time.
+        """
+        if site.under_way:
+            return False
+        left = site.seconds_left(delay)
+        if left > 0:
+            if site.timer is None:
+                site.timer = call_later(left, self._wake, site)
+            return False
+        if self._turn is None or site.has_turn:
+            return True
+        if site.asking is None:
+            site.asking = deferred_from_coro(self._await_turn(site, self._turn))
+            site.asking.addBoth(self._asked, site)
+        return False
+
+    def enter(self, request: Request) -> None:
+        """A request begins to wait for its turn."""
+        if not _is_aside(request):
+            self._queued += 1
+            self._engine.lend()
+
+    def leave(self, request: Request) -> None:
+        """It waits no more."""
+        if not _is_aside(request):
+            self._queued -= 1
+            self._engine.take_back()
 
     @cached_property
     def _downloader(self) -> Any:
@@ -136,49 +160,91 @@ class Pace:
         assert engine is not None
         return engine.downloader
 
-    @cached_property
-    def _hosts_are_slots(self) -> bool:
-        """Whether a slot is the host of the URL, where the request does not say otherwise."""
-        chooses = getattr(self._downloader.get_slot_key, "__func__", None)
-        by_address = getattr(self._downloader, "ip_concurrency", 0)
-        return chooses is Downloader.get_slot_key and not by_address
+    @property
+    def _slots(self) -> dict[str, Any]:
+        slots: dict[str, Any] = self._downloader.slots
+        return slots
 
-    def _slot_key(self, request: Request) -> str:
-        """As the downloader has it, which parses the whole URL for it."""
-        host = plain_host(request.url)
-        if host and self._hosts_are_slots and "download_slot" not in request.meta:
-            return host[1]
-        key: str = self._downloader.get_slot_key(request)
-        return key
+    def _begin(self, origin: Origin) -> _Site:
+        """From here on, the host is one that is paced."""
+        if not self._listens:
+            self._listens = True
+            connect = self._crawler.signals.connect
+            connect(self._reached, signal=signals.request_reached_downloader)
+            connect(self._left, signal=signals.request_left_downloader)
+        if len(self._sites) >= self._most_sites:
+            longest_unasked = next(iter(self._sites.values()))
+            if longest_unasked.is_at_rest:  # and so nothing is lost with it
+                del self._sites[longest_unasked.host]
+        # The robots.txt itself is a request to the site, whoever made it.
+        site = _Site(origin.host, monotonic() - (self._now() - origin.fetched_at))
+        self._sites[origin.host] = site
+        for slot in self._slots.values():
+            site.under_way |= {each for each in slot.transferring if self.site_of(each) is site}
+            if isinstance(slot.queue, _Queue):
+                slot.queue.sort(None)
+            elif any(self.site_of(request) is site for request, _ in slot.queue):
+                self._sort_by_site(slot)
+        return site
 
-    def _set(self, key: str, slot: Slot, pace: float, since: float) -> None:
-        transfers = slot.transferring
-        if not isinstance(transfers, _PacedTransfers):
-            ask = None if self._turn is None else partial(self._ask, key, slot)
-            transfers = slot.transferring = _PacedTransfers(slot, ask)
-            slot.queue = _PacedQueue(slot.queue, transfers, self._enter, self._leave)
-            # The robots.txt itself is a request to the site, whoever made it.
-            slot.lastseen = max(slot.lastseen, _clock() - (self._now() - since))
-        transfers.set_pace(pace)
+    def _change(self, site: _Site, key: str, seconds: float) -> None:
+        """What one of its origins asks for is another."""
+        queues = tuple(site.queues)
+        if seconds:
+            site.wishes[key] = seconds
+        else:
+            site.wishes.pop(key, None)
+        site.pace = max(site.wishes.values(), default=0.0)
+        if not site.wishes:
+            del self._sites[site.host]
+            site.stop()
+            for queue in queues:
+                queue.sort(site)
+        self._wake(site, queues)
 
-    def _enter(self) -> None:
-        self._queued += 1
-        self._engine.lend()
+    def _sort_by_site(self, slot: Slot) -> None:
+        """Have a queue of ours in a slot."""
+        queue: Any = _Queue(slot, self)
+        slot.queue = queue
+        if self._turn is not None:  # what is asked for is to be used at once
+            setattr(slot, _JITTER, type(getattr(slot, _JITTER))(0))
 
-    def _leave(self) -> None:
-        self._queued -= 1
-        self._engine.take_back()
+    def _reached(self, request: Request) -> None:
+        """It is queued right after this: only now is it settled in which slot."""
+        if self.site_of(request) is not None:
+            slot = self._slots[request.meta["download_slot"]]
+            if not isinstance(slot.queue, _Queue):
+                self._sort_by_site(slot)
 
-    def _ask(self, key: str, slot: Slot) -> None:
-        transfers = slot.transferring
-        assert isinstance(transfers, _PacedTransfers)
-        asking = deferred_from_coro(self._await_turn(key, slot, transfers))
-        if not asking.called:
-            self._asking.add(asking)
-        asking.addBoth(self._asked, asking)
+    def _left(self, request: Request) -> None:
+        site = self.site_of(request)
+        if site is not None:
+            site.under_way.discard(request)
+            site.last = monotonic()
+            self._wake(site)
 
-    def _asked(self, result: object, asking: Deferred[None]) -> None:
-        self._asking.discard(asking)
+    def _wake(self, site: _Site, queues: Iterable[_Queue] | None = None) -> None:
+        """Look who may go, in the queues where anybody waits for ``site``, or in these."""
+        site.rest()
+        for queue in tuple(site.queues) if queues is None else queues:
+            self._downloader._process_queue(queue.slot)
+
+    async def _await_turn(self, site: _Site, turn: Turn) -> None:
+        """Until the site has its turn, or nothing that needs one."""
+        await sleep(0)  # who asks is in the middle of a look at its queue
+        while site.queues and not site.under_way:
+            left = site.seconds_left()
+            if left <= 0:
+                left = await turn(site.host, site.pace)
+            if left <= 0:
+                site.has_turn = True
+                self._wake(site)
+                site.has_turn = False
+                return
+            await sleep(left)
+
+    def _asked(self, result: object, site: _Site) -> None:
+        site.asking = None
         error = getattr(result, "value", None)
         if error is not None and not isinstance(error, (asyncio.CancelledError, CancelledError)):
             logger.error(
@@ -186,25 +252,8 @@ class Pace:
                 exc_info=(type(error), error, error.__traceback__),
                 extra={"spider": self._crawler.spider},
             )
-
-    async def _await_turn(self, key: str, slot: Slot, transfers: _PacedTransfers) -> None:
-        """Until the slot has its turn, or nothing that needs one."""
-        assert self._turn is not None
-        transfers.asked = True
-        try:
-            # Nobody is asked during a transfer: this begins anew when that ends.
-            while slot.queue and not transfers:
-                left = slot.lastseen + slot.delay - _clock()
-                if left <= 0 and transfers.pace:
-                    left = await self._turn(key, transfers.pace)
-                if left <= 0:
-                    break
-                await sleep(left)
-        finally:
-            transfers.asked = False
-        if slot.queue and not transfers:
-            transfers.hold(ours=True)
-            self._downloader._process_queue(slot)
+            site.rest()
+            site.timer = call_later(site.pace, self._wake, site)
 
 
 def is_queued(request: Request, downloader: Downloader) -> bool:
@@ -213,86 +262,108 @@ def is_queued(request: Request, downloader: Downloader) -> bool:
     return slot is not None and request in slot.active and request not in slot.transferring
 
 
-class _PacedTransfers(set["Request"]):
-    """What a paced slot is transferring: one at a time, and a delay after each.
+class _Site:
+    """A host that is paced. Times are seconds on the monotonic clock."""
 
-    Scrapy counts a slot's delay from start to start, lets the jitter halve it, and AutoThrottle
-    writes it anew after each response. Here it is put right whenever a transfer ends.
+    def __init__(self, host: str, last: float) -> None:
+        self.host = host
+        self.wishes: dict[str, float] = {}
+        """The seconds that each of its origins asks for."""
+        self.pace = 0.0
+        self.last = last
+        """When the last request to it ended."""
+        self.under_way: set[Request] = set()
+        self.queues: set[_Queue] = set()
+        """Where requests to it wait."""
+        self.timer: CallLaterResult | None = None
+        self.asking: Deferred[None] | None = None
+        self.has_turn = False
+
+    def seconds_left(self, delay: float = 0) -> float:
+        """Until its delay since the last request is over, or this one if that is longer."""
+        return self.last + max(self.pace, delay) - monotonic()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the next request might come at any time."""
+        return not self.queues and not self.under_way and self.seconds_left() <= 0
+
+    def rest(self) -> None:
+        """Wait for nothing."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def stop(self) -> None:
+        """The same, and ask for nothing."""
+        self.rest()
+        if self.asking is not None:
+            self.asking.cancel()
+
+
+class _Queue:
+    """The queue of a slot, in which each paced site has a line of its own.
+
+    To the downloader it is empty while nobody in it may go.
     """
 
-    def __init__(self, slot: Slot, ask: Callable[[], None] | None) -> None:
-        super().__init__(slot.transferring)
-        self.pace = 0.0
-        self.asked = False
-        """Somebody asks for a turn already."""
-        self._ask = ask
-        self._slot = slot
-        self._concurrency = slot.concurrency
-        self._delay = slot.delay
-        self._jitter: Any = getattr(slot, _JITTER)
+    def __init__(self, slot: Slot, pace: Pace) -> None:
+        self.slot = slot
+        self._pace = pace
+        self._lines: dict[_Site | None, deque[tuple[int, Queued]]] = {}
+        """Numbered as they came."""
+        self._numbers = count()
+        for queued in slot.queue:
+            self.append(queued)
 
-    def set_pace(self, pace: float) -> None:
-        """At least so many seconds after each; 0 gives the slot back what it had."""
-        if pace != self.pace:
-            self.pace = pace
-            self._slot.delay = self._delay
-            self._slot.concurrency = self._concurrency
-            setattr(self._slot, _JITTER, self._jitter)
-        self.hold()
-        self.ask()
+    def __len__(self) -> int:
+        return sum(map(len, self._lines.values()))
 
-    def remove(self, request: Request) -> None:
-        super().remove(request)
-        if self.pace:
-            self._slot.lastseen = _clock()
-            self.hold()
-            self.ask()
-
-    def ask(self) -> None:
-        """Where turns are shared, ask for one if there is anything that needs it."""
-        if self._ask is not None and not self.asked and self.pace and self._slot.queue:
-            self._ask()
-
-    def hold(self, *, ours: bool = False) -> None:
-        """Put the slot right; ``ours``: it has its turn, for one request."""
-        if self.pace:
-            slot = self._slot
-            slot.delay = max(slot.delay, self.pace)
-            slot.concurrency = 1 if self._ask is None or ours else 0
-            setattr(slot, _JITTER, type(self._jitter)(0))
-
-
-class _PacedQueue(deque[Queued]):
-    """What waits in a paced slot, and says so."""
-
-    def __init__(
-        self,
-        queued: Iterable[Queued],
-        transfers: _PacedTransfers,
-        enter: Callable[[], None],
-        leave: Callable[[], None],
-    ) -> None:
-        super().__init__()
-        self._transfers = transfers
-        self._enter = enter
-        self._leave = leave
-        for each in queued:
-            self.append(each)
+    def __bool__(self) -> bool:
+        return self.slot.free_transfer_slots() > 0 and bool(self._ready())
 
     def append(self, queued: Queued) -> None:
-        if not _is_aside(queued):
-            self._enter()
-        super().append(queued)
-        self._transfers.ask()
+        site = self._pace.site_of(queued[0])
+        self._lines.setdefault(site, deque()).append((next(self._numbers), queued))
+        if site is not None:
+            site.queues.add(self)
+            self._pace.enter(queued[0])
 
     def popleft(self) -> Queued:
-        queued = super().popleft()
-        self._transfers.hold()
-        if not _is_aside(queued):
-            self._leave()
+        """The one that has waited longest of those who may go."""
+        site = min(self._ready(), key=lambda site: self._lines[site][0][0])
+        queued = self._next(site)
+        if site is not None:
+            site.has_turn = False
+            site.under_way.add(queued[0])
+        return queued
+
+    def take(self, site: _Site | None) -> list[Queued]:
+        """Everyone out of a line."""
+        return [self._next(site) for _ in range(len(self._lines.get(site, ())))]
+
+    def sort(self, site: _Site | None) -> None:
+        """Those in a line anew, as they are paced by now."""
+        for queued in self.take(site):
+            self.append(queued)
+
+    def _ready(self) -> list[_Site | None]:
+        """The lines of which one may go."""
+        delay = self.slot.delay
+        return [site for site in self._lines if site is None or self._pace.lets_go(site, delay)]
+
+    def _next(self, site: _Site | None) -> Queued:
+        line = self._lines[site]
+        _, queued = line.popleft()
+        if site is not None:
+            self._pace.leave(queued[0])
+        if not line:
+            del self._lines[site]
+            if site is not None:
+                site.queues.discard(self)
         return queued
 
 
-def _is_aside(queued: Queued) -> bool:
+def _is_aside(request: Request) -> bool:
     # A robots.txt does not count as it is.
-    return bool(queued[0].meta.get("is_robotstxt_request"))
+    return bool(request.meta.get("is_robotstxt_request"))

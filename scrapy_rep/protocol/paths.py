@@ -148,6 +148,12 @@ def _origin(scheme: str, netloc: str) -> str | None:
     return f"{scheme}://{host}:{port}"
 
 
+@lru_cache(maxsize=10_000)
+def host_of(origin: str) -> str:
+    """The host of an origin, without a port."""
+    return urlsplit(origin).hostname or ""
+
+
 def robots_txt_url(origin: str) -> str:
     """Where the robots.txt of an origin is."""
     return origin + "/robots.txt"

@@ -16,7 +16,7 @@ from scrapy.utils.defer import _schedule_coro
 from scrapy_rep import Reason, RobotsTxtDisallowed
 
 from .conftest import Closer, Visitor
-from .web import Page, text
+from .web import redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -132,23 +132,31 @@ class OneSlot(Downloader):
         return "the only one"
 
 
+class Shuffler:
+    """Gives each request a slot of its own, as middlewares for proxies do."""
+
+    def process_request(self, request: Request) -> None:
+        request.meta["download_slot"] = request.url
+
+
 @pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
 @pytest.mark.parametrize(
     ("meta", "settings"),
     [
-        pytest.param({"download_slot": "shared"}, {}, id="the request's"),
+        pytest.param({"download_slot": "shared"}, {}, id="one, by the requests"),
+        pytest.param({}, {"DOWNLOADER": OneSlot}, id="one, by the downloader"),
         pytest.param(
             {},
             {
                 "CONCURRENT_REQUESTS_PER_IP": 8,
                 "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
             },
-            id="the address's",
+            id="one, by the address",
         ),
-        pytest.param({}, {"DOWNLOADER": OneSlot}, id="the downloader's"),
+        pytest.param({}, {"DOWNLOADER_MIDDLEWARES": {Shuffler: 900}}, id="many, set late"),
     ],
 )
-async def test_the_pace_holds_in_a_download_slot_that_hosts_share(
+async def test_the_pace_is_the_sites_whatever_the_slots(
     web: Web,
     crawl: Crawl,
     monkeypatch: pytest.MonkeyPatch,
@@ -157,15 +165,29 @@ async def test_the_pace_holds_in_a_download_slot_that_hosts_share(
 ) -> None:
     for host in ("127.0.0.2", "127.0.0.3"):
         monkeypatch.setitem(dnscache, host, "127.0.0.1")
-    slow = web.site(delayed(0.3))
-    quick = web.site(Page(delayed(0.05), delay=0.2), host="127.0.0.2")
-    plain = web.site(Page(ALL, delay=0.2), host="127.0.0.3")
-    urls = [*slow.urls("/a"), *quick.urls("/x"), *plain.urls("/y"), *slow.urls("/b")]
+    slow = web.site(delayed(0.5))
+    quick = web.site(delayed(0.2), host="127.0.0.2")
+    plain = web.site(ALL, host="127.0.0.3")
+    urls = [url for site in (slow, quick, plain) for url in site.urls(*PATHS)]
     await crawl([Request(url, meta=dict(meta)) for url in urls], settings)
-    received = [each for site in (slow, quick, plain) for each in site.received]
-    times = [each.at for each in received if each.path != "/robots.txt"]
-    assert len(times) == 4
-    assert min(between(times)) >= 0.3
+    assert sorted(slow.page_paths) == sorted(quick.page_paths) == sorted(plain.page_paths) == PATHS
+    assert min(gaps(slow)) >= 0.5
+    assert min(gaps(quick)) >= 0.2
+    assert plain.received[-1].at < slow.received[1].at
+    assert quick.received[-1].at < slow.received[4].at
+
+
+async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
+    web: Web, crawl: Crawl
+) -> None:
+    slow = web.site(delayed(0.4), host="127.0.0.2")
+    moved = {path: redirect(slow.url(f"/from{path}"), 302) for path in ("/x", "/y")}
+    plain = web.site(ALL, moved)
+    await crawl([*slow.urls("/a", "/b"), *plain.urls("/x", "/y", *PATHS)])
+    assert sorted(slow.page_paths) == ["/a", "/b", "/from/x", "/from/y"]
+    assert min(gaps(slow)) >= 0.4
+    assert set(PATHS) <= set(plain.page_paths)
+    assert plain.received[-1].at < slow.received[2].at
 
 
 class Collector(Visitor):
