@@ -114,9 +114,7 @@ class RobotsTxtMiddleware:
                 later = await self._come_in_time(request, origin, pacing)
                 if later is not None:
                     return later
-            seconds = pacing.seconds_between(self._now())
-            if seconds > self._settings.max_delay:
-                seconds = self._capped(origin, seconds)
+            seconds = self._capped(origin, pacing.seconds_between(self._now()))
         if not self._pace.keep(origin, seconds):
             return await self._way_back.to_the_end(request)
         return None
@@ -193,9 +191,9 @@ class RobotsTxtMiddleware:
         return RobotsTxtDisallowed(request.url, verdict)
 
     def _capped(self, origin: Origin, seconds: float) -> float:
-        """What is granted of a pace that is slower than REP_MAX_DELAY."""
+        """The pace that an origin asks for, as far as it is granted."""
         most = self._settings.max_delay
-        if origin.key not in self._slowest:
+        if seconds > most and origin.key not in self._slowest:
             self._slowest.add(origin.key)
             logger.info(
                 "%(origin)s asks for %(seconds)g s between two requests: REP_MAX_DELAY makes it "
@@ -203,7 +201,7 @@ class RobotsTxtMiddleware:
                 {"origin": origin.key, "seconds": seconds, "most": most},
                 extra={"spider": self._crawler.spider},
             )
-        return most
+        return min(seconds, most)
 
 
 def _because(verdict: Verdict) -> str:

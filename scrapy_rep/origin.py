@@ -55,8 +55,6 @@ class Happening(Enum):
 
 
 _S, _H = State, Happening
-# For the hot path: members of an Enum are slow to look up before Python 3.12.
-_UNKNOWN = State.UNKNOWN
 
 TRANSITIONS = {
     (_S.UNKNOWN, _H.FETCH_BEGAN): _S.FETCHING,
@@ -262,7 +260,7 @@ class Origin:
 
         To be asked when :meth:`need` says that nothing is needed, or after an event.
         """
-        if self.robots is not None and self.state is not _UNKNOWN:
+        if self.robots is not None and self.state is not State.UNKNOWN:
             return self.robots.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
 from scrapy.core.downloader import Slot
@@ -102,11 +102,11 @@ class Pace:
         self._sites.move_to_end(origin.host)
         if site.wishes.get(origin.key, 0) != seconds:
             self._change(site, origin.key, seconds)
-        return not site.queues or self._queued < self._places
+        return self._has_place(site)
 
     def flush(self) -> None:
         """The spider is closing: whoever waits for a turn goes back to the scheduler."""
-        for site in self._sites.values():
+        for site in tuple(self._sites.values()):
             for queue in tuple(site.queues):
                 for request, waiter in queue.take(site):
                     back = self._way_back.as_it_is(request)
@@ -142,17 +142,24 @@ class Pace:
             site.asking.addBoth(self._asked, site)
         return False
 
-    def enter(self, request: Request) -> None:
-        """A request begins to wait for its turn."""
-        if not _is_aside(request):
-            self._queued += 1
-            self._engine.lend()
+    def enter(self, site: _Site, request: Request) -> bool:
+        """A request begins to wait for its turn. Whether a place was lent for it.
 
-    def leave(self, request: Request) -> None:
-        """It waits no more."""
-        if not _is_aside(request):
-            self._queued -= 1
-            self._engine.take_back()
+        What finds none counts as Scrapy counts it, and so does a robots.txt, which has one.
+        """
+        if request.meta.get("is_robotstxt_request") or not self._has_place(site):
+            return False
+        self._queued += 1
+        self._engine.lend()
+        return True
+
+    def leave(self) -> None:
+        """A request for which a place was lent waits no more."""
+        self._queued -= 1
+        self._engine.take_back()
+
+    def _has_place(self, site: _Site) -> bool:
+        return not site.queues or self._queued < self._places
 
     @cached_property
     def _downloader(self) -> Any:
@@ -162,8 +169,8 @@ class Pace:
 
     @property
     def _slots(self) -> dict[str, Any]:
-        slots: dict[str, Any] = self._downloader.slots
-        return slots
+        """Those of the downloader; a downloader of another make may have none."""
+        return getattr(self._downloader, "slots", {})
 
     def _begin(self, origin: Origin) -> _Site:
         """From here on, the host is one that is paced."""
@@ -172,6 +179,12 @@ class Pace:
             connect = self._crawler.signals.connect
             connect(self._reached, signal=signals.request_reached_downloader)
             connect(self._left, signal=signals.request_left_downloader)
+            if not hasattr(self._downloader, "slots"):
+                logger.warning(
+                    "%(downloader)s has no download slots: the pace that sites ask for is not kept",
+                    {"downloader": type(self._downloader).__qualname__},
+                    extra={"spider": self._crawler.spider},
+                )
         if len(self._sites) >= self._most_sites:
             longest_unasked = next(iter(self._sites.values()))
             if longest_unasked.is_at_rest:  # and so nothing is lost with it
@@ -212,8 +225,8 @@ class Pace:
     def _reached(self, request: Request) -> None:
         """It is queued right after this: only now is it settled in which slot."""
         if self.site_of(request) is not None:
-            slot = self._slots[request.meta["download_slot"]]
-            if not isinstance(slot.queue, _Queue):
+            slot = self._slots.get(request.meta["download_slot"])
+            if slot is not None and not isinstance(slot.queue, _Queue):
                 self._sort_by_site(slot)
 
     def _left(self, request: Request) -> None:
@@ -258,7 +271,7 @@ class Pace:
 
 def is_queued(request: Request, downloader: Downloader) -> bool:
     """Whether a request waits for its turn in its download slot."""
-    slot = downloader.slots.get(request.meta.get("download_slot", ""))
+    slot = getattr(downloader, "slots", {}).get(request.meta.get("download_slot"))
     return slot is not None and request in slot.active and request not in slot.transferring
 
 
@@ -301,6 +314,15 @@ class _Site:
             self.asking.cancel()
 
 
+class _Waiting(NamedTuple):
+    """One that waits in a queue."""
+
+    number: int
+    """In the order in which they came."""
+    queued: Queued
+    lent: bool
+
+
 class _Queue:
     """The queue of a slot, in which each paced site has a line of its own.
 
@@ -310,8 +332,7 @@ class _Queue:
     def __init__(self, slot: Slot, pace: Pace) -> None:
         self.slot = slot
         self._pace = pace
-        self._lines: dict[_Site | None, deque[tuple[int, Queued]]] = {}
-        """Numbered as they came."""
+        self._lines: dict[_Site | None, deque[_Waiting]] = {}
         self._numbers = count()
         for queued in slot.queue:
             self.append(queued)
@@ -324,14 +345,15 @@ class _Queue:
 
     def append(self, queued: Queued) -> None:
         site = self._pace.site_of(queued[0])
-        self._lines.setdefault(site, deque()).append((next(self._numbers), queued))
+        lent = site is not None and self._pace.enter(site, queued[0])
+        line = self._lines.setdefault(site, deque())
+        line.append(_Waiting(next(self._numbers), queued, lent))
         if site is not None:
             site.queues.add(self)
-            self._pace.enter(queued[0])
 
     def popleft(self) -> Queued:
         """The one that has waited longest of those who may go."""
-        site = min(self._ready(), key=lambda site: self._lines[site][0][0])
+        site = min(self._ready(), key=lambda site: self._lines[site][0].number)
         queued = self._next(site)
         if site is not None:
             site.has_turn = False
@@ -354,16 +376,11 @@ class _Queue:
 
     def _next(self, site: _Site | None) -> Queued:
         line = self._lines[site]
-        _, queued = line.popleft()
-        if site is not None:
-            self._pace.leave(queued[0])
+        waiting = line.popleft()
+        if waiting.lent:
+            self._pace.leave()
         if not line:
             del self._lines[site]
             if site is not None:
                 site.queues.discard(self)
-        return queued
-
-
-def _is_aside(request: Request) -> bool:
-    # A robots.txt does not count as it is.
-    return bool(request.meta.get("is_robotstxt_request"))
+        return waiting.queued

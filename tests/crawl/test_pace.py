@@ -8,19 +8,23 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
+from scrapy.exceptions import IgnoreRequest
 from scrapy.resolver import dnscache
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.waiting import sleep
 
-from .conftest import Closer, Visitor
-from .web import redirect, text
+from .conftest import Closer, Visitor, our_warnings
+from .web import Page, redirect, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
+
+    from scrapy.crawler import Crawler
 
     from .conftest import Crawl
     from .web import Site, Web
@@ -190,6 +194,75 @@ async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
     assert plain.received[-1].at < slow.received[2].at
 
 
+class Dropper:
+    """Drops some requests, after they were found to be allowed."""
+
+    def process_request(self, request: Request) -> None:
+        if request.url.endswith("/dropped"):
+            raise IgnoreRequest
+
+
+@pytest.mark.parametrize("settings", [{}, {"DOWNLOADER": OneSlot}], ids=["own slot", "one slot"])
+async def test_a_pace_that_comes_late_holds_for_those_who_are_queued(
+    web: Web, crawl: Crawl, settings: dict[str, Any]
+) -> None:
+    paced = web.site(delayed(0.1), host="127.0.0.2")
+    plain = web.site(ALL)
+    slow = web.site(Page(delayed(0.4), delay=0.3))
+    dropped = {"DOWNLOADER_MIDDLEWARES": {Dropper: 900}, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    await crawl(
+        [*paced.urls("/1"), *plain.urls(*PATHS), *slow.urls("/dropped")], settings | dropped
+    )
+    assert plain.page_paths == PATHS
+    assert slow.paths == ["/robots.txt"]
+    late = [each.at for each in plain.received if each.at > slow.received[0].at]
+    assert len(late) == 5
+    assert min(between(late)) >= 0.4
+
+
+async def test_a_pace_that_comes_late_waits_for_what_is_under_way(web: Web, crawl: Crawl) -> None:
+    plain = web.site(ALL, {path: Page(delay=1) for path in PATHS})
+    slow = web.site(Page(delayed(0.4), delay=0.3))
+    await crawl([*plain.urls(*PATHS), *slow.urls("/1")])
+    assert plain.page_paths == PATHS
+    assert max(each.at for each in plain.received) < slow.received[1].at - 1.4
+
+
+async def test_two_sites_in_turn_keep_their_pace_with_room_for_one(web: Web, crawl: Crawl) -> None:
+    one, other = web.site(delayed(0.2)), web.site(delayed(0.3), host="127.0.0.2")
+    urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
+    settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
+    await crawl(urls, settings)
+    assert one.page_paths == other.page_paths == PATHS
+    assert min(gaps(one)) >= 0.2
+    assert min(gaps(other)) >= 0.3
+
+
+class BareDownloader:
+    """Scrapy's, with nothing to see but what the engine calls."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        downloader = Downloader(crawler)
+        self.active = downloader.active
+        self.fetch = downloader.fetch
+        self.needs_backout = downloader.needs_backout
+        self.close = downloader.close
+        self.middleware = downloader.middleware
+
+
+async def test_a_downloader_without_slots_keeps_no_pace_and_that_is_said(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(delayed(30))
+    queue = "scrapy.pqueues.ScrapyPriorityQueue"
+    settings = {"DOWNLOADER": BareDownloader, "SCHEDULER_PRIORITY_QUEUE": queue}
+    await crawl(site.urls(*PATHS), settings)
+    assert site.page_paths == PATHS
+    assert our_warnings(caplog) == [
+        "BareDownloader has no download slots: the pace that sites ask for is not kept"
+    ]
+
+
 class Collector(Visitor):
     """Has idle download slots collected between its first and its second URL."""
 
@@ -232,6 +305,33 @@ async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> Non
     assert site.page_paths == paths
     assert min(gaps(site)) >= 0.05
     assert outcome.stats["scheduler/enqueued"] > 15, "some went back to the scheduler"
+
+
+class Counter(Visitor):
+    """Counts the downloads that are under way."""
+
+    most = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
+        async for request in super().start():
+            yield request
+
+    def _reached(self) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        Counter.most = max(Counter.most, len(engine.downloader.active))
+
+
+async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.05))
+    paths = sorted(f"/{number}" for number in range(15))
+    free = {"dont_obey_robotstxt": True}
+    requests = [*site.urls("/first"), *(Request(url, meta=free) for url in site.urls(*paths))]
+    settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4}
+    await crawl(requests, settings, spider=Counter)
+    assert site.page_paths == [*paths, "/first"]
+    assert 4 < Counter.most <= 4 + 3
 
 
 class FirstPageCloser(Visitor):
@@ -279,6 +379,34 @@ async def test_a_delay_that_is_taken_back_holds_no_more(web: Web, crawl: Crawl) 
     assert min(gaps(site)[:2]) >= 0.7
     # The last delay lies before the robots.txt that takes it back.
     assert sum(gaps(site)[3:]) < 0.7 * len(PATHS)
+
+
+class Sibling(Visitor):
+    """Once its first site has been visited, and takes its delay back, asks for another's pages."""
+
+    site: Site
+    other: Site
+
+    async def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/first"):
+            self.site.pages["/robots.txt"] = text(ALL)
+            yield response.follow("/second")
+            await sleep(0.3)  # and now the robots.txt waits for its turn, too
+            for url in self.other.urls(*PATHS):
+                yield Request(url, meta={"dont_obey_robotstxt": True})
+
+
+async def test_a_delay_that_is_taken_back_lets_those_go_who_wait_for_it(
+    web: Web, crawl: Crawl
+) -> None:
+    site, other = web.site(delayed(1)), web.site(ALL)
+    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
+    await crawl(site.urls("/first"), settings, spider=Sibling, site=site, other=other)
+    assert site.paths == ["/robots.txt", "/first", "/robots.txt", "/second"]
+    assert other.page_paths == PATHS
+    assert min(gaps(site)[:2]) >= 1
+    assert all(0 < each.at - site.received[2].at < 0.9 for each in other.received)
 
 
 # Visit-time
