@@ -63,6 +63,12 @@ class Visitor(Spider):
             self.outcome.requests[request.url] = request
             yield request.replace(callback=self.parse, errback=self.failed)
 
+    def stop(self) -> None:
+        """Have the engine close this spider."""
+        engine = self.crawler.engine
+        assert engine is not None
+        _schedule_coro(engine.close_spider_async(reason="enough"))
+
     def parse(self, response: Response, **_: Any) -> Any:
         self.outcome.responses[response.url] = response
 
@@ -80,9 +86,7 @@ class Closer(Visitor):
         async for request in super().start():
             yield request
         await sleep(0.3)
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
+        self.stop()
 
 
 Crawl = Callable[..., Awaitable[Outcome]]

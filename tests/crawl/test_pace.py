@@ -11,13 +11,14 @@ import pytest
 from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.resolver import dnscache
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.waiting import sleep
 
-from .conftest import Closer, Visitor, our_warnings
+from .conftest import Closer, Outcome, Visitor, our_warnings
 from .web import Page, redirect, text
 
 if TYPE_CHECKING:
@@ -339,9 +340,7 @@ class FirstPageCloser(Visitor):
 
     def parse(self, response: Any, **_: Any) -> None:
         super().parse(response)
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
+        self.stop()
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
@@ -357,6 +356,70 @@ async def test_closing_waits_for_no_turn_and_loses_none(
     site.pages["/robots.txt"] = text(ALL)
     await crawl([], settings)
     assert site.page_paths == PATHS
+
+
+class LateComer(Visitor):
+    """Closes itself while the robots.txt of one site waits for the turn of another's host."""
+
+    late: str
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawler.signals.connect(self._arrived, signal=signals.request_reached_downloader)
+        self.arrived: list[str] = []
+        async for request in super().start():
+            yield request
+        await sleep(0.5)
+        yield Request(self.late)
+        await sleep(0.5)
+        self.stop()
+
+    def _arrived(self, request: Request) -> None:
+        self.arrived.append(request.url)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    slow, other = web.site(delayed(30)), web.site(ALL)
+    settings = {"JOBDIR": str(tmp_path)}
+    began = time.monotonic()
+    outcome = await crawl(slow.urls("/1"), settings, spider=LateComer, late=other.url("/2"))
+    assert time.monotonic() - began < 10
+    assert other.url("/robots.txt") in outcome.crawler.spider.arrived  # type: ignore[union-attr]
+    assert (slow.paths, other.paths) == (["/robots.txt"], [])
+    await crawl([], {**settings, "REP_OBEY_CRAWL_DELAY": False})
+    assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
+
+
+class Caller(Visitor):
+    """Asks the engine for its URLs, and closes itself."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.outcome = Outcome(self.crawler)
+        for asked in self.asked:
+            _schedule_coro(self._call(Request(str(asked), callback=NO_CALLBACK)))
+        yield Request("data:,")
+        await sleep(0.5)
+        self.stop()
+
+    async def _call(self, request: Request) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        try:
+            await engine.download_async(request)
+        except IgnoreRequest as error:
+            self.outcome.failures[request.url] = error
+
+
+async def test_closing_lets_those_go_who_called_the_engine(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(30))
+    began = time.monotonic()
+    outcome = await crawl(site.urls("/1", "/2"), spider=Caller)
+    assert time.monotonic() - began < 10
+    assert site.page_paths == []
+    assert set(outcome.failures) == set(site.urls("/1", "/2"))
+    assert set(map(str, outcome.failures.values())) == {"the spider is closing"}
 
 
 class Changer(Visitor):

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, signals
-from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Reason
 from scrapy_rep.settings import SettingError
+from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.waiting import sleep
 
 from ..stores.servers import RedisServer
@@ -287,7 +288,7 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_told(
 # The pace of a site, among several crawlers
 
 
-async def together(*crawlers: Crawler, requests: Sequence[Sequence[str]]) -> None:
+async def together(*crawlers: Crawler, requests: Sequence[Sequence[str | Request]]) -> None:
     """Run crawlers in one process at the same time."""
     runs = [
         deferred_from_coro(run_crawler(crawler, requests=asked))
@@ -301,13 +302,19 @@ def gaps(site: Site) -> list[float]:
     return [later - earlier for earlier, later in pairwise(times)]
 
 
-async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) -> None:
+@pytest.mark.parametrize("slots", [(None, None), ("one", "two")], ids=["one slot", "two slots"])
+async def test_the_pace_holds_across_crawlers(
+    web: Web, kept: dict[str, Any], slots: tuple[str | None, ...]
+) -> None:
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 1\n")
     quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     asked = [
-        [*site.urls(f"/{one}/1", f"/{one}/2", f"/{one}/3"), *quick.urls(f"/{one}")]
-        for one in range(2)
+        [
+            Request(url, meta={"download_slot": slot})
+            for url in [*site.urls(f"/{one}/1", f"/{one}/2", f"/{one}/3"), quick.url(f"/{one}")]
+        ]
+        for one, slot in enumerate(slots)
     ]
     await together(*crawlers, requests=asked)
     assert len(site.page_paths) == 6
@@ -328,6 +335,30 @@ async def test_each_crawler_keeps_a_pace_of_its_own_where_that_is_set(
     assert min(gaps(site)) < 0.3
 
 
+async def test_a_turn_that_cannot_be_asked_for_is_asked_for_again(
+    web: Web,
+    crawl: Crawl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.3\n")
+    asked: list[str] = []
+
+    async def turn(_: object, slot: str, __: float) -> float:
+        asked.append(slot)
+        if len(asked) == 1:
+            raise ZeroDivisionError
+        return 0
+
+    monkeypatch.setattr(SQLiteStore, "turn", turn)
+    await crawl(site.urls("/1", "/2"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
+    assert site.page_paths == ["/1", "/2"]
+    assert asked == ["127.0.0.1"] * 3
+    assert min(gaps(site)) >= 0.3
+    assert our_warnings(caplog) == ["Asking for a turn went wrong"]
+
+
 # A spider that closes
 
 
@@ -338,9 +369,7 @@ class Closer(Visitor):
         async for request in super().start():
             yield request
         await sleep(0.6)
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
+        self.stop()
 
 
 async def test_a_spider_that_closes_gives_its_claims_back(
