@@ -83,7 +83,7 @@ class Policies:
 
     @property
     def turn(self) -> Turn | None:
-        """Asks for the turns of slots, where several crawlers share them; else None."""
+        """Asks for the turns at hosts, where several crawlers share them; else None."""
         return self._recall.store.turn if self._recall and self._recall.store.shared else None
 
     def settled(self, key: str) -> Origin | None:

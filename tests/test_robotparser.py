@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from scrapy import Request
 from scrapy.robotstxt import RobotParser as ScrapyRobotParser
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RobotParser
+from scrapy_rep import RobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
 
 WIKI = """
 User-Agent: *
@@ -61,3 +62,18 @@ def test_it_reads_as_strictly_as_the_crawl(strict: bool, allowed: bool) -> None:
     parser = build_from_crawler(RobotParser, crawler, b"User-agent: *\nDissallow: /\n")
     assert isinstance(parser, ScrapyRobotParser)
     assert parser.allowed("https://h/", "*") is allowed
+
+
+def test_a_parser_may_be_asked_in_the_place_of_an_origin() -> None:
+    crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": True, "USER_AGENT": "mybot"})
+    middleware = RobotsTxtMiddleware(crawler)
+    parser = parse(b"User-agent: mybot\nDisallow: /mine\nUser-agent: yourbot\nDisallow: /yours\n")
+    mine, yours = Request("https://h/mine"), Request("https://h/yours")
+    middleware.process_request_2(None, mine)
+    middleware.process_request_2(parser, yours)
+    assert yours.meta["robotstxt"].allowed
+    with pytest.raises(RobotsTxtDisallowed):
+        middleware.process_request_2(parser, mine)
+    yours.headers["User-Agent"] = "yourbot"
+    with pytest.raises(RobotsTxtDisallowed):
+        middleware.process_request_2(parser, yours)

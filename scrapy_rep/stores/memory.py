@@ -50,12 +50,12 @@ class MemoryStore:
     async def release(self, origin: str) -> None:
         """Nobody waits for it."""
 
-    async def turn(self, slot: str, seconds: float) -> float:
+    async def turn(self, host: str, seconds: float) -> float:
         now = self._clock()
-        wait = self._turns.get(slot, now) - now
+        wait = self._turns.get(host, now) - now
         if wait > 0:
             return wait
-        _keep(self._turns, slot, now + seconds, self._most)
+        _keep(self._turns, host, now + seconds, self._most)
         return 0
 
     def take(self) -> tuple[str, Entry] | None:

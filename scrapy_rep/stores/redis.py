@@ -5,7 +5,7 @@ key                        holds   it expires
 =========================  ======  ==========================================================
 ``rep:1:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
 ``rep:1:{origin}:claim``   token   with the claim; its holder deletes it earlier
-``rep:1:turn:slot``        ``1``   when the next turn may begin
+``rep:1:turn:host``        ``1``   when the next turn may begin
 =========================  ======  ==========================================================
 
 The 1 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
@@ -90,8 +90,8 @@ class RedisStore:
     async def release(self, origin: str) -> None:
         await self._run(self._release, origin)
 
-    async def turn(self, slot: str, seconds: float) -> float:
-        return await self._run(self._turn, slot, seconds)
+    async def turn(self, host: str, seconds: float) -> float:
+        return await self._run(self._turn, host, seconds)
 
     # In a thread.
 
@@ -111,8 +111,8 @@ class RedisStore:
     def _release(self, origin: str) -> None:
         self._delete_ours(keys=[_key(origin) + ":claim"], args=[self._token])
 
-    def _turn(self, slot: str, seconds: float) -> float:
-        key = f"{PREFIX}turn:{slot}"
+    def _turn(self, host: str, seconds: float) -> float:
+        key = f"{PREFIX}turn:{host}"
         with self._client.pipeline() as both:
             both.set(key, 1, nx=True, px=_milliseconds(seconds))
             both.pttl(key)

@@ -67,8 +67,8 @@ class Resilient:
     async def release(self, origin: str) -> None:
         await self._do(lambda store: store.release(origin))
 
-    async def turn(self, slot: str, seconds: float) -> float:
-        return await self._do(lambda store: store.turn(slot, seconds))
+    async def turn(self, host: str, seconds: float) -> float:
+        return await self._do(lambda store: store.turn(host, seconds))
 
     def lost(self, error: StoreError) -> None:
         """The store has failed."""

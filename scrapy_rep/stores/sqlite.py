@@ -40,7 +40,7 @@ _SCHEMA = """
 CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL);
 CREATE INDEX entries_kept_at ON entries (kept_at);
 CREATE TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL);
-CREATE TABLE turns (slot TEXT PRIMARY KEY, next_at REAL NOT NULL)
+CREATE TABLE turns (host TEXT PRIMARY KEY, next_at REAL NOT NULL)
 """
 
 _PUT = """
@@ -61,7 +61,7 @@ WHERE until <= ? OR token = excluded.token
 
 _TURN = """
 INSERT INTO turns VALUES (?, ?)
-ON CONFLICT (slot) DO UPDATE SET next_at = excluded.next_at WHERE next_at NOT BETWEEN ? AND ?
+ON CONFLICT (host) DO UPDATE SET next_at = excluded.next_at WHERE next_at NOT BETWEEN ? AND ?
 """
 
 
@@ -114,8 +114,8 @@ class SQLiteStore:
     async def release(self, origin: str) -> None:
         await self._run(self._release, origin)
 
-    async def turn(self, slot: str, seconds: float) -> float:
-        return await self._run(self._turn, slot, seconds)
+    async def turn(self, host: str, seconds: float) -> float:
+        return await self._run(self._turn, host, seconds)
 
     # In the thread.
 
@@ -151,15 +151,15 @@ class SQLiteStore:
         if not self._read_only:
             db.execute("DELETE FROM claims WHERE origin = ? AND token = ?", (origin, self._token))
 
-    def _turn(self, db: sqlite3.Connection, slot: str, seconds: float) -> float:
+    def _turn(self, db: sqlite3.Connection, host: str, seconds: float) -> float:
         if self._read_only:
             return 0
         now = self._now()
         with _change(db):
-            turn = db.execute(_TURN, (slot, now + seconds, now, now + LONGEST_WAIT))
+            turn = db.execute(_TURN, (host, now + seconds, now, now + LONGEST_WAIT))
             if turn.rowcount > 0:
                 return 0
-            (next_at,) = db.execute("SELECT next_at FROM turns WHERE slot = ?", (slot,)).fetchone()
+            (next_at,) = db.execute("SELECT next_at FROM turns WHERE host = ?", (host,)).fetchone()
         return max(float(next_at) - now, 0.001)
 
     async def _run(self, act: Callable[..., T], *arguments: object) -> T:

@@ -44,8 +44,8 @@ class Store(Protocol):
     async def release(self, origin: str) -> None:
         """Give up our claim. What somebody else has claimed since stays claimed."""
 
-    async def turn(self, slot: str, seconds: float) -> float:
-        """0 if it is our turn now; then nobody else's comes within so many seconds.
+    async def turn(self, host: str, seconds: float) -> float:
+        """0 if it is our turn at a host now; then nobody else's comes within so many seconds.
 
         Else the seconds after which to ask again.
         """

@@ -345,8 +345,8 @@ async def test_a_turn_that_cannot_be_asked_for_is_asked_for_again(
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.3\n")
     asked: list[str] = []
 
-    async def turn(_: object, slot: str, __: float) -> float:
-        asked.append(slot)
+    async def turn(_: object, host: str, __: float) -> float:
+        asked.append(host)
         if len(asked) == 1:
             raise ZeroDivisionError
         return 0

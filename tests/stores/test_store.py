@@ -65,7 +65,7 @@ async def test_a_claim_tells_what_is_there(make: Callable[[], Store]) -> None:
     await store.close()
 
 
-async def test_turns_of_one_slot_are_apart(make: Callable[[], Store]) -> None:
+async def test_turns_at_one_host_are_apart(make: Callable[[], Store]) -> None:
     store = make()
     assert await store.turn("a.example", 0.3) == 0
     left = await store.turn("a.example", 0.3)
@@ -179,5 +179,5 @@ def test_a_memory_forgets_the_oldest() -> None:
     assert store.take() == ("c", OLD)
     assert store.take() == ("a", OLD)
     assert store.take() is None
-    assert [run(store.turn(slot, 5)) for slot in "abcab"] == [0, 0, 0, 0, 0]
+    assert [run(store.turn(host, 5)) for host in "abcab"] == [0, 0, 0, 0, 0]
     assert run(store.turn("b", 5)) == 5
