@@ -208,11 +208,12 @@ async def test_a_pace_that_comes_late_holds_for_those_who_are_queued(
     web: Web, crawl: Crawl, settings: dict[str, Any]
 ) -> None:
     paced = web.site(delayed(0.1), host="127.0.0.2")
-    plain = web.site(ALL)
+    plain = web.site(Page(ALL, delay=0.3))
     slow = web.site(Page(delayed(0.4), delay=0.3))
-    dropped = {"DOWNLOADER_MIDDLEWARES": {Dropper: 900}, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    one_by_one = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.01}
     await crawl(
-        [*paced.urls("/1"), *plain.urls(*PATHS), *slow.urls("/dropped")], settings | dropped
+        [*paced.urls("/1"), *plain.urls(*PATHS), *slow.urls("/dropped")],
+        {**settings, **one_by_one, "DOWNLOADER_MIDDLEWARES": {Dropper: 900}},
     )
     assert plain.page_paths == PATHS
     assert slow.paths == ["/robots.txt"]
@@ -235,8 +236,10 @@ async def test_two_sites_in_turn_keep_their_pace_with_room_for_one(web: Web, cra
     settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
     await crawl(urls, settings)
     assert one.page_paths == other.page_paths == PATHS
-    assert min(gaps(one)) >= 0.2
-    assert min(gaps(other)) >= 0.3
+    for site, seconds in ((one, 0.2), (other, 0.3)):
+        # A robots.txt that was let go for want of room is fetched again before it is known.
+        pages = [each.at for each in site.received if each.path != "/robots.txt"]
+        assert min(between(pages)) >= seconds
 
 
 class BareDownloader:
