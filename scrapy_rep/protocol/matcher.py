@@ -73,8 +73,7 @@ def _matches(pattern: str, path: str) -> bool:
     star = pattern.find("*")
     if star < 0:
         return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
-    # A slash begins every path.
-    if star > 1 and not path.startswith(pattern[:star]):
+    if star > 0 and not path.startswith(pattern[:star]):
         return False
     position = begin = star
     # What a "*" skips is as short as can be: if that fails nothing longer would do.

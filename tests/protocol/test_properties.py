@@ -95,6 +95,7 @@ def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> Non
 
 @settings(deadline=None)
 @given(st.lists(patterns, max_size=30), paths)
+@example(["a*"], "/")
 def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     values: list[str], url: str
 ) -> None:
