@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
 from scrapy.settings import Settings
-from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.asyncio import create_looping_call, is_asyncio_available
 from scrapy.utils.defer import _schedule_coro
 from scrapy.utils.reactor import is_reactor_installed
 
@@ -87,6 +87,27 @@ class Closer(Visitor):
             yield request
         await sleep(0.3)
         self.stop()
+
+
+class Watcher(Visitor):
+    """Keeps the most downloads that were under way at any time."""
+
+    most = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.look = create_looping_call(self._look)
+        self.look.start(0.01)
+        self.crawler.signals.connect(self._stop, signal=signals.spider_closed)
+        async for request in super().start():
+            yield request
+
+    def _look(self) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        self.most = max(self.most, len(engine.downloader.active))
+
+    def _stop(self) -> None:
+        self.look.stop()
 
 
 Crawl = Callable[..., Awaitable[Outcome]]

@@ -18,7 +18,7 @@ from scrapy.utils.defer import _schedule_coro
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.waiting import sleep
 
-from .conftest import Closer, Outcome, Visitor, our_warnings
+from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
 from .web import Page, redirect, text
 
 if TYPE_CHECKING:
@@ -311,31 +311,23 @@ async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> Non
     assert outcome.stats["scheduler/enqueued"] > 15, "some went back to the scheduler"
 
 
-class Counter(Visitor):
-    """Counts the downloads that are under way."""
+class Careless(Watcher):
+    """After its first page, asks for more without asking robots.txt."""
 
-    most = 0
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
-        async for request in super().start():
-            yield request
-
-    def _reached(self) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        Counter.most = max(Counter.most, len(engine.downloader.active))
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/first"):
+            for number in range(15):
+                yield response.follow(f"/{number}", meta={"dont_obey_robotstxt": True})
 
 
 async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.05))
-    paths = sorted(f"/{number}" for number in range(15))
-    free = {"dont_obey_robotstxt": True}
-    requests = [*site.urls("/first"), *(Request(url, meta=free) for url in site.urls(*paths))]
     settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4}
-    await crawl(requests, settings, spider=Counter)
-    assert site.page_paths == [*paths, "/first"]
-    assert 4 < Counter.most <= 4 + 3
+    outcome = await crawl(site.urls("/first"), settings, spider=Careless)
+    assert site.page_paths == sorted(["/first", *(f"/{number}" for number in range(15))])
+    assert min(gaps(site)) >= 0.05
+    assert 4 < outcome.crawler.spider.most <= 4 + 3  # type: ignore[union-attr]
 
 
 class FirstPageCloser(Visitor):

@@ -6,16 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.waiting import sleep
 
-from .conftest import Closer, Visitor, our_warnings
+from .conftest import Closer, Visitor, Watcher, our_warnings
 from .web import Page
 
 if TYPE_CHECKING:
@@ -47,27 +46,6 @@ async def test_silent_sites_do_not_hold_up_the_others(web: Web, crawl: Crawl) ->
     last_page = max(received.at for site in live for received in site.received)
     first_silence = min(site.received[0].at for site in silent)
     assert last_page < first_silence + 3, "the live sites were done before any silent one"
-
-
-class Watcher(Visitor):
-    """Keeps the most that waited at any time."""
-
-    most = 0
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.look = create_looping_call(self._look)
-        self.look.start(0.01)
-        self.crawler.signals.connect(self._stop, signal=signals.spider_closed)
-        async for request in super().start():
-            yield request
-
-    def _look(self) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        self.most = max(self.most, len(engine.downloader.active))
-
-    def _stop(self) -> None:
-        self.look.stop()
 
 
 async def test_what_waits_is_bounded_and_nothing_is_lost(web: Web, crawl: Crawl) -> None:
