@@ -356,7 +356,6 @@ class _Queue:
         site = min(self._ready(), key=lambda site: self._lines[site][0].number)
         queued = self._next(site)
         if site is not None:
-            site.has_turn = False
             site.under_way.add(queued[0])
         return queued
 
