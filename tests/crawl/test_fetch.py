@@ -244,10 +244,10 @@ async def test_what_is_missing_is_not_asked_for_again(web: Web, crawl: Crawl) ->
 
 
 async def test_the_time_is_for_all_hops_together(web: Web, crawl: Crawl) -> None:
-    slow = Page(b"", 302, {"Location": "/1"}, delay=0.3)
-    pages = {"/1": Page(b"", 302, {"Location": "/2"}, delay=0.3), "/2": Page(RULES, delay=0.3)}
+    slow = Page(b"", 302, {"Location": "/1"}, delay=0.5)
+    pages = {"/1": Page(b"", 302, {"Location": "/2"}, delay=0.5), "/2": Page(RULES, delay=0.5)}
     site = web.site(slow, pages)
-    outcome = await crawl(site.urls("/a"), {"REP_TIMEOUT": 0.7})
+    outcome = await crawl(site.urls("/a"), {"REP_TIMEOUT": 1.4})
     assert site.paths == ["/robots.txt", "/1", "/2"]
     failure = outcome.middleware.origins[site.root].failure
     assert failure is not None
