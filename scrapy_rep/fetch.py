@@ -27,7 +27,6 @@ from .protocol.paths import origin as origin_of
 from .protocol.paths import robots_txt_url
 from .protocol.robotstxt import RobotsTxt
 from .transfer import Transfers, request_for, timed_out
-from .waiting import Engine, sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
 
     from .origin import Origin
     from .protocol.access import Event
+    from .scheduling.admission import Admission
+    from .scheduling.clock import Clock
+    from .scheduling.engine import Engine
+    from .scheduling.fetch_limit import FetchLimit
     from .settings import Settings
     from .transfer import Answer
 
@@ -52,7 +55,7 @@ VALIDATOR_LIMIT = 256
 class Fetcher:
     """Fetches robots.txt files for one crawl.
 
-    ``now`` gives the time, in seconds. ``shared``: what is fetched serves several crawlers.
+    ``shared``: what is fetched serves several crawlers.
     """
 
     def __init__(
@@ -60,15 +63,18 @@ class Fetcher:
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        now: Callable[[], float],
+        admission: Admission,
+        fetch_limit: FetchLimit,
+        clock: Clock,
         *,
         shared: bool = False,
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
-        self._transfers = Transfers(crawler, engine)
+        self._transfers = Transfers(crawler, engine, admission, fetch_limit)
         self._settings = settings
-        self._now = now
+        self._clock = clock
+        self._now = clock.time
         self._shared = shared
         self.given_up: set[str] = set()
         """Origins whose fetch is being cancelled: its failure then means nothing."""
@@ -83,7 +89,7 @@ class Fetcher:
         for retry in range(self._settings.retry_times):
             if not isinstance(event, Unreachable) or event.retry_after or not wanted():
                 break
-            await sleep(min(FIRST_PAUSE * 2**retry, LONGEST_PAUSE))
+            await self._clock.sleep(min(FIRST_PAUSE * 2**retry, LONGEST_PAUSE))
             if not wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
@@ -93,12 +99,13 @@ class Fetcher:
     async def _attempt(self, origin: Origin, page: Request) -> Event:
         """One attempt: up to five redirects, followed here (section 2.3.1.2)."""
         left = self._settings.timeout
+        deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = robots_txt_url(origin.key)
         visited: set[str] = set()
         while True:
             visited.add(url)
             try:
-                answer, took = await self._send(self._request(origin, page, url), left)
+                answer, took = await self._send(self._request(origin, page, url), left, deadline)
             # Whatever keeps a robots.txt from coming, it is unreachable (section 2.3.1.4).
             except Exception as error:
                 return self._failed(origin, error, url)
@@ -127,9 +134,11 @@ class Fetcher:
                 request.headers["If-Modified-Since"] = origin.last_modified.encode("latin-1")
         return request
 
-    async def _send(self, request: Request, left: float) -> tuple[Answer, float]:
+    async def _send(self, request: Request, left: float, deadline: float) -> tuple[Answer, float]:
         self._stats.inc_value("robotstxt/request_count")
-        answer, took = await self._transfers.send(request, left)
+        answer, took = await self._transfers.send(
+            request, left, deadline - self._clock.monotonic() - left
+        )
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{answer.status}")
         return answer, took

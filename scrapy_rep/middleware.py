@@ -7,21 +7,23 @@ made and everyone who waits gets its answer; the policy says yes or no and why.
 from __future__ import annotations
 
 import logging
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from .origin import Origin, Patience
-from .pace import Pace
 from .policies import Policies
 from .protocol.agents import identify
+from .protocol.paths import host_of
 from .protocol.paths import origin as origin_of
 from .protocol.verdict import Reason, Verdict
+from .scheduling.admission import NO_ROBOTS, Admission
+from .scheduling.clock import Clock
+from .scheduling.engine import Engine
+from .scheduling.scheduler import WaitingScheduler
 from .settings import obeys, settings_of
-from .waiting import Engine, WaitingRoom, WayBack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,18 +64,26 @@ class RobotsTxtMiddleware:
         self._stats = crawler.stats
         self._settings = settings = settings_of(crawler)
         self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
-        self._now = time.time
+        self._clock = Clock()
+        self._now = self._clock.time
         self._engine = Engine(crawler)
-        self._way_back = WayBack(crawler, self._engine)
-        self._policies = Policies(crawler, settings, self._engine, self._way_back, self._now)
-        self._hours = WaitingRoom(self._engine, settings.max_waiting)
-        self._pace: Pace | None = None
-        if settings.obey_crawl_delay:
-            turn = self._policies.turn if settings.shared_pace else None
-            self._pace = Pace(crawler, settings, self._engine, self._way_back, self._now, turn)
+        self._admission = Admission(
+            crawler,
+            self._engine,
+            self._clock,
+            capacity=settings.max_waiting,
+            most_hosts=settings.cache_size,
+        )
+        self._policies = Policies(
+            crawler, settings, self._engine, self._admission, self._clock, self._set_delay
+        )
+        if settings.shared_pace and self._policies.shared_store is not None:
+            self._admission.share(self._policies.shared_store)
+        self._scheduler: WaitingScheduler | None = None
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
-        self._engine.watch(self._give_up, self._policies.give_up_refreshes)
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
+        self._engine.watch(self._look, self._closing, self._policies.give_up_refreshes)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -88,35 +98,20 @@ class RobotsTxtMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let the request pass, or raise :class:`RobotsTxtDisallowed`.
 
-        Returns a request that has to wait where too many do already, and goes back to the
-        scheduler.
+        Returns the request where it goes back to the scheduler, because the spider is closing.
         """
+        hosts = self._admission.hosts
         if request.meta.get("dont_obey_robotstxt"):
-            return None
+            if request.meta.get("is_robotstxt_request"):
+                self._engine.exclude_download(request)
+            return await self._wait(request, None) if hosts else None
         key = origin_of(request.url)
         if key is None:  # a scheme without robots.txt, or no host: Scrapy will say what is wrong
             return None
-        origin = self._policies.settled(key)
-        if origin is None:
-            settled = await self._policies.settle(key, request)
-            if isinstance(settled, Request):
-                return settled
-            origin = settled
+        origin = self._policies.get_fresh(key)
+        if origin is None or origin.states_pace or origin.host in hosts:
+            return await self._wait(request, key)
         self.process_request_2(origin, request)
-        if self._pace is None:
-            return None
-        pacing = origin.pacing(self._tokens_of(request)) if origin.states_pace else None
-        if pacing is None and not self._pace.governs(origin):
-            return None
-        seconds = 0.0
-        if pacing is not None:
-            if pacing.hours is not None:
-                later = await self._come_in_time(request, origin, pacing)
-                if later is not None:
-                    return later
-            seconds = self._capped(origin, pacing.seconds_between(self._now()))
-        if not self._pace.keep(origin, seconds):
-            return await self._way_back.to_the_end(request)
         return None
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
@@ -137,23 +132,85 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
 
-    async def _come_in_time(
-        self, request: Request, origin: Origin, pacing: Pacing
-    ) -> Request | None:
-        """Wait for the Visit-time to begin, if that is not too long; as in process_request."""
-        seconds = pacing.seconds_until_welcome(self._now())
-        if seconds > self._settings.max_wait:
-            verdict = request.meta["robotstxt"]._replace(
-                allowed=False, reason=Reason.VISIT_TIME, rule=None
-            )
-            request.meta["robotstxt"] = verdict
-            raise self._disallowed(request, verdict)
-        if not seconds:
+    async def _wait(self, request: Request, key: str | None) -> Request | None:
+        """Wait until the request may go on; then, or when it may never, as process_request.
+
+        ``key`` is its origin, None for a request that need not obey. What leaves a queue is judged
+        by what is known then.
+        """
+        since = self._admission.arrived(request)
+        exempt = origin_of(request.url) if key is None else None
+        if key is None and exempt is None:
             return None
-        if not self._hours.has_place(origin.key):
-            return await self._way_back.to_the_end(request)
-        await self._hours.wait(origin.key, seconds)
-        return self._way_back.if_crowded(request)
+        name = host_of(key or exempt or "")
+        origin = None
+        try:
+            while True:
+                if key is None:
+                    may_go = self._admission.admit(request, name)
+                else:
+                    origin = self._policies.get_or_fetch(key, request, since)
+                    may_go = origin is not None and self._may_go(request, origin)
+                if may_go:
+                    self._policies.make_room()
+                    return None
+                if not await self._admission.wait(request, name, key or NO_ROBOTS):
+                    break
+        except RobotsTxtDisallowed:
+            self._admission.withdraw(request)
+            raise
+        if self._scheduler is not None and self._scheduler.takes_back(request):
+            return request
+        if key is not None and origin is None:
+            self.process_request_2(self._policies.origins.get(key, Origin(key)), request)
+        raise IgnoreRequest("the spider is closing")
+
+    def _may_go(self, request: Request, origin: Origin) -> bool:
+        """Whether a request may go on now. Raises :class:`RobotsTxtDisallowed` if it never may."""
+        self.process_request_2(origin, request)
+        pacing = self._set_delay(origin, request)
+        if pacing is not None:
+            closed = pacing.seconds_until_welcome(self._now())
+            if closed > self._settings.max_wait:
+                verdict = request.meta["robotstxt"]._replace(
+                    allowed=False, reason=Reason.VISIT_TIME, rule=None
+                )
+                request.meta["robotstxt"] = verdict
+                raise self._disallowed(request, verdict)
+            if closed:
+                self._admission.hold_for(origin.host, origin.key, closed)
+                return False
+        return self._admission.admit(request, origin.host)
+
+    def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
+        """Have the host of an origin keep the pace that is asked of a request, and return it."""
+        pacing = None
+        if origin.states_pace and self._settings.obey_crawl_delay:
+            pacing = origin.pacing(self._tokens_of(request))
+        seconds = self._capped(origin, pacing.seconds_between(self._now())) if pacing else 0.0
+        if seconds or origin.host in self._admission.hosts:
+            last_end = self._last_end(origin)
+            self._admission.set_delay(origin.host, origin.key, seconds, last_end)
+        return pacing
+
+    def _last_end(self, origin: Origin) -> float:
+        """When its robots.txt was fetched, by whatever crawler, on the monotonic clock."""
+        ago = max(self._now() - origin.fetched_at, 0)
+        return self._clock.monotonic() - ago
+
+    def _line_for(self, request: Request) -> tuple[str, str] | None:
+        """The host and the line in which a request from the scheduler has to wait, if it has to."""
+        key = origin_of(request.url)
+        if key is None:
+            return None
+        name = host_of(key)
+        exempt = request.meta.get("dont_obey_robotstxt")
+        line = name, NO_ROBOTS if exempt else key
+        if self._admission.has_line(*line):
+            return line
+        if not exempt and self._policies.needs_fetch(key):
+            return None if self._policies.has_room_for(key) else line
+        return line if self._admission.is_resting(name, request) else None
 
     def _tokens_of(self, request: Request) -> tuple[str, ...]:
         headers = request.headers
@@ -173,12 +230,23 @@ class RobotsTxtMiddleware:
             )
         return tokens
 
-    def _give_up(self) -> None:
+    def _opened(self) -> None:
+        self._engine.open(self._wrap)
+
+    def _wrap(self, scheduler: Any) -> WaitingScheduler:
+        self._scheduler = WaitingScheduler(
+            scheduler, self._admission, self._engine, self._clock, self._line_for
+        )
+        return self._scheduler
+
+    def _look(self) -> None:
+        self._admission.look()
+        self._policies.use_room()
+
+    def _closing(self) -> None:
         """The spider is closing: whoever waits goes back to the scheduler."""
         self._policies.give_up()
-        self._hours.call_all()
-        if self._pace is not None:
-            self._pace.flush()
+        self._admission.close()
 
     def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._stats.inc_value("robotstxt/forbidden")

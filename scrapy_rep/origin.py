@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import assert_never
@@ -147,6 +148,8 @@ class Origin:
     """The seconds that the good copy says it holds."""
     fetched_at: float = field(default=0, repr=False)
     """When the last fetch of it ended that came to anything, here or elsewhere."""
+    answered_at: float = field(default=-inf, repr=False)
+    """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     in_flight: bool = field(default=False, repr=False)
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""

@@ -1,15 +1,14 @@
-"""What is known of each origin of a crawl, and the one fetch that everyone who waits shares.
+"""What is known of each origin of a crawl, and the one fetch that all requests of an origin share.
 
-A policy is in memory; else an earlier crawl or another crawler knows it; else it is fetched. The
-least recently used go first when there are too many.
+A policy is in memory; else an earlier crawl or another crawler knows it; else it is fetched. When
+there are too many, the least recently used go first, but none that a request waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from itertools import islice
+from collections import OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,11 @@ from twisted.internet.defer import CancelledError
 from .fetch import Fetcher
 from .origin import Need, Origin, State
 from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
+from .protocol.paths import host_of
 from .recall import Recollection, open_recall
 from .robotparser import RobotParser
-from .waiting import WaitingRoom
+from .scheduling.fetch_limit import FetchLimit
+from .scheduling.hosts import Hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,13 +34,18 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from .pace import Turn
     from .protocol.access import Event
     from .protocol.robotstxt import RobotsTxt
+    from .scheduling.admission import Admission
+    from .scheduling.clock import Clock
+    from .scheduling.engine import Engine
     from .settings import Settings
-    from .waiting import Engine, WayBack
+    from .stores import Store
 
 logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 100
+"""Origins in use that are looked at for one that can go."""
 
 # From Scrapy 2.18 on.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -48,7 +54,8 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 class Policies:
     """The policies of one crawl, by origin.
 
-    ``now`` gives the time, in seconds.
+    ``on_policy`` is called with an origin whose rules are new, and with the request for which they
+    were fetched.
     """
 
     def __init__(
@@ -56,25 +63,31 @@ class Policies:
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        way_back: WayBack,
-        now: Callable[[], float],
+        admission: Admission,
+        clock: Clock,
+        on_policy: Callable[[Origin, Request], None],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
+        self._on_policy = on_policy
         self._stats = crawler.stats
         self._settings = settings
-        self._engine = engine
-        self._way_back = way_back
-        self._now = now
+        self._admission = admission
+        self._clock = clock
+        self._now = clock.time
         self._origins: OrderedDict[str, Origin] = OrderedDict()
-        self._recall = open_recall(settings, crawler.stats, now)
+        self._recall = open_recall(settings, crawler.stats, clock.time)
         if self._recall is not None:
             crawler.signals.connect(self._recall.store.close, signal=signals.spider_closed)
-        shared = self._recall is not None and self._recall.store.shared
-        self._fetcher = Fetcher(crawler, settings, engine, now, shared=shared)
+        self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_room)
+        self._want_room: deque[str] = deque()
+        """Origins whose requests wait until a further fetch may begin."""
+        shared = self.shared_store is not None
+        self._fetcher = Fetcher(
+            crawler, settings, engine, admission, self._fetch_limit, clock, shared=shared
+        )
         self._fetches: dict[str, Deferred[None]] = {}
         self._closing = False
-        self._room = WaitingRoom(engine, settings.max_waiting)
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -82,11 +95,11 @@ class Policies:
         return MappingProxyType(self._origins)
 
     @property
-    def turn(self) -> Turn | None:
-        """Asks for the turns at hosts, where several crawlers share them; else None."""
-        return self._recall.store.turn if self._recall and self._recall.store.shared else None
+    def shared_store(self) -> Store | None:
+        """The store, where several crawlers share it; else None."""
+        return self._recall.store if self._recall and self._recall.store.shared else None
 
-    def settled(self, key: str) -> Origin | None:
+    def get_fresh(self, key: str) -> Origin | None:
         """The origin, where it can be asked straight away: the hot path."""
         origin = self._origins.get(key)
         if origin is None or self._now() >= origin.settled_until:
@@ -94,49 +107,65 @@ class Policies:
         self._origins.move_to_end(key)
         return origin
 
-    async def settle(self, key: str, request: Request) -> Origin | Request:
-        """The origin, with an answer: its own, or that of a fetch which is begun or joined.
+    def get_or_fetch(self, key: str, request: Request, since: float) -> Origin | None:
+        """The origin, where it can be asked, or where it was fetched since a request came.
 
-        Or the request as it goes back to the scheduler.
+        None where the file is being fetched, which is begun if need be: the line of the origin is
+        held for so long. ``since`` is on the monotonic clock.
         """
         origin = self._origins.get(key)
         if origin is None:
-            self._make_room(1)
+            self.make_room(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
+        if origin.answered_at >= since and not origin.in_flight:
+            return origin
         need = origin.need(self._now())
-        if need is Need.NOTHING:
-            return origin
-        if need is Need.REFRESH:
+        if need in (Need.REFRESH, Need.FETCH):
             self._begin_fetch(origin, request)
+        # Where Twisted runs the coroutine at once, the fetch may be over by now.
+        if need in (Need.NOTHING, Need.REFRESH) or not origin.in_flight:
             return origin
-        if not self._closing:
-            if not self._room.has_place(key):
-                later = await self._way_back.to_the_end(request)
-                if later is not None:
-                    return later
-                need = origin.need(self._now())
-            if need is Need.FETCH:
-                self._begin_fetch(origin, request)
-            # Where Twisted runs the coroutine at once, the fetch may be over by now.
-            if origin.in_flight:
-                await self._room.wait(key)
-        return self._way_back.if_crowded(request) or origin
+        self._admission.hold(origin.host, key, Hold.POLICY)
+        return None
+
+    def needs_fetch(self, key: str) -> bool:
+        """Whether a request of an origin has to wait until its robots.txt is fetched."""
+        origin = self._origins.get(key)
+        return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
+
+    def has_room_for(self, key: str) -> bool:
+        """Whether a further fetch may begin now.
+
+        If not, the line of the origin is held until one may.
+        """
+        if self._fetch_limit.room or self._closing:
+            return True
+        self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
+        self._want_room.append(key)
+        return False
 
     def give_up(self) -> None:
-        """The spider is closing: nobody waits any longer, and nothing is fetched for anybody."""
+        """The spider is closing: nothing is fetched any longer."""
         self._closing = True
         self._cancel(self._fetches)
-        self._room.call_all()
 
     def give_up_refreshes(self) -> None:
         """What is fetched ahead of time, for nobody, is not worth holding a crawl open."""
-        self._cancel(key for key in self._fetches if key not in self._room)
+        self._cancel(
+            key for key in self._fetches if not self._admission.is_awaited(host_of(key), key)
+        )
 
     def _cancel(self, keys: Iterable[str]) -> None:
         for key in tuple(keys):
             self._fetcher.given_up.add(key)
             self._fetches[key].cancel()
+
+    def use_room(self) -> None:
+        """Let requests go on for which a fetch may begin now."""
+        for _ in range(min(self._fetch_limit.room, len(self._want_room))):
+            key = self._want_room.popleft()
+            self._admission.release(host_of(key), key, Hold.FETCH_LIMIT)
 
     def _begin_fetch(self, origin: Origin, page: Request) -> None:
         if self._closing:
@@ -158,7 +187,9 @@ class Policies:
             if found.settled:
                 robots = origin.robots
             else:
-                event = await self._fetcher.fetch(origin, page, lambda: origin.key in self._room)
+                event = await self._fetcher.fetch(
+                    origin, page, lambda: self._admission.is_awaited(origin.host, origin.key)
+                )
                 robots = event.robots if isinstance(event, Rules) else None
             if robots is not None and _ROBOTS_PARSED is not None:
                 await self._crawler.signals.send_catch_log_async(
@@ -171,8 +202,11 @@ class Policies:
                 origin.learn(event, self._now())
                 self._report(origin, event)
                 self._keep(origin, event, found)
-            self._room.call(origin.key)
-            self._make_room(0)
+            if found.settled or not isinstance(event, Abandoned):
+                origin.answered_at = self._clock.monotonic()
+                self._on_policy(origin, page)
+            self._admission.release(origin.host, origin.key, Hold.POLICY)
+            self.make_room(0)
 
     def _keep(self, origin: Origin, event: Event, found: Recollection) -> None:
         """Let the store have it, in a task of its own: nobody need wait for that."""
@@ -216,10 +250,17 @@ class Policies:
             extra={"spider": self._crawler.spider},
         )
 
-    def _make_room(self, places: int) -> None:
+    def make_room(self, places: int = 0) -> None:
         """Let the least recently used origins go, but none that somebody waits for."""
         excess = len(self._origins) + places - self._settings.cache_size
-        if excess > 0:
-            idle = (key for key, origin in self._origins.items() if not origin.in_flight)
-            for key in tuple(islice(idle, excess)):
+        if excess <= 0:
+            return
+        for _ in range(min(excess + MOST_AT_ONCE, len(self._origins))):
+            if excess <= 0:
+                break
+            key, origin = next(iter(self._origins.items()))
+            if origin.in_flight or self._admission.is_busy(origin.host, key):
+                self._origins.move_to_end(key)
+            else:
                 del self._origins[key]
+                excess -= 1

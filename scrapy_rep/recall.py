@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
 from .protocol.access import Meaning, Rules, meaning
 from .protocol.robotstxt import RobotsTxt
+from .scheduling.clock import Clock
 from .settings import SettingError, without_password
 from .stores import Entry, Kind, StoreError, open_store
-from .waiting import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ class Recall:
                     await self.store.release(origin.key)
                 break
             self._stats.inc_value("robotstxt/store/wait_count")
-            await sleep(pause)
+            await Clock().sleep(pause)
             pause = min(2 * pause, LAST_LOOK)
         self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
         if found.body is None and not found.settled:

@@ -219,11 +219,18 @@ class Settings:
     )
     max_waiting: int = _setting(
         "REP_MAX_WAITING",
+        10_000,
+        _count,
+        "How many requests that wait for a robots.txt or for the pace of their site are kept in "
+        "memory, outside of the scheduler. Where it is reached, the sites with the most waiting "
+        "requests give theirs back to the scheduler.",
+    )
+    concurrent_fetches: int = _setting(
+        "REP_CONCURRENT_FETCHES",
         100,
         _count,
-        "How many requests may wait for a robots.txt at once, beside the first of each origin, and "
-        "how many origins may be waited for. What comes beyond that goes back to the scheduler for "
-        "a while.",
+        "How many robots.txt files are fetched at once, besides CONCURRENT_REQUESTS. A fetch that "
+        "takes more than 2 seconds counts no longer; four times as many are under way in all.",
     )
     obey_crawl_delay: bool = _setting(
         "REP_OBEY_CRAWL_DELAY",

@@ -6,7 +6,7 @@ A redirect, a retry and what an answer means are for :mod:`scrapy_rep.fetch`.
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,6 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
 from .intake import WIRE_LIMIT, Intake
-from .pace import is_queued
 from .protocol.freshness import CacheHeaders
 
 if TYPE_CHECKING:
@@ -30,7 +29,9 @@ if TYPE_CHECKING:
     from scrapy.http.headers import Headers
     from twisted.internet.defer import Deferred
 
-    from .waiting import Engine
+    from .scheduling.admission import Admission
+    from .scheduling.engine import Engine
+    from .scheduling.fetch_limit import FetchLimit
 
 PRIORITY = 1000
 """Before any page: others wait for it. Scrapy's own middleware uses the same number."""
@@ -89,8 +90,6 @@ class Answer(NamedTuple):
 class _Transfer:
     """One request on its way."""
 
-    set_aside: Callable[[], None]
-    """To be called once, when it counts as a download: it is no longer to."""
     intake: Intake = field(default_factory=Intake)
     began: float = field(default_factory=monotonic)
     """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
@@ -111,23 +110,28 @@ def request_for(url: str) -> Request:
 class Transfers:
     """Sends the requests of one crawl."""
 
-    def __init__(self, crawler: Crawler, engine: Engine) -> None:
+    def __init__(
+        self, crawler: Crawler, engine: Engine, admission: Admission, fetch_limit: FetchLimit
+    ) -> None:
         self._crawler = crawler
         self._engine = engine
+        self._admission = admission
+        self._fetch_limit = fetch_limit
         self._open = 0
 
-    async def send(self, request: Request, seconds: float) -> tuple[Answer, float]:
+    async def send(
+        self, request: Request, seconds: float, longest_wait: float
+    ) -> tuple[Answer, float]:
         """The answer, and the seconds it took, of at most so many.
 
-        Raises whatever Scrapy does where there is no answer, and TimeoutError.
+        The time that the request waits for the pace of its host does not count, but for
+        ``longest_wait``. Raises whatever Scrapy does where there is no answer, and TimeoutError.
         """
         request.meta["download_timeout"] = seconds
-        with self._watching(), ExitStack() as places:
-            transfer = request.meta[TRANSFER] = _Transfer(
-                lambda: places.enter_context(self._engine.download_aside())
-            )
+        with self._watching():
+            transfer = request.meta[TRANSFER] = _Transfer()
             try:
-                response = await self._within(seconds, request)
+                response = await self._within(seconds, request, longest_wait)
             except StopDownload as stop:
                 if stop.response is None:
                     raise
@@ -139,11 +143,13 @@ class Transfers:
         answer = Answer(request.url, response.status, response.headers, body, bool(validators))
         return answer, monotonic() - transfer.began
 
-    async def _within(self, seconds: float, request: Request) -> Response:
+    async def _within(self, seconds: float, request: Request, longest_wait: float) -> Response:
         engine = self._crawler.engine
         assert engine is not None
+        watch = _Watch(seconds, longest_wait, lambda: self._is_waiting(request))
+        place = await self._fetch_limit.take(watch.expire)
         download = deferred_from_coro(engine.download_async(request))
-        watch = _Watch(download, seconds, lambda: is_queued(request, engine.downloader))
+        watch.start(download)
         try:
             return await maybe_deferred_to_future(download)
         except (asyncio.CancelledError, CancelledError):
@@ -152,6 +158,11 @@ class Transfers:
             raise
         finally:
             watch.stop()
+            self._engine.include_download(request)
+            self._fetch_limit.give_back(place)
+
+    def _is_waiting(self, request: Request) -> bool:
+        return self._admission.is_waiting(request) or self._engine.is_queued(request)
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -161,7 +172,6 @@ class Transfers:
         """
         connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
         if not self._open:
-            connect(_reached_downloader, signal=signals.request_reached_downloader)
             connect(_headers_received, signal=signals.headers_received)
             connect(_bytes_received, signal=signals.bytes_received)
         self._open += 1
@@ -170,7 +180,6 @@ class Transfers:
         finally:
             self._open -= 1
             if not self._open:
-                disconnect(_reached_downloader, signal=signals.request_reached_downloader)
                 disconnect(_headers_received, signal=signals.headers_received)
                 disconnect(_bytes_received, signal=signals.bytes_received)
 
@@ -180,28 +189,37 @@ class _Watch:
 
     Most download handlers keep ``download_timeout`` themselves, to the point. This is for those
     which do not (FTP; time-outs of a single read); it gives them about a fifth more. The time that
-    a request waits in its download slot for the sake of DOWNLOAD_DELAY does not count.
+    a request waits for its host does not count, up to ``longest_wait`` seconds.
     """
 
-    def __init__(
-        self, download: Deferred[Response], seconds: float, is_queued: Callable[[], bool]
-    ) -> None:
+    def __init__(self, seconds: float, longest_wait: float, is_waiting: Callable[[], bool]) -> None:
         self.is_late = False
-        self._download = download
-        self._is_queued = is_queued
+        self._download: Deferred[Response] | None = None
+        self._is_waiting = is_waiting
         self._period = max(seconds / 10, 0.01)
         self._left = seconds + self._period
+        self._wait_left = longest_wait
+
+    def start(self, download: Deferred[Response]) -> None:
+        self._download = download
         self._timer = call_later(self._period, self._look)
 
     def stop(self) -> None:
         self._timer.cancel()
 
+    def expire(self) -> None:
+        """Its time is over."""
+        self.is_late = True
+        if self._download is not None:
+            self._download.cancel()
+
     def _look(self) -> None:
-        if not self._is_queued():
+        if self._is_waiting() and self._wait_left > 0:
+            self._wait_left -= self._period
+        else:
             self._left -= self._period
         if self._left < 0:
-            self.is_late = True
-            self._download.cancel()
+            self.expire()
         else:
             self._timer = call_later(self._period, self._look)
 
@@ -209,12 +227,6 @@ class _Watch:
 def timed_out(url: str) -> TimeoutError:
     """The error for an attempt that took too long."""
     return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
-
-
-def _reached_downloader(request: Request) -> None:
-    transfer: _Transfer | None = request.meta.get(TRANSFER)
-    if transfer is not None:
-        transfer.set_aside()
 
 
 def _headers_received(request: Request, headers: Headers) -> None:

@@ -16,7 +16,7 @@ from scrapy.utils.defer import _schedule_coro
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .web import Web
 

@@ -15,7 +15,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Visitor
 from .faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall

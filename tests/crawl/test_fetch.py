@@ -22,7 +22,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Visitor, our_warnings
 from .faults import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Outcome
 from .faults import RULES
@@ -45,7 +44,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("scrapy_rep.middleware.time", SimpleNamespace(time=clock.time))
+    monkeypatch.setattr("scrapy_rep.scheduling.clock.Clock.time", lambda _: clock.time())
     return clock
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
@@ -16,7 +15,7 @@ from scrapy.resolver import dnscache
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
 from .web import Page, redirect, text
@@ -254,16 +253,18 @@ class BareDownloader:
         self.middleware = downloader.middleware
 
 
-async def test_a_downloader_without_slots_keeps_no_pace_and_that_is_said(
+async def test_the_pace_is_kept_without_download_slots_too(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = web.site(delayed(30))
+    site = web.site(delayed(0.3))
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     settings = {"DOWNLOADER": BareDownloader, "SCHEDULER_PRIORITY_QUEUE": queue}
     await crawl(site.urls(*PATHS), settings)
     assert site.page_paths == PATHS
+    assert min(gaps(site)) >= 0.3
     assert our_warnings(caplog) == [
-        "BareDownloader has no download slots: the pace that sites ask for is not kept"
+        "This engine or downloader (BareDownloader) is not like Scrapy's own: requests that wait "
+        "use up CONCURRENT_REQUESTS; the scheduler does not see who waits."
     ]
 
 
@@ -327,7 +328,8 @@ async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None
     outcome = await crawl(site.urls("/first"), settings, spider=Careless)
     assert site.page_paths == sorted(["/first", *(f"/{number}" for number in range(15))])
     assert min(gaps(site)) >= 0.05
-    assert 4 < outcome.crawler.spider.most <= 4 + 3  # type: ignore[union-attr]
+    assert outcome.crawler.spider.most <= 4  # type: ignore[union-attr]
+    assert outcome.stats["scheduler/enqueued"] > 16, "some went back to the scheduler"
 
 
 class FirstPageCloser(Visitor):
@@ -359,17 +361,15 @@ class LateComer(Visitor):
     late: str
 
     async def start(self) -> AsyncIterator[Any]:
-        self.crawler.signals.connect(self._arrived, signal=signals.request_reached_downloader)
-        self.arrived: list[str] = []
         async for request in super().start():
             yield request
         await sleep(0.5)
         yield Request(self.late)
         await sleep(0.5)
+        engine = self.crawler.engine
+        assert engine is not None
+        self.waiting = [request.url for request in engine.downloader.active]
         self.stop()
-
-    def _arrived(self, request: Request) -> None:
-        self.arrived.append(request.url)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -381,7 +381,7 @@ async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
     began = time.monotonic()
     outcome = await crawl(slow.urls("/1"), settings, spider=LateComer, late=other.url("/2"))
     assert time.monotonic() - began < 10
-    assert other.url("/robots.txt") in outcome.crawler.spider.arrived  # type: ignore[union-attr]
+    assert other.url("/robots.txt") in outcome.crawler.spider.waiting  # type: ignore[union-attr]
     assert (slow.paths, other.paths) == (["/robots.txt"], [])
     await crawl([], {**settings, "REP_OBEY_CRAWL_DELAY": False})
     assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
@@ -483,8 +483,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def set_time(now: float) -> None:
         offset = now - time.time()
-        fake = SimpleNamespace(time=lambda: time.time() + offset)
-        monkeypatch.setattr("scrapy_rep.middleware.time", fake)
+        monkeypatch.setattr(
+            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + offset
+        )
 
     return set_time
 

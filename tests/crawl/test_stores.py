@@ -7,7 +7,6 @@ import os
 import time
 import warnings
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +15,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Reason
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.settings import SettingError
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.waiting import sleep
 
 from ..stores.servers import RedisServer
 from .conftest import Visitor, make_crawler, our_warnings, run_crawler
@@ -53,8 +52,9 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Moves the package's clock so many seconds on from now."""
 
     def move(seconds: float) -> None:
-        fake = SimpleNamespace(time=lambda: time.time() + seconds)
-        monkeypatch.setattr("scrapy_rep.middleware.time", fake)
+        monkeypatch.setattr(
+            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + seconds
+        )
 
     return move
 

@@ -12,7 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.waiting import sleep
+from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Closer, Visitor, Watcher, our_warnings
 from .web import Page
@@ -61,12 +61,12 @@ async def test_what_waits_is_bounded_and_nothing_is_lost(web: Web, crawl: Crawl)
     assert outcome.crawler.spider.most <= 6 + 2 + 3 + 4  # type: ignore[union-attr]
 
 
-async def test_no_more_robots_txt_are_waited_for_than_the_setting_says(
+async def test_no_more_robots_txt_are_fetched_at_once_than_the_setting_says(
     web: Web, crawl: Crawl
 ) -> None:
     late = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(9)]
     urls = [site.url("/a") for site in late]
-    await crawl(urls, {"CONCURRENT_REQUESTS": 16, "REP_MAX_WAITING": 3})
+    await crawl(urls, {"CONCURRENT_REQUESTS": 16, "REP_CONCURRENT_FETCHES": 3})
     assert [site.paths for site in late] == [["/robots.txt", "/a"]] * 9
     asked = sorted(site.received[0].at for site in late)
     for first, fourth in zip(asked, asked[3:]):

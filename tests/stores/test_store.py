@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, Kind, Resilient
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.waiting import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,505 @@
+"""Which requests wait, and which may go on: one queue for each host.
+
+A request waits in the line of its origin while its robots.txt is being fetched (the line is held),
+while its site wants no visits, or until the pace of its host lets it go. Most of those that wait
+were taken from the scheduler and are kept here ("parked"). The first ones of an origin, and those
+of callers of ``engine.download_async``, wait inside of the downloader.
+
+What leaves a line is judged afterwards, by the middleware: what was known when it came counts no
+more.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from ..protocol.paths import host_of
+from ..protocol.paths import origin as origin_of
+from .clock import fire
+from .hosts import Entry, Hold, Host, add
+from .reservation import Reservations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from .clock import Clock
+    from .engine import Engine
+    from .reservation import HostStore
+
+NO_ROBOTS = ""
+"""The line of requests that need no robots.txt, but keep the pace of their host."""
+
+
+class Admission:
+    """The queues of one crawl.
+
+    ``capacity``: how many requests may be parked. ``most_hosts``: how many hosts that ask for a
+    pace are remembered while nothing is under way to them.
+    """
+
+    def __init__(
+        self, crawler: Crawler, engine: Engine, clock: Clock, *, capacity: int, most_hosts: int
+    ) -> None:
+        self._crawler = crawler
+        self._engine = engine
+        self._clock = clock
+        self._most_hosts = most_hosts
+        self.capacity = capacity
+        self.parked = 0
+        """How many requests are kept for the engine."""
+        self.hosts: OrderedDict[str, Host] = OrderedDict()
+        """The hosts that somebody waits for, or that ask for a pace, by name."""
+        self._ready: OrderedDict[str, Host] = OrderedDict()
+        """Those that may have a request for the engine, the one that waited longest first."""
+        self._arrivals = count()
+        self._waiting: set[Request] = set()
+        """The requests that wait inside of the downloader."""
+        self._under_way: dict[Request, Host] = {}
+        self._unjudged: set[Request] = set()
+        """Those that were let go and have not come to the middleware since."""
+        self._reservations: Reservations | None = None
+        self._listens = False
+        self._closed = False
+
+    def share(self, store: HostStore) -> None:
+        """Keep the pace of hosts together with the other crawlers that use a store."""
+        self._reservations = Reservations(
+            store, self._clock, wanted=self._is_wanted, granted=self._update
+        )
+
+    # For the middleware.
+
+    def admit(self, request: Request, name: str) -> bool:
+        """Whether a request may go on to the host ``name`` now; if so, it is under way."""
+        host = self.hosts.get(name)
+        if host is None or (not host.delay and _is_robots_request(request)):
+            return True
+        # One that was let go may have to wait again: only now is it known what its origin asks for.
+        self._unjudged.discard(request)
+        own = host.under_way.pop(request, None)
+        may_start = not host.delay or (
+            (own is not None or not self._is_preceded(host, request))
+            and self._may_start(host, request)
+        )
+        if may_start or own is not None:
+            self._start(host, own or self._entry(request))
+        return may_start
+
+    async def wait(self, request: Request, name: str, key: str) -> bool:
+        """Wait for the host ``name`` in its line ``key``. False: the spider is closing.
+
+        The line is that of an origin, or :data:`NO_ROBOTS`. A request that was under way gets its
+        old place in the line.
+        """
+        host = self._host(name)
+        entry = self._withdraw(request) or self._entry(request)
+        if self._closed:
+            self._update(host)
+            return False
+        waiter: Deferred[bool] = Deferred()
+        self._enter(host, key, entry._replace(waiter=waiter))
+        try:
+            return await maybe_deferred_to_future(waiter)
+        finally:
+            if request in self._waiting:  # the download was cancelled
+                self._remove(host, request)
+
+    def arrived(self, request: Request) -> float:
+        """When a request came here first."""
+        host = self._under_way.get(request)
+        return host.under_way[request].arrived if host else self._clock.monotonic()
+
+    def withdraw(self, request: Request) -> None:
+        """A request that was let go is not sent to its host."""
+        if request in self._under_way:
+            self._ended(request, sent=False)
+
+    def hold(self, name: str, key: str, reason: Hold) -> None:
+        """Let nobody in a line go on until :meth:`release` is called."""
+        self._host(name).line(key).holds.add(reason)
+
+    def hold_for(self, name: str, key: str, seconds: float) -> None:
+        """Let nobody of an origin go on for so many seconds: it wants no visits before."""
+        line = self._host(name).line(key)
+        if Hold.VISIT_TIME not in line.holds:
+            line.holds.add(Hold.VISIT_TIME)
+            self._clock.call_later(seconds, self.release, name, key, Hold.VISIT_TIME)
+
+    def release(self, name: str, key: str, reason: Hold) -> None:
+        """A reason for which a line was held is gone."""
+        host = self.hosts.get(name)
+        line = host.lines.get(key) if host else None
+        if host is not None and line is not None and reason in line.holds:
+            line.holds.discard(reason)
+            self._update(host)
+
+    def set_delay(self, name: str, key: str, seconds: float, last_end: float | None) -> None:
+        """Let no request to a host start within so many seconds after the last one's end.
+
+        This is what the origin ``key`` on it asks for; 0 takes it back. ``last_end``: when the last
+        request to it ended that the caller knows of, on the monotonic clock.
+        """
+        host = self.hosts.get(name)
+        if host is None:
+            if not seconds:
+                return
+            host = self._host(name)
+        self.hosts.move_to_end(name)
+        if host.delays.get(key, 0) == seconds:
+            return
+        had_delay = bool(host.delay)
+        host.set_delay(key, seconds)
+        if not had_delay:
+            if last_end is not None:
+                host.last_end = max(host.last_end, last_end)
+            self._begin_pace(host)
+        self._update(host)
+        self._drop_oldest()
+
+    def is_busy(self, name: str, key: str) -> bool:
+        """Whether somebody waits for an origin, or was let go and is not judged yet."""
+        host = self.hosts.get(name)
+        if host is None:
+            return False
+        return key in host.lines or any(
+            origin_of(request.url) == key for request in host.under_way if request in self._unjudged
+        )
+
+    def is_waiting(self, request: Request) -> bool:
+        """Whether a request waits inside of the downloader."""
+        return request in self._waiting
+
+    def is_awaited(self, name: str, key: str) -> bool:
+        """Whether anybody waits for an origin."""
+        host = self.hosts.get(name)
+        line = host.lines.get(key) if host else None
+        return line is not None and len(line) > 0
+
+    def close(self) -> None:
+        """The spider is closing: nobody waits inside of the downloader any longer."""
+        self._closed = True
+        for host in tuple(self.hosts.values()):
+            if self._reservations is not None:
+                self._reservations.cancel(host)
+            for entry in tuple(host.entries()):
+                if entry.waiter is not None:
+                    host.discard(entry.request)
+                    self._left(entry)
+                    fire(entry.waiter, False)
+
+    def look(self) -> None:
+        """Notice requests that have ended without a signal."""
+        for request in tuple(self._under_way):
+            if not self._engine.is_active(request):
+                self._ended(request, sent=True)
+
+    # For the scheduler.
+
+    def has_line(self, name: str, key: str) -> bool:
+        """Whether a request of an origin that comes now has to wait behind others, or for them."""
+        host = self.hosts.get(name)
+        return host is not None and key in host.lines
+
+    def is_resting(self, name: str, request: Request) -> bool:
+        """Whether the pace of a host, or who waits for it, keeps a request from it for now."""
+        host = self.hosts.get(name)
+        return (
+            host is not None
+            and bool(host.delay)
+            and (self._is_preceded(host, request) or not self._may_start(host, request))
+        )
+
+    def begin(self, request: Request) -> None:
+        """A request goes to the engine that does not have to wait."""
+        key = origin_of(request.url)
+        host = self.hosts.get(host_of(key)) if key else None
+        if host is not None and host.delay and self._may_start(host, request):
+            self._let_go(host, self._entry(request))
+
+    def park(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
+        """Keep a request until it may go on. Whether there is room for it; and the requests for
+        which there is none any longer, because their origins have more than their share.
+        """
+        host = self._host(name)
+        evicted: list[Request] = []
+        if self.parked >= self.capacity:
+            evicted = self._evict(len(host.line(key)) + 1)
+            if not evicted:
+                self._forget_if_over(host)
+                return False, []
+        self._enter(host, key, self._entry(request))
+        return True, evicted
+
+    def peek(self) -> Entry | None:
+        """The entry whose request the engine may have next."""
+        while self._ready:
+            host = next(iter(self._ready.values()))
+            found = host.first_scheduled()
+            if found is not None and self._may_start(host, found[1].request):
+                return found[1]
+            del self._ready[host.name]
+        return None
+
+    def take(self) -> Request | None:
+        """Let the request go on that :meth:`peek` has shown.
+
+        None where it waits in the downloader already.
+        """
+        host = next(iter(self._ready.values()))
+        self._ready.move_to_end(host.name)
+        found = host.first_scheduled()
+        assert found is not None
+        line, entry = found
+        del line.scheduled[0]
+        self._leave(host, entry)
+        return entry.request if entry.waiter is None else None
+
+    def drain(self) -> list[Request]:
+        """All requests that are parked, in their order. They are so no longer."""
+        found = [
+            (entry, host)
+            for host in self.hosts.values()
+            for entry in host.entries()
+            if entry.waiter is None
+        ]
+        for entry, host in found:
+            host.discard(entry.request)
+            self._left(entry)
+        return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].order)]
+
+    # Lines.
+
+    def _host(self, name: str) -> Host:
+        host = self.hosts.get(name)
+        if host is None:
+            host = self.hosts[name] = Host(name)
+            self._listen()
+        return host
+
+    def _entry(self, request: Request) -> Entry:
+        order = (-request.priority, next(self._arrivals))
+        return Entry(order, self._clock.monotonic(), request)
+
+    def _enter(self, host: Host, key: str, entry: Entry) -> None:
+        """An entry begins to wait."""
+        request = entry.request
+        if _is_robots_request(request):
+            host.robots.append(entry)
+        elif entry.waiter is None or self._waits_for_engine(request):
+            add(host.line(key).scheduled, entry)
+        else:
+            add(host.line(key).called, entry)
+        if entry.waiter is None:
+            self.parked += 1
+        else:
+            self._waiting.add(request)
+            self._engine.exclude(request)
+        self._engine.count_in_slot(request)
+        self._update(host)
+
+    def _waits_for_engine(self, request: Request) -> bool:
+        return self._engine.has_scheduler and request.callback is not NO_CALLBACK
+
+    def _left(self, entry: Entry) -> None:
+        """An entry waits no more."""
+        request = entry.request
+        self._engine.discount_in_slot(request)
+        if entry.waiter is None:
+            self.parked -= 1
+        else:
+            self._waiting.discard(request)
+            if not _is_robots_request(request):  # which stays excluded until it has ended
+                self._engine.include(request)
+
+    def _remove(self, host: Host, request: Request) -> None:
+        for entry in tuple(host.entries()):
+            if entry.request is request:
+                host.discard(request)
+                self._left(entry)
+        self._update(host)
+
+    def _leave(self, host: Host, entry: Entry) -> None:
+        """An entry waits no more, and goes on."""
+        self._left(entry)
+        self._let_go(host, entry)
+
+    def _let_go(self, host: Host, entry: Entry) -> None:
+        self._unjudged.add(entry.request)
+        self._start(host, entry)
+        if entry.waiter is not None:
+            fire(entry.waiter, True)
+
+    def _update(self, host: Host) -> None:
+        """Let those go who may, and have the engine ask for the others."""
+        while (found := self._first_called(host)) is not None:
+            entries, entry = found
+            # A caller depends on the pace of the host, and on nothing else that is under way.
+            if host.delay and not self._may_start(host, entry.request):
+                break
+            entries.remove(entry)
+            self._leave(host, entry)
+        scheduled = host.first_scheduled()
+        if scheduled is not None and self._may_start(host, scheduled[1].request):
+            self._ready.setdefault(host.name, host)
+            self._engine.wake()
+        if self._reservations is not None and not host.under_way and not self._is_wanted(host):
+            self._reservations.release(host, 0)
+        self._forget_if_over(host)
+
+    @staticmethod
+    def _first_called(host: Host) -> tuple[Any, Entry] | None:
+        """The first that does not wait for the engine, and where it is."""
+        if host.robots:
+            return host.robots, host.robots[0]
+        found = host.first_called()
+        return (found[0].called, found[1]) if found else None
+
+    def _may_start(self, host: Host, request: Request) -> bool:
+        """Whether a request may start now; if not, :meth:`_update` is called in time."""
+        limits = self._engine.slot_limits(request)
+        left = host.seconds_left(self._clock.monotonic(), *limits)
+        if left:
+            if left < inf and host.timer is None:
+                host.timer = self._clock.call_later(left, self._delay_is_over, host)
+            return False
+        if self._reservations is None or not host.delay or self._reservations.holds(host):
+            return True
+        self._reservations.ask(host)
+        return False
+
+    def _delay_is_over(self, host: Host) -> None:
+        host.timer = None
+        self._update(host)
+
+    def _is_wanted(self, host: Host) -> bool:
+        """Whether somebody waits for a host whose line is not held."""
+        return bool(host.robots or host.first_called() or host.first_scheduled())
+
+    def _is_preceded(self, host: Host, request: Request) -> bool:
+        """Whether somebody waits for a host who comes before a request that came just now."""
+        if _is_robots_request(request):
+            return bool(host.robots)
+        if not self._waits_for_engine(request):
+            return bool(host.robots or host.first_called())
+        return self._is_wanted(host)
+
+    def _evict(self, more_than: int) -> list[Request]:
+        """Take back what some origins have parked beyond their share of the capacity.
+
+        The share is what each has if all have the same, and at least ``more_than``.
+        """
+        lines = [line for host in self.hosts.values() for line in host.lines.values()]
+        parked = [[entry for entry in line.scheduled if entry.waiter is None] for line in lines]
+        share = max(self.capacity // (sum(map(bool, parked)) + 1), more_than, 1)
+        evicted: list[Request] = []
+        for line, entries in zip(lines, parked, strict=True):
+            for entry in entries[share:]:  # of the lowest priority, and the last to come
+                line.scheduled.remove(entry)
+                self._left(entry)
+                evicted.append(entry.request)
+        return evicted
+
+    def _forget_if_over(self, host: Host) -> None:
+        """Remove what there is nothing to remember of."""
+        host.remove_empty_lines()
+        if host.is_at_rest and not host.delays and self.hosts.get(host.name) is host:
+            del self.hosts[host.name]
+            self._ready.pop(host.name, None)
+            if host.timer is not None:
+                host.timer.cancel()
+                host.timer = None
+            if self._reservations is not None:
+                self._reservations.cancel(host)
+
+    def _drop_oldest(self) -> None:
+        """Forget the pace of the host that has not been asked for the longest time."""
+        if len(self.hosts) > self._most_hosts:
+            host = next(iter(self.hosts.values()))
+            if host.is_at_rest and not host.seconds_left(self._clock.monotonic(), 1):
+                host.delays.clear()
+                self._forget_if_over(host)
+
+    # What is under way.
+
+    def _start(self, host: Host, entry: Entry) -> None:
+        host.under_way[entry.request] = entry
+        self._under_way[entry.request] = host
+
+    def _withdraw(self, request: Request) -> Entry | None:
+        self._unjudged.discard(request)
+        host = self._under_way.pop(request, None)
+        return host.under_way.pop(request, None) if host is not None else None
+
+    def _ended(self, request: Request, *, sent: bool) -> None:
+        host = self._under_way[request]
+        self._withdraw(request)
+        if sent:
+            host.last_end = self._clock.monotonic()
+        if self._reservations is not None and not host.under_way:
+            self._reservations.release(host, host.delay if sent else 0)
+        self._update(host)
+
+    def _begin_pace(self, host: Host) -> None:
+        """A host begins to ask for a pace, which holds for what the downloader has already, too."""
+
+        def is_to_host(request: Request) -> bool:
+            key = origin_of(request.url)
+            return key is not None and host_of(key) == host.name
+
+        for request in self._engine.active:
+            # Those that have not come to the middleware yet are let go, or wait, when they come.
+            if request not in self._waiting and is_to_host(request):
+                self._start(host, host.under_way.get(request) or self._entry(request))
+        for request, download, put_back in self._engine.take_queued(is_to_host):
+            entry = self._withdraw(request) or self._entry(request)
+            waiter: Deferred[bool] = Deferred()
+            waiter.addCallback(self._leave_queue, request, download, put_back)
+            self._waiting.add(request)
+            self._engine.exclude(request)
+            add(host.line(NO_ROBOTS).called, entry._replace(waiter=waiter))
+
+    def _leave_queue(
+        self, goes_on: bool, request: Request, download: Deferred[Any], put_back: Callable[[], None]
+    ) -> None:
+        """A request that was taken from the queue of its slot waits no more."""
+        if download.called:  # it was cancelled
+            self.withdraw(request)
+        elif goes_on:
+            put_back()
+        else:
+            download.errback(IgnoreRequest("the spider is closing"))
+
+    # What Scrapy tells.
+
+    def _listen(self) -> None:
+        if not self._listens:
+            self._listens = True
+            connect = self._crawler.signals.connect
+            connect(self._left_downloader, signal=signals.request_left_downloader)
+            connect(self._response_received, signal=signals.response_received)
+
+    def _left_downloader(self, request: Request) -> None:
+        if request in self._under_way:
+            self._ended(request, sent=True)
+
+    def _response_received(self, request: Request, response: Response) -> None:
+        # What a cache has answered was not sent.
+        if request in self._under_way:
+            self._ended(request, sent="cached" not in response.flags)
+
+
+def _is_robots_request(request: Request) -> bool:
+    return bool(request.meta.get("is_robotstxt_request"))

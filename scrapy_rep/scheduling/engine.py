@@ -1,0 +1,273 @@
+"""The parts of Scrapy's engine and downloader that are not public, all of them in this module.
+
+=========================================  ====================================================
+attribute                                  used for
+=========================================  ====================================================
+``engine._slot.scheduler``                 to keep requests that have to wait (:meth:`Engine.open`)
+``engine._slot.nextcall.schedule()``       to have the engine ask for its next request
+``engine._slot.closing``                   whether the spider is closing
+``engine._start``, ``engine.scraper.slot`` whether a crawl is over but for a refresh
+``downloader.total_concurrency``           CONCURRENT_REQUESTS, without the requests that wait
+``downloader.slots``, ``_get_slot()``      to let the scheduler see who waits; the slot's own delay
+``slot.active``, ``slot.transferring``
+``slot.queue``, ``_process_queue()``       to take back what is not on its way yet
+``handlers._handlers``, ``_session``       to widen the connection pool of the aiohttp handler
+=========================================  ====================================================
+
+Where a Scrapy or a downloader of another make lacks one of them, one warning at the start of the
+crawl names what is off for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils.asyncio import create_looping_call
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+WATCH_INTERVAL = 0.5
+"""Seconds between two looks at the engine: there is no signal for the begin of its closing."""
+
+LAST_WAIT = 2.0
+"""Seconds that a crawl which is otherwise over waits for robots.txt files that nobody waits for."""
+
+
+class Engine:
+    """What the package sees of one crawl's engine, and does to it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._excluded: set[Request] = set()
+        self._counted: dict[Request, Any] = {}
+        """The slots in which requests that wait are counted."""
+        self._extra_connections = 0
+        self.has_scheduler = False
+        """Whether the engine asks :class:`~scrapy_rep.scheduling.scheduler.WaitingScheduler`."""
+
+    @property
+    def _downloader(self) -> Any:
+        return getattr(self._crawler.engine, "downloader", None)
+
+    @property
+    def _slot(self) -> Any:
+        return getattr(self._crawler.engine, "_slot", None)
+
+    # When the crawl begins.
+
+    def open(self, wrap: Callable[[Any], Any]) -> None:
+        """Put ``wrap(scheduler)`` in the place of the scheduler, and exclude requests that wait
+        from CONCURRENT_REQUESTS.
+        """
+        missing = []
+        scheduler = getattr(self._slot, "scheduler", None)
+        if scheduler is None or getattr(self._slot, "nextcall", None) is None:
+            missing.append("requests that wait are kept in the downloader")
+        else:
+            self._slot.scheduler = wrap(scheduler)
+            self.has_scheduler = True
+        if isinstance(getattr(self._downloader, "total_concurrency", None), int):
+            needs_backout = self._downloader.needs_backout
+            self._downloader.needs_backout = lambda: self._needs_backout(needs_backout)
+        else:
+            missing.append("requests that wait use up CONCURRENT_REQUESTS")
+        if not hasattr(self._downloader, "_get_slot"):
+            missing.append("the scheduler does not see who waits")
+        if missing:
+            logger.warning(
+                "This engine or downloader (%(downloader)s) is not like Scrapy's own: %(missing)s.",
+                {
+                    "downloader": type(self._downloader).__qualname__,
+                    "missing": "; ".join(missing),
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _needs_backout(self, needs_backout: Callable[[], bool]) -> bool:
+        limit: int = self._downloader.total_concurrency
+        if not self._excluded or limit <= 0:
+            return needs_backout()
+        return len(self._downloader.active) >= limit + len(self._excluded)
+
+    # Downloads.
+
+    @property
+    def has_capacity(self) -> bool:
+        """Whether the engine may start one more download."""
+        engine = self._crawler.engine
+        assert engine is not None
+        return not engine.needs_backout()
+
+    def is_active(self, request: Request) -> bool:
+        """Whether the downloader has it, in whatever stage."""
+        return request in self._downloader.active
+
+    @property
+    def active(self) -> tuple[Request, ...]:
+        """All requests that the downloader has."""
+        return tuple(self._downloader.active)
+
+    def exclude(self, request: Request) -> None:
+        """A request that the downloader has does not use up CONCURRENT_REQUESTS."""
+        self._excluded.add(request)
+        self.wake()
+
+    def include(self, request: Request) -> None:
+        """It uses up CONCURRENT_REQUESTS again, or has ended."""
+        self._excluded.discard(request)
+
+    def exclude_download(self, request: Request) -> None:
+        """A download of our own begins that does not use up CONCURRENT_REQUESTS."""
+        self._widen_pools(1)
+        self.exclude(request)
+
+    def include_download(self, request: Request) -> None:
+        """It has ended."""
+        if request in self._excluded:
+            self._widen_pools(-1)
+            self.include(request)
+
+    def _widen_pools(self, connections: int) -> None:
+        """Scrapy's handler for aiohttp opens no more than CONCURRENT_REQUESTS connections."""
+        self._extra_connections += connections
+        handlers = getattr(getattr(self._downloader, "handlers", None), "_handlers", {})
+        for handler in handlers.values():
+            connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
+            if getattr(connector, "_limit", 0) > 0:  # 0 means without a limit
+                connector._limit = handler._pool_size_total + self._extra_connections
+
+    def wake(self) -> None:
+        """Have the engine ask for its next request soon."""
+        nextcall = getattr(self._slot, "nextcall", None)
+        if nextcall is not None and not self.is_closing:
+            nextcall.schedule()
+
+    # Download slots.
+
+    def count_in_slot(self, request: Request) -> None:
+        """Count a request that waits in its slot.
+
+        Scrapy's scheduler prefers the slots with the fewest active requests. So it asks for those
+        who can go on first.
+        """
+        get_slot = getattr(self._downloader, "_get_slot", None)
+        if get_slot is not None:
+            _, slot = get_slot(request)
+            slot.active.add(request)
+            self._counted[request] = slot
+
+    def discount_in_slot(self, request: Request) -> None:
+        """It waits no more."""
+        slot = self._counted.pop(request, None)
+        if slot is not None:
+            slot.active.discard(request)
+
+    def slot_limits(self, request: Request) -> tuple[int, float]:
+        """How many requests its slot lets be under way, and the seconds between two of them."""
+        downloader = self._downloader
+        concurrency = getattr(downloader, "domain_concurrency", 8)
+        slots = getattr(downloader, "slots", None)
+        if not slots:
+            return concurrency, 0
+        key = request.meta.get("download_slot") or downloader.get_slot_key(request)
+        slot = slots.get(key)
+        return (slot.concurrency, slot.delay) if slot is not None else (concurrency, 0)
+
+    def is_queued(self, request: Request) -> bool:
+        """Whether a request waits in its slot, for the sake of DOWNLOAD_DELAY."""
+        slot = getattr(self._downloader, "slots", {}).get(request.meta.get("download_slot"))
+        return slot is not None and request in slot.active and request not in slot.transferring
+
+    def take_queued(
+        self, wanted: Callable[[Request], bool]
+    ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
+        """Take back the requests that wait in slots and are wanted.
+
+        Each comes with the Deferred that the downloader waits for, and a call that puts it back.
+        """
+        taken = []
+        for slot in getattr(self._downloader, "slots", {}).values():
+            queue = getattr(slot, "queue", None)
+            if not queue:
+                continue
+            found = [queued for queued in queue if wanted(queued[0])]
+            for queued in found:
+                queue.remove(queued)
+                taken.append((*queued, self._putting_back(slot, queued)))
+        return taken
+
+    def _putting_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> Callable[[], None]:
+        def put_back() -> None:
+            slot.queue.append(queued)
+            self._downloader._process_queue(slot)
+
+        return put_back
+
+    # When the crawl ends.
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider is closing, which waits for every download."""
+        return isinstance(getattr(self._slot, "closing", None), Deferred)
+
+    @property
+    def _is_held_open(self) -> bool:
+        """Whether the crawl is over but for robots.txt files that are under way, for nobody."""
+        engine: Any = self._crawler.engine
+        active = getattr(self._downloader, "active", None)
+        if not active or getattr(engine, "_start", True) is not None:
+            return False
+        if not all(request.meta.get("is_robotstxt_request") for request in active):
+            return False
+        scheduler = getattr(self._slot, "scheduler", None)
+        if scheduler is None or scheduler.has_pending_requests():
+            return False
+        scraping = getattr(engine.scraper, "slot", None)
+        return scraping is not None and scraping.is_idle()
+
+    def watch(
+        self,
+        look: Callable[[], None],
+        closing: Callable[[], None],
+        held_open: Callable[[], None],
+    ) -> None:
+        """Call ``look`` now and again; ``closing`` while the spider is closing; ``held_open`` once
+        the crawl has been held open for a while. Nothing that they raise ends this.
+        """
+        held = 0
+
+        def watch() -> None:
+            nonlocal held
+            try:
+                held = held + 1 if self._is_held_open else 0
+                if self.is_closing:
+                    closing()
+                elif held * WATCH_INTERVAL > LAST_WAIT:
+                    held_open()
+                else:
+                    look()
+            except Exception:
+                logger.exception(
+                    "Looking at the engine failed", extra={"spider": self._crawler.spider}
+                )
+
+        looping = create_looping_call(watch)
+
+        def start() -> None:
+            looping.start(WATCH_INTERVAL, now=False)
+
+        def stop() -> None:
+            if looping.running:
+                looping.stop()
+
+        self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
+        self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)

@@ -1,0 +1,118 @@
+"""How many robots.txt files are fetched at once.
+
+A fetch that takes long does not keep new ones from beginning: after :data:`SLOW` seconds it no
+longer counts. There may be four times as many fetches in all; when a further one is to begin then,
+the oldest is ended, as if its time were over. So a host that never answers cannot keep others
+waiting, however many names it has, and the number of connections is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from .clock import fire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from .clock import Clock
+
+SLOW = 2.0
+"""Seconds after which a fetch no longer counts. Most files are there within half a second."""
+
+SLOW_FACTOR = 4
+"""How many fetches there may be in all, slow ones included, for each place."""
+
+
+class Place:
+    """The place of one fetch: waited for, then taken, then slow. ``expire`` ends the fetch."""
+
+    __slots__ = ("began", "expire", "granted", "timer")
+
+    def __init__(self, expire: Callable[[], None]) -> None:
+        self.expire: Callable[[], None] | None = expire
+        self.granted: Deferred[None] = Deferred()
+        self.began = 0.0
+        self.timer: CallLaterResult | None = None
+
+
+class FetchLimit:
+    """The places for the fetches of one crawl.
+
+    ``on_room`` is called when a fetch could begin and none waits.
+    """
+
+    def __init__(self, places: int, clock: Clock, on_room: Callable[[], None]) -> None:
+        self._places = places
+        self._clock = clock
+        self._on_room = on_room
+        self._quick: set[Place] = set()
+        self._under_way: OrderedDict[Place, None] = OrderedDict()
+        """The oldest first."""
+        self._waiting: deque[Place] = deque()
+
+    @property
+    def room(self) -> int:
+        """How many fetches may begin now without waiting."""
+        return 0 if self._waiting else self._free
+
+    @property
+    def _free(self) -> int:
+        in_all = self._places * SLOW_FACTOR - len(self._under_way)
+        return max(min(self._places - len(self._quick), in_all), 0)
+
+    async def take(self, expire: Callable[[], None]) -> Place:
+        """Wait for a place, which is to be given back with :meth:`give_back`.
+
+        ``expire`` ends the fetch. It is called, once at most, when others need the place.
+        """
+        place = Place(expire)
+        self._waiting.append(place)
+        self._fill()
+        try:
+            await maybe_deferred_to_future(place.granted)
+        except BaseException:
+            self.give_back(place)
+            raise
+        return place
+
+    def give_back(self, place: Place) -> None:
+        """The fetch is over."""
+        if place in self._under_way:
+            del self._under_way[place]
+            self._quick.discard(place)
+            if place.timer is not None:
+                place.timer.cancel()
+        elif place in self._waiting:
+            self._waiting.remove(place)
+        self._fill()
+
+    def _fill(self) -> None:
+        while self._waiting and self._free:
+            place = self._waiting.popleft()
+            place.began = self._clock.monotonic()
+            place.timer = self._clock.call_later(SLOW, self._is_slow, place)
+            self._quick.add(place)
+            self._under_way[place] = None
+            fire(place.granted, None)
+        if self.room:
+            self._on_room()
+        elif self._waiting and len(self._under_way) >= self._places * SLOW_FACTOR:
+            self._end_oldest()
+
+    def _is_slow(self, place: Place) -> None:
+        place.timer = None
+        self._quick.discard(place)
+        self._fill()
+
+    def _end_oldest(self) -> None:
+        oldest = next(iter(self._under_way))
+        if oldest.expire is not None and self._clock.monotonic() >= oldest.began + SLOW:
+            expire, oldest.expire = oldest.expire, None
+            expire()

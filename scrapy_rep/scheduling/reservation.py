@@ -1,0 +1,128 @@
+"""The pace of a host, where several crawlers share it through a store.
+
+A crawler reserves the host before each request, keeps it reserved while the request is under way,
+and releases it with the delay, which so begins when the request has ended. A crawler that dies
+loses its reservation when the lease runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from scrapy.utils.asyncio import CallLaterResult
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from .clock import Clock
+    from .hosts import Host
+
+logger = logging.getLogger(__name__)
+
+LEASE = 30.0
+"""Seconds that a reservation lasts. It is renewed while the request is under way."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds that a crawler waits for a reservation, before it goes on without one."""
+
+
+class HostStore(Protocol):
+    """What is needed of a store."""
+
+    async def reserve_host(self, host: str, lease: float) -> float:
+        """0 if the host is ours for so many seconds, else the seconds after which to ask again."""
+
+    async def release_host(self, host: str, delay: float) -> None:
+        """Nobody can reserve it for so many seconds."""
+
+
+class Reservations:
+    """The reservations of one crawler.
+
+    ``wanted`` tells whether a request waits for a host. ``granted`` is called when it is reserved.
+    """
+
+    def __init__(
+        self,
+        store: HostStore,
+        clock: Clock,
+        *,
+        wanted: Callable[[Host], bool],
+        granted: Callable[[Host], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._wanted = wanted
+        self._granted = granted
+        self._asking: dict[str, Deferred[None]] = {}
+        self._held: dict[str, CallLaterResult] = {}
+        """The timers that renew, by host."""
+
+    def holds(self, host: Host) -> bool:
+        """Whether a host is reserved for this crawler."""
+        return host.name in self._held
+
+    def ask(self, host: Host) -> None:
+        """Reserve a host, unless that is under way. ``granted`` is called afterwards."""
+        if host.name not in self._asking and host.name not in self._held:
+            self._asking[host.name] = self._run(self._reserve(host))
+
+    def release(self, host: Host, delay: float) -> None:
+        """Let other crawlers have the host after so many seconds."""
+        renewal = self._held.pop(host.name, None)
+        if renewal is not None:
+            renewal.cancel()
+            self._run(self._store.release_host(host.name, delay))
+
+    def cancel(self, host: Host) -> None:
+        """Ask for a host no longer."""
+        asking = self._asking.get(host.name)
+        if asking is not None:
+            asking.cancel()
+
+    async def _reserve(self, host: Host) -> None:
+        began = self._clock.monotonic()
+        try:
+            await self._clock.sleep(0)  # the caller is in the middle of a look at its queue
+            while self._wanted(host):
+                seconds = await self._store.reserve_host(host.name, LEASE)
+                if seconds > 0 and self._clock.monotonic() - began < LONGEST_WAIT:
+                    await self._clock.sleep(seconds)
+                    continue
+                if seconds > 0:
+                    logger.warning(
+                        "Other crawlers have kept %(host)s reserved for %(seconds)d s: this one "
+                        "goes on without a reservation.",
+                        {"host": host.name, "seconds": LONGEST_WAIT},
+                    )
+                self._renew_later(host)
+                break
+        finally:
+            self._asking.pop(host.name, None)
+        self._granted(host)
+
+    def _renew_later(self, host: Host) -> None:
+        self._held[host.name] = self._clock.call_later(LEASE / 3, self._renew, host)
+
+    def _renew(self, host: Host) -> None:
+        self._run(self._store.reserve_host(host.name, LEASE))
+        self._renew_later(host)
+
+    @staticmethod
+    def _run(call: Coroutine[object, object, object]) -> Deferred[None]:
+        task: Deferred[None] = deferred_from_coro(call)  # type: ignore[arg-type]
+        return task.addErrback(_log)
+
+
+def _log(failure: Failure) -> None:
+    if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
+        error = failure.value
+        assert error is not None
+        logger.error("Reserving a host failed", exc_info=(type(error), error, error.__traceback__))

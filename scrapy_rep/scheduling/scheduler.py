@@ -1,0 +1,204 @@
+"""Stands between the engine and the scheduler of a crawl, and keeps the requests that have to wait.
+
+When the engine asks for its next request, it gets one that can go on: one that has waited and whose
+time has come, or the next one from the scheduler. A request from the scheduler that has to wait is
+parked, so that it uses up nothing but a little memory. Requests go back to the scheduler when the
+spider closes, and when more are parked than there is room for. They are then the same as before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.http.request import NO_CALLBACK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request, Spider
+    from twisted.internet.defer import Deferred
+
+    from .admission import Admission
+    from .clock import Clock
+    from .engine import Engine
+
+NOTES = ("robotstxt", "page_directives", "usage")
+"""The meta keys in which this package notes what it found out about one request or its response.
+They are not for another request to which a spider or a middleware copies them."""
+
+MOST_AT_ONCE = 100
+"""Requests that are looked at, one after the other, for one that can go on. Then the loop turns."""
+
+PAUSE = 0.5
+SHORTEST_PAUSE = 0.05
+"""Seconds for which the scheduler is not asked, once there is no room for what it gives."""
+
+
+class WaitingScheduler(BaseScheduler):
+    """The scheduler that the engine sees. Whatever is not defined here is that of ``scheduler``.
+
+    ``line_for`` tells the host and the line in which a request has to wait, None if it has not to.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        admission: Admission,
+        engine: Engine,
+        clock: Clock,
+        line_for: Callable[[Request], tuple[str, str] | None],
+    ) -> None:
+        self._scheduler = scheduler
+        self._admission = admission
+        self._engine = engine
+        self._clock = clock
+        self._line_for = line_for
+        self._ahead: Request | None = None
+        """The next request from the scheduler, which does not have to wait."""
+        self._prefers_waiting = True
+        self._paused_at: float | None = None
+        self._returning: set[Request] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def __len__(self) -> int:
+        return len(self._scheduler) + self._kept
+
+    @property
+    def _kept(self) -> int:
+        return self._admission.parked + (self._ahead is not None)
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Called by the engine, before there is anything to wait for."""
+        opened: Deferred[None] | None = self._scheduler.open(spider)
+        return opened
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Called by the engine at the end: everything goes back to the scheduler."""
+        requests = self._admission.drain()
+        if self._ahead is not None:
+            requests.append(self._ahead)
+            self._ahead = None
+        # Scrapy's queues give back first what came last.
+        for request in reversed(requests):
+            self._put_back(request)
+        closed: Deferred[None] | None = self._scheduler.close(reason)
+        return closed
+
+    def has_pending_requests(self) -> bool:
+        """Whether there are requests, in the scheduler or here."""
+        return bool(self._kept or self._scheduler.has_pending_requests())
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Store a request. False if it is dropped, as a duplicate for instance."""
+        if request.meta:
+            for name in NOTES:
+                request.meta.pop(name, None)
+        if request in self._returning:
+            self._returning.discard(request)
+            self._put_back(request)
+            return True
+        stored: bool = self._scheduler.enqueue_request(request)
+        if self._paused_at is not None:
+            self._paused_at = min(self._paused_at, self._clock.monotonic() - PAUSE + SHORTEST_PAUSE)
+        return stored
+
+    def next_request(self) -> Request | None:
+        """The next request that can go on; None if there is none at the moment."""
+        if not self._admission.hosts and self._ahead is None:
+            request: Request | None = self._scheduler.next_request()
+            if request is None or self._line_for(request) is None:
+                return request
+            self._park(request)
+        return self._choose()
+
+    def takes_back(self, request: Request) -> bool:
+        """Whether a request that a downloader middleware returns goes back to the scheduler.
+
+        If so, it is stored unchanged, and is no duplicate. If not, the caller of
+        ``engine.download_async`` would have it downloaded at once.
+        """
+        if request.callback is NO_CALLBACK or request in self._returning:
+            return False
+        self._returning.add(request)
+        return True
+
+    def _choose(self) -> Request | None:
+        """A request that has waited, or one from the scheduler: the more urgent, or in turn."""
+        while True:
+            ahead = self._look_ahead()
+            entry = self._admission.peek()
+            if entry is None and ahead is None:
+                self._admission.look()
+                entry = self._admission.peek()
+                if entry is None:
+                    return None
+            if entry is None or (ahead is not None and self._comes_first(ahead, -entry.order[0])):
+                assert ahead is not None
+                self._ahead = None
+                self._prefers_waiting = True
+                self._admission.begin(ahead)
+                return ahead
+            self._prefers_waiting = False
+            request = self._admission.take()
+            if request is not None or not self._engine.has_capacity:
+                return request
+
+    def _comes_first(self, ahead: Request, priority: int) -> bool:
+        if ahead.priority != priority:
+            return ahead.priority > priority
+        return not self._prefers_waiting
+
+    def _look_ahead(self) -> Request | None:
+        """The next request from the scheduler that does not have to wait. The others are parked."""
+        refused: list[Request] = []
+        for _ in range(MOST_AT_ONCE):
+            request, self._ahead = self._ahead or self._pull(), None
+            if request is None:
+                break
+            if self._line_for(request) is None:
+                self._ahead = request
+                break
+            if not self._park(request):
+                refused.append(request)
+        else:
+            self._engine.wake()
+        for request in reversed(refused):
+            self._put_back(request)
+        if refused:
+            self._paused_at = self._clock.monotonic()
+            self._clock.call_later(PAUSE, self._engine.wake)
+        return self._ahead
+
+    def _pull(self) -> Request | None:
+        if self._paused_at is not None:
+            is_full = self._admission.parked >= self._admission.capacity
+            if is_full and self._clock.monotonic() < self._paused_at + PAUSE:
+                return None
+            self._paused_at = None
+        request: Request | None = self._scheduler.next_request()
+        return request
+
+    def _park(self, request: Request) -> bool:
+        """Keep a request until it can go on. Whether there is room for it."""
+        line = self._line_for(request)
+        assert line is not None
+        kept, evicted = self._admission.park(request, *line)
+        for other in reversed(evicted):
+            self._put_back(other)
+        return kept
+
+    def _put_back(self, request: Request) -> None:
+        """Store a request that the scheduler has given, as it is."""
+        duplicates = getattr(self._scheduler, "df", None)
+        if duplicates is None:
+            self._scheduler.enqueue_request(request)
+            return
+        self._scheduler.df = BaseDupeFilter()  # which knows no duplicates
+        try:
+            self._scheduler.enqueue_request(request)
+        finally:
+            self._scheduler.df = duplicates
