@@ -87,8 +87,7 @@ class Group:
     def _decided_by(self, position: int) -> Verdict:
         allow, value, _ = self._text.rule_at(position)
         line = line_number(self._text.text, position)
-        rule = Rule(allow, value.decode("utf-8", "replace"), line)
-        return Verdict(allow, Reason.RULES, rule, self._agent)
+        return Verdict(allow, Reason.RULES, Rule.of(value, line, allow=allow), self._agent)
 
     def _undecided(self, ranked: list[RankedRule]) -> Verdict:
         reason = Reason.RULES if ranked or any(self._text.rules()) else Reason.NO_RULES

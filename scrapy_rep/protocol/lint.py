@@ -18,6 +18,7 @@ from .agents import line_tokens
 from .lines import SIZE_LIMIT, read
 from .matcher import PatternIndex, rank
 from .parser import FIELDS, LENIENT, STRICT, TYPOS, GroupText, groups, parse_line
+from .printable import LENGTH, printable
 from .records import GROUP_FIELDS, parse_delay, parse_request_rate, parse_visit_time
 from .usage import content_usage
 
@@ -106,7 +107,7 @@ def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Fi
     field = TYPOS.get(written, written)
     if field not in FIELDS:
         near = _nearest(_text(written))
-        message = f"unknown field {_text(written)[:_LONGEST_FIELD]!r}, the line is skipped"
+        message = f"unknown field {_quoted(written, _LONGEST_FIELD)}, the line is skipped"
         if near:
             yield Finding(number, Severity.ERROR, message, f"write '{near}:'")
         elif colon:
@@ -118,7 +119,7 @@ def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Fi
         yield Finding(number, Severity.WARNING, "the colon is missing", f"write '{_text(field)}:'")
     if written != field:
         severity = Severity.ERROR if strict else Severity.WARNING
-        message = f"{_text(written)!r} is misspelt"
+        message = f"{_quoted(written)} is misspelt"
         yield Finding(number, severity, message, f"write '{_text(field)}:'")
 
 
@@ -130,38 +131,38 @@ def _about_token(number: int, value: bytes) -> Iterator[Finding]:
         yield Finding(
             number,
             Severity.ERROR,
-            f"no crawler has the product token {_text(value)!r}",
+            f"no crawler has the product token {_quoted(value)}",
             "write letters, hyphens and underscores, or '*' alone for everyone",
         )
     elif tokens[0] != value.lower() and value[:1] != b"*":
         yield Finding(
             number,
             Severity.INFO,
-            f"of {_text(value)!r} most crawlers compare {_text(tokens[0])!r} alone",
+            f"of {_quoted(value)} most crawlers compare {_quoted(tokens[0])} alone",
             "write letters, hyphens and underscores only",
         )
 
 
 def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
-    value = _text(octets)
+    value, quoted = _text(octets), _quoted(octets)
     if field in _RULES and value and value[0] not in "/*":
         yield Finding(
             number,
             Severity.ERROR,
-            f"the pattern {value!r} never matches",
-            f"write '{_with_slash(value)}', as every path begins with a slash",
+            f"the pattern {quoted} never matches",
+            f"write '{printable(_with_slash(value))}', as every path begins with a slash",
         )
     elif field == b"sitemap" and not _is_absolute(value):
         yield Finding(
             number,
             Severity.ERROR,
-            f"the sitemap {value!r} is no absolute URL",
+            f"the sitemap {quoted} is no absolute URL",
             "write its whole URL, such as https://example.com/sitemap.xml",
         )
     elif field in _TIMED:
         parse, instead = _TIMED[field]
         if parse(value) is None:
-            message = f"{_text(field)} {value!r} cannot be read and is ignored"
+            message = f"{_text(field)} {quoted} cannot be read and is ignored"
             yield Finding(number, Severity.ERROR, message, f"write {instead}")
     elif field == b"content-usage":
         dictionary = value.partition(" ")[2] if value.startswith("/") else value
@@ -169,7 +170,7 @@ def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
             yield Finding(
                 number,
                 Severity.ERROR,
-                f"content-usage {value!r} cannot be read, so nothing is stated",
+                f"content-usage {quoted} cannot be read, so nothing is stated",
                 "write an optional path and then a list such as 'train-ai=n, search=y'",
             )
 
@@ -187,7 +188,7 @@ def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
             yield Finding(
                 line_at(spans[2]),
                 Severity.INFO,
-                f"another group for {_text(token)!r}: the two are one",
+                f"another group for {_quoted(token)}: the two are one",
                 "write the rules of a crawler in one place",
             )
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
@@ -215,7 +216,7 @@ def _overridden(
             if winner != position:
                 field = "allow" if allow else "disallow"
                 line = line_at(winner + 1)
-                message = f"{field} {_text(value)!r} never decides: line {line} does"
+                message = f"{field} {_quoted(value)} never decides: line {line} does"
                 finding = Finding(line_at(position + 1), Severity.WARNING, message, "remove it")
                 yield position, finding
 
@@ -277,6 +278,11 @@ def _is_utf_8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _quoted(octets: bytes, length: int = LENGTH) -> str:
+    """What a file holds, as it may be shown in a finding."""
+    return f"'{printable(_text(octets), length)}'"
 
 
 def _text(octets: bytes) -> str:

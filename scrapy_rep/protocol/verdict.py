@@ -5,6 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from .printable import cut, printable
+
+LONGEST_PATTERN = 1000
+"""Characters of a pattern that a `Rule` holds, so that a verdict is small when it is stored."""
+
 
 class Reason(str, Enum):
     """What decided."""
@@ -25,15 +30,27 @@ class Reason(str, Enum):
 
 
 class Rule(NamedTuple):
-    """A rule as its author wrote it."""
+    """A rule as its author wrote it. ``str(rule)`` is a line for a log, cut and escaped."""
 
     allow: bool
     pattern: str
+    """At most 1,000 characters of the pattern; a longer one is cut and ends in an ellipsis."""
     line: int
+
+    @classmethod
+    def of(cls, value: bytes, line: int, *, allow: bool) -> Rule:
+        """Return the rule that a line with this value states."""
+        # Four octets are at least one character.
+        text = value[: 4 * (LONGEST_PATTERN + 1)].decode("utf-8", "replace")
+        return cls(allow, cut(text, LONGEST_PATTERN), line)
+
+    def __str__(self) -> str:
+        field = "Allow" if self.allow else "Disallow"
+        return f"line {self.line}, {field}: {printable(self.pattern)}"
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and why."""
+    """Whether a URL may be fetched, and why. ``str(verdict)`` says why, cut and escaped."""
 
     allowed: bool
     reason: Reason
@@ -41,3 +58,8 @@ class Verdict(NamedTuple):
     """The rule that decided, if one did."""
     agent: str | None = None
     """The lower-case token of the group used, ``*`` for everyone's, None if there was none."""
+
+    def __str__(self) -> str:
+        if self.rule is None:
+            return str(self.reason)
+        return f"{self.rule}, for {printable(self.agent or '')}"
