@@ -27,7 +27,7 @@ _GZIP_STARTS_WITH = 0x1F
 class Intake:
     """The first octets of a body, up to one above the limit, which tells that there were more."""
 
-    __slots__ = ("_data", "_inflating", "_ours", "_wire", "broken")
+    __slots__ = ("_data", "_inflating", "_ours", "broken", "consumed", "received")
 
     def __init__(self) -> None:
         self.begin(b"compress")  # until the headers are there
@@ -36,7 +36,10 @@ class Intake:
         """A body will come. Whether in a form that is read here."""
         coding = content_encoding.strip().lower()
         self._data = bytearray()
-        self._wire = 0
+        self.received = 0
+        """Octets that came."""
+        self.consumed = 0
+        """Octets of these that were looked at: the beginning of what came, up to the limit."""
         self._ours = coding in _IDENTITY or coding in _GZIP
         self._inflating: Any = _inflating() if coding in _GZIP else None
         self.broken = False
@@ -57,13 +60,18 @@ class Intake:
         """The next piece, as it came."""
         if self.done:
             return
-        self._wire += len(data)
+        self.received += len(data)
         if self._inflating is not None:
             self._inflate(data)
         elif self._ours:
-            self._data += data[: self._room]
-        if self._wire > WIRE_LIMIT and not self.full:
+            taken = data[: self._room]
+            self._data += taken
+            self.consumed += len(taken)
+        else:
+            self.consumed += len(data)
+        if self.received > WIRE_LIMIT and not self.full:
             self.broken = True
+            self.consumed = min(self.consumed, WIRE_LIMIT)
 
     def body_of(self, response: Response) -> bytes | None:
         """The body, one octet above the limit at most; None where it cannot be read.
@@ -74,7 +82,9 @@ class Intake:
             return bytes(self._data)
         if self.broken:
             return None
-        if not self._ours or not self._wire:  # Scrapy's middlewares have decoded it, or could not
+        if (
+            not self._ours or not self.received
+        ):  # Scrapy's middlewares have decoded it, or could not
             body = response.body
             return None if body and b"Content-Encoding" in response.headers else self._cut(body)
         if self._inflating is not None and not self._inflating.eof:
@@ -91,6 +101,7 @@ class Intake:
 
     def _inflate(self, data: bytes) -> None:
         # RFC 1952, section 2.2: a gzip file is a series of members.
+        self.consumed += len(data)
         while data and not self.full:
             if self._inflating.eof:
                 if data[0] != _GZIP_STARTS_WITH:
@@ -102,6 +113,8 @@ class Intake:
                 self.broken = True
                 return
             data = self._inflating.unused_data
+        # At the limit; of a member that ends there, ``data`` are the octets of the next.
+        self.consumed -= len(data) + len(self._inflating.unconsumed_tail)
 
 
 def _inflating() -> Any:

@@ -48,7 +48,7 @@ _META = {
     "dont_redirect": True,
     "dont_retry": True,
     "download_fail_on_dataloss": False,  # a cut-off body is judged here, with its status
-    "download_maxsize": 0,
+    "download_maxsize": WIRE_LIMIT,  # until it reaches the downloader: of what others answer
     "download_warnsize": 0,
     "ftp_password": "anonymous@",
     "ftp_user": "anonymous",
@@ -132,7 +132,7 @@ class Transfers:
             transfer = request.meta[TRANSFER] = _Transfer()
             try:
                 response = await self._within(seconds, request, longest_wait)
-            except StopDownload as stop:
+            except StopDownload as stop:  # another's, who wants it to fail
                 if stop.response is None:
                     raise
                 response = stop.response
@@ -172,16 +172,20 @@ class Transfers:
         """
         connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
         if not self._open:
+            connect(_reached_downloader, signal=signals.request_reached_downloader)
             connect(_headers_received, signal=signals.headers_received)
             connect(_bytes_received, signal=signals.bytes_received)
+            connect(_downloaded, signal=signals.response_downloaded)
         self._open += 1
         try:
             yield
         finally:
             self._open -= 1
             if not self._open:
+                disconnect(_reached_downloader, signal=signals.request_reached_downloader)
                 disconnect(_headers_received, signal=signals.headers_received)
                 disconnect(_bytes_received, signal=signals.bytes_received)
+                disconnect(_downloaded, signal=signals.response_downloaded)
 
 
 class _Watch:
@@ -229,6 +233,12 @@ def timed_out(url: str) -> TimeoutError:
     return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
 
 
+def _reached_downloader(request: Request) -> None:
+    if TRANSFER in request.meta:
+        # Of what a download handler gets only the beginning is taken, however much is announced.
+        request.meta["download_maxsize"] = 0
+
+
 def _headers_received(request: Request, headers: Headers) -> None:
     transfer: _Transfer | None = request.meta.get(TRANSFER)
     if transfer is None:
@@ -236,8 +246,7 @@ def _headers_received(request: Request, headers: Headers) -> None:
     latency = request.meta.get("download_latency")
     if latency is not None:
         transfer.began = monotonic() - latency
-    if not transfer.intake.begin(b",".join(headers.getlist("Content-Encoding"))):
-        request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
+    transfer.intake.begin(_coding(headers))
 
 
 def _bytes_received(request: Request, data: bytes) -> None:
@@ -245,4 +254,34 @@ def _bytes_received(request: Request, data: bytes) -> None:
     if transfer is not None:
         transfer.intake.receive(data)
         if transfer.intake.done:
-            raise StopDownload(fail=True)
+            # Not as a failure: to everyone else this is an answer like any other.
+            raise StopDownload(fail=False)
+
+
+def _downloaded(request: Request, response: Response) -> None:
+    """Before any middleware sees a response, cut from it what does not count."""
+    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    if transfer is None:
+        return
+    request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
+    intake = transfer.intake
+    if not intake.received:  # a download handler that sends no signals
+        intake.begin(_coding(response.headers))
+        intake.receive(response.body)
+    if intake.broken:
+        # Whoever tried to decode it would fail, or inflate it without a limit.
+        response.headers.pop("Content-Encoding", None)
+    if intake.done:
+        _set_body(response, response.body[: intake.consumed])
+
+
+def _coding(headers: Headers) -> bytes:
+    return b",".join(headers.getlist("Content-Encoding"))
+
+
+def _set_body(response: Response, body: bytes) -> None:
+    """Give a response another body, in place: a handler of a signal cannot replace it."""
+    # The encoding is worked out again, when anybody asks: to read it decodes the whole body.
+    names = set(response.attributes) - {"body", "encoding"}
+    values = {name: getattr(response, name) for name in names}
+    type(response).__init__(response, body=body, **values)

@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 from scrapy.http import Response
+from scrapy.utils.gz import gunzip
 
 from scrapy_rep.intake import WIRE_LIMIT, Intake
 from scrapy_rep.protocol.lines import SIZE_LIMIT
@@ -65,6 +66,27 @@ def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
     intake = take(data, coding)
     assert intake.full is (size > SIZE_LIMIT)
     assert intake.body_of(response(data)) == content[: SIZE_LIMIT + 1]
+
+
+@pytest.mark.parametrize("piece", [100, 65_536])
+@pytest.mark.parametrize(
+    ("data", "coding"),
+    [
+        pytest.param(b"a" * 2 * SIZE_LIMIT, b"", id="plain"),
+        pytest.param(gzip_bomb(2), b"gzip", id="gzip"),
+        pytest.param(gzip_bomb(0) + gzip_bomb(2) + gzip_bomb(0), b"gzip", id="second gzip member"),
+        pytest.param(
+            gzip.compress(bytes(SIZE_LIMIT + 1)) + gzip_bomb(2), b"gzip", id="ends at the limit"
+        ),
+    ],
+)
+def test_consumed_is_what_yields_the_limit(data: bytes, coding: bytes, piece: int) -> None:
+    intake = take(data, coding, piece=piece)
+    assert intake.full
+    consumed = data[: intake.consumed]
+    assert len(consumed) < len(data)
+    again = gunzip(consumed) if coding else consumed
+    assert SIZE_LIMIT < len(again) + 1000 <= SIZE_LIMIT + 2000
 
 
 def test_what_comes_after_the_limit_is_not_looked_at() -> None:

@@ -1,0 +1,229 @@
+"""A robots.txt over the limit ends as a response, for every other component too."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import tracemalloc
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, signals
+from scrapy.http import Response
+
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+
+from .faults import (
+    DISALLOWED,
+    GZIP,
+    HEAD,
+    PATHS,
+    RULES,
+    RULES_HOLD,
+    endless,
+    gzip_bomb,
+    length,
+    outcome_of,
+    raw,
+)
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from .conftest import Crawl
+    from .web import Misbehaviour, Page, Web
+
+
+class Witness:
+    """A downloader middleware that keeps what it sees of each robots.txt."""
+
+    seen: list[Response | Exception]
+
+    def __init__(self) -> None:
+        type(self).seen = []
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if request.meta.get("is_robotstxt_request"):
+            self.seen.append(response)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        if request.meta.get("is_robotstxt_request"):
+            self.seen.append(exception)
+
+
+class NearWitness(Witness):
+    """One that stands beside the downloader, where a cache does."""
+
+
+class FarWitness(Witness):
+    """One that stands beside the engine, behind Scrapy's HttpCompressionMiddleware."""
+
+
+WITNESSES = {"DOWNLOADER_MIDDLEWARES": {NearWitness: 950, FarWitness: 110}}
+
+BOMB = gzip_bomb(300)
+DEFLATED = zlib.compress(RULES + bytes(60 << 20))
+
+TOO_LARGE: dict[str, tuple[Page | Misbehaviour, str]] = {
+    "endless": (endless(HEAD + b"\r\n", RULES), RULES_HOLD),
+    "10 GB announced": (endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES), RULES_HOLD),
+    "gzip of 300 MiB": (raw(GZIP + length(BOMB) + BOMB), RULES_HOLD),
+    "gzip that is none": (raw(GZIP + length(RULES) + RULES), DISALLOWED),
+    "endless gzip header": (
+        endless(GZIP + b"\r\n", b"\x1f\x8b\x08\x08" + bytes(6), b"name" * 2500),
+        DISALLOWED,
+    ),
+    "endless brotli": (endless(HEAD + b"Content-Encoding: br\r\n\r\n", bytes(100)), DISALLOWED),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+async def test_others_see_one_response(web: Web, crawl: Crawl, name: str) -> None:
+    page, expected = TOO_LARGE[name]
+    site = web.site(page)
+    outcome = await crawl(site.urls(*PATHS), WITNESSES)
+    assert outcome_of(site) == expected
+    exceptions = {
+        key.rpartition(".")[2] for key in outcome.stats if "/exception_type_count/" in key
+    }
+    assert exceptions == {"RobotsTxtDisallowed"}, "those of pages"
+    assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
+    for witness in (NearWitness, FarWitness):
+        (response,) = witness.seen
+        assert isinstance(response, Response)
+        assert response.status == 200
+        assert len(response.body) <= 2 * SIZE_LIMIT
+
+
+async def test_what_others_see_is_the_beginning_of_what_came(web: Web, crawl: Crawl) -> None:
+    content = RULES + bytes(SIZE_LIMIT)
+    packed = gzip.compress(content, mtime=0)
+    plain, zipped = web.site(content), web.site(raw(GZIP + length(packed) + packed))
+    for site in (plain, zipped):
+        await crawl(site.urls(*PATHS), WITNESSES)
+        assert outcome_of(site) == RULES_HOLD
+        near, far = (*NearWitness.seen, *FarWitness.seen)
+        assert isinstance(near, Response)
+        assert isinstance(far, Response)
+        assert (content if site is plain else packed).startswith(near.body)
+        assert content.startswith(far.body)
+        assert SIZE_LIMIT - 1000 < len(far.body) <= SIZE_LIMIT + 1000
+        assert "download_stopped" in far.flags
+
+
+class Silent:
+    """A download handler that says nothing of what arrives, and leaves decoding to Scrapy."""
+
+    lazy = False
+    answers: dict[str, tuple[bytes, str]]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls()
+
+    async def download_request(self, request: Request) -> Response:
+        body, coding = self.answers.get(request.url, (b"a page", ""))
+        headers = {"Content-Encoding": coding} if coding else {}
+        return Response(request.url, headers=headers, body=body)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("body", "coding", "expected"),
+    [
+        (RULES, "", RULES_HOLD),
+        (gzip.compress(RULES), "gzip", RULES_HOLD),
+        (RULES + bytes(SIZE_LIMIT), "", RULES_HOLD),
+        (BOMB, "gzip", RULES_HOLD),
+        (BOMB[:1000], "gzip", RULES_HOLD),
+        (gzip.compress(RULES)[:-9], "gzip", DISALLOWED),
+        (zlib.compress(RULES), "deflate", RULES_HOLD),
+        (DEFLATED, "deflate", DISALLOWED),
+        (bytes(2 * SIZE_LIMIT + 1), "br", DISALLOWED),
+    ],
+    ids=[
+        "plain", "gzip", "plain, too large", "gzip bomb", "gzip bomb, cut off", "gzip, cut off",
+        "deflate", "deflate bomb", "brotli, too large",
+    ],
+)  # fmt: skip
+async def test_a_handler_that_sends_no_signals(
+    crawl: Crawl,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    body: bytes,
+    coding: str,
+    expected: str,
+) -> None:
+    root = "http://silent.example"
+    monkeypatch.setattr(Silent, "answers", {root + "/robots.txt": (body, coding)}, raising=False)
+    settings: dict[str, Any] = {**WITNESSES, "DOWNLOAD_HANDLERS": {"http": Silent}}
+    outcome = await crawl([root + path for path in PATHS], settings)
+    fetched = tuple(path for path in PATHS if root + path in outcome.responses)
+    assert fetched == {RULES_HOLD: ("/public",), DISALLOWED: ()}[expected]
+    (near,) = NearWitness.seen
+    assert isinstance(near, Response)
+    assert len(near.body) <= 2 * SIZE_LIMIT
+    for far in FarWitness.seen:
+        assert isinstance(far, Response)
+        assert len(far.body) <= 2 * SIZE_LIMIT
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+class Cache:
+    """A downloader middleware that has an answer of its own, as packed as it came."""
+
+    def process_request(self, request: Request) -> Any:
+        if request.meta.get("is_robotstxt_request"):
+            return Response(request.url, headers={"Content-Encoding": "gzip"}, body=BOMB)
+        return None
+
+
+async def test_an_answer_that_never_was_on_the_wire_is_inflated_to_a_limit(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(RULES)
+    settings = {"DOWNLOADER_MIDDLEWARES": {Cache: 900, FarWitness: 110}}
+    await crawl(site.urls(*PATHS), settings)
+    assert (site.paths, FarWitness.seen) == ([], [])
+
+
+async def test_a_handler_without_signals_costs_no_memory(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = "http://silent.example"
+    monkeypatch.setattr(Silent, "answers", {root + "/robots.txt": (BOMB, "gzip")}, raising=False)
+    tracemalloc.start()
+    try:
+        await crawl([root + "/public"], {"DOWNLOAD_HANDLERS": {"http": Silent}})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 << 20
+
+
+class Hearer:
+    """Whoever listens to downloads hears that this one ended."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        type(self).heard = []
+        crawler.signals.connect(self.downloaded, signal=signals.response_downloaded)
+
+    heard: list[str]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def downloaded(self, response: Response) -> None:
+        self.heard.append(response.url)
+
+
+async def test_a_robots_txt_over_the_limit_was_downloaded(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES + bytes(SIZE_LIMIT))
+    await crawl(site.urls("/public"), {"EXTENSIONS": {Hearer: 1}})
+    assert Hearer.heard == site.urls("/robots.txt", "/public")
