@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
-from w3lib.url import safe_url_string
 
 from .protocol import access, freshness
 from .protocol.access import (
@@ -23,9 +23,10 @@ from .protocol.access import (
     Unavailable,
     Unreachable,
 )
-from .protocol.paths import origin as origin_of
 from .protocol.paths import robots_txt_url
+from .protocol.printable import printable
 from .protocol.robotstxt import RobotsTxt
+from .redirects import Redirects, redirect_target
 from .transfer import Transfers, request_for, timed_out
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ LONGEST_PAUSE = 60
 
 VALIDATOR_LIMIT = 256
 """Octets of an ETag or a Last-Modified that are worth keeping for each of many origins."""
+
+FAILURE_LENGTH = 300
+"""Characters of an error's text that are kept, and shown."""
 
 
 class Fetcher:
@@ -102,6 +106,7 @@ class Fetcher:
         deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = robots_txt_url(origin.key)
         visited: set[str] = set()
+        redirects = Redirects(allow_private=self._settings.allow_private_redirects)
         while True:
             visited.add(url)
             try:
@@ -109,16 +114,25 @@ class Fetcher:
             # Whatever keeps a robots.txt from coming, it is unreachable (section 2.3.1.4).
             except Exception as error:
                 return self._failed(origin, error, url)
+            refusal = redirects.refused_answer(answer)
+            if refusal is not None:
+                return Unreachable(refusal, url=url)
             location = answer.headers.get("Location")
             if answer.status not in access.REDIRECT_STATUSES or not location:
                 return self._event(origin, answer)
-            target = _redirect_target(url, location)
+            target = redirect_target(url, location)
             if target is None:
-                where = location[:200].decode("latin-1")
+                where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", answer.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 return self._endless(answer)
             left -= took
+            if left > 0:
+                began = monotonic()
+                refusal = await redirects.refusal(answer, target, left)
+                if refusal is not None:
+                    return Unreachable(refusal, answer.status, url)
+                left -= monotonic() - began
             if left <= 0:
                 return self._failed(origin, timed_out(url), url)
             self._stats.inc_value("robotstxt/redirect_count")
@@ -193,7 +207,7 @@ class Fetcher:
         if not isinstance(error, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
         text = " ".join(str(error).split()) or "no reason given"
-        return Unreachable(f"{type(error).__name__}: {text[:300]}", url=url)
+        return Unreachable(f"{type(error).__name__}: {printable(text, FAILURE_LENGTH)}", url=url)
 
     def _expires_at(self, answer: Answer, now: float, default: float | None = None) -> float:
         return freshness.expires_at(
@@ -218,22 +232,6 @@ def terms(settings: Settings, origin: Origin) -> Terms:
 def _validator(answer: Answer, name: str) -> str | None:
     value = answer.header(name)
     return value if value and len(value) <= VALIDATOR_LIMIT else None
-
-
-def _redirect_target(url: str, location: bytes) -> str | None:
-    """Where a redirect leads; None where it may not be followed.
-
-    A user name and a password in it are not sent on.
-    """
-    try:
-        target = urljoin(url, safe_url_string(location.strip(), encoding="utf-8"))
-        parts = urlsplit(target)
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or origin_of(target) is None:
-        return None
-    netloc = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=netloc, fragment="").geturl()
 
 
 def _inherit(page: Request, request: Request) -> None:

@@ -55,6 +55,12 @@ class _Client(FTPClient):
         else:
             super().dataReceived(data)  # type: ignore[no-untyped-call]
 
+    def connectFactory(self, _: str, port: int, factory: Any) -> Any:  # noqa: N802
+        """Open the data connection to the server itself, whatever address its PASV reply names."""
+        peer: Any = self.transport
+        connect: Any = reactor
+        return connect.connectTCP(peer.getPeer().host, port, factory)
+
     def hang_up(self) -> None:
         """Whatever is under way fails, the data connection ends with it."""
         assert self.transport is not None

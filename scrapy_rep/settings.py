@@ -163,6 +163,14 @@ class Settings:
         "What a sixth redirect, or a redirect loop, means: `unavailable` (everything is allowed) "
         "or `unreachable` (everything is disallowed, or the last good copy used).",
     )
+    allow_private_redirects: bool = _setting(
+        "REP_ALLOW_PRIVATE_REDIRECTS",
+        False,
+        _boolean,
+        "Follow a redirect of a robots.txt from a public site to an address that is not public: "
+        "of this machine, of a private network, link-local and the like. By default it is refused, "
+        "and the robots.txt is *unreachable*.",
+    )
     disallow_statuses: frozenset[int] = _setting(
         "REP_DISALLOW_STATUSES",
         (),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.http.headers import Headers
     from twisted.internet.defer import Deferred
 
+    from .addresses import Address
     from .scheduling.admission import Admission
     from .scheduling.engine import Engine
     from .scheduling.fetch_limit import FetchLimit
@@ -69,6 +70,12 @@ class Answer(NamedTuple):
     body: bytes | None
     conditional: bool
     """The request carried a validator."""
+    ip_address: Address | None = None
+    """Where the connection was made to; None where the download handler does not tell."""
+    by_proxy: bool = False
+    """The request went by a proxy, or by a service that downloads it: those resolve names."""
+    by_system_proxy: bool = False
+    """That proxy is the environment's."""
 
     def header(self, name: str) -> str | None:
         """The first header of that name; header octets are Latin-1 (RFC 9110, section 5.5)."""
@@ -93,6 +100,8 @@ class _Transfer:
     intake: Intake = field(default_factory=Intake)
     began: float = field(default_factory=monotonic)
     """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
+    by_proxy: bool = False
+    by_system_proxy: bool = False
 
 
 def request_for(url: str) -> Request:
@@ -140,7 +149,16 @@ class Transfers:
         if not transfer.intake.full and not _CUT_OFF.isdisjoint(response.flags):
             body = None
         validators = {b"If-None-Match", b"If-Modified-Since"} & set(request.headers)
-        answer = Answer(request.url, response.status, response.headers, body, bool(validators))
+        answer = Answer(
+            request.url,
+            response.status,
+            response.headers,
+            body,
+            bool(validators),
+            response.ip_address,
+            transfer.by_proxy,
+            transfer.by_system_proxy,
+        )
         return answer, monotonic() - transfer.began
 
     async def _within(self, seconds: float, request: Request, longest_wait: float) -> Response:
@@ -234,9 +252,14 @@ def timed_out(url: str) -> TimeoutError:
 
 
 def _reached_downloader(request: Request) -> None:
-    if TRANSFER in request.meta:
-        # Of what a download handler gets only the beginning is taken, however much is announced.
-        request.meta["download_maxsize"] = 0
+    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    if transfer is None:
+        return
+    meta = request.meta
+    transfer.by_proxy = bool(meta.get("proxy") or meta.get("zyte_api_automap"))
+    transfer.by_system_proxy = bool(meta.get("_scheme_proxy"))
+    # Of what a download handler gets only the beginning is taken, however much is announced.
+    request.meta["download_maxsize"] = 0
 
 
 def _headers_received(request: Request, headers: Headers) -> None:

@@ -1,0 +1,413 @@
+"""A site on the web does not make the crawler ask for something in the network it runs in.
+
+The web of these tests is on loopback. A download handler of their own connects to it, whatever the
+host name is, and says of its sites that they have public addresses.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from scrapy import Request
+from scrapy.resolver import CachingHostnameResolver, CachingThreadedResolver, dnscache
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.address import IPv4Address, IPv6Address
+
+from scrapy_rep.resolver import addresses_of
+
+from .conftest import Visitor, make_crawler
+from .faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from .web import redirect, text
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from .conftest import Crawl, Outcome
+    from .web import Site, Web
+
+PUBLIC = "93.184.215.14"
+ROBOTS = "http://public.example/robots.txt"
+
+Resolve = dict[str, list[str]]
+
+
+class PublicWeb:
+    """Connects to the site that has a host name; others are where their names say."""
+
+    lazy = False
+    sites: dict[str, tuple[Site, str | None]]
+    """By host name: the site, and the address that it is said to have."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
+        self.handler: Any = build_from_crawler(load_object(handler), crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        parts = urlsplit(request.url)
+        if request.meta.get("proxy") or parts.hostname not in self.sites:
+            response: Response = await self.handler.download_request(request)
+            return response
+        site, address = self.sites[parts.hostname]
+        response = await self.handler.download_request(request.replace(url=site.url(parts.path)))
+        found = None if address is None else ip_address(address)
+        return response.replace(url=request.url, ip_address=found)
+
+    async def close(self) -> None:
+        await self.handler.close()
+
+
+SETTINGS = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolve]:
+    """What names resolve to, for whatever resolver this run of the tests uses."""
+    names: Resolve = {}
+    if not is_reactor_installed():
+        resolve: Callable[..., Any] = socket.getaddrinfo
+
+        def getaddrinfo(host: str, port: Any, *args: Any, **kwargs: Any) -> Any:
+            if host not in names:
+                return resolve(host, port, *args, **kwargs)
+            if names[host] == ["never"]:
+                time.sleep(0.5)
+            if not names[host]:
+                raise socket.gaierror(socket.EAI_NONAME, "no such name")
+            return [
+                (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0))
+                for address in names[host]
+            ]
+
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+        yield names
+        return
+
+    from twisted.internet import reactor
+
+    installed: Any = reactor.nameResolver
+
+    class Resolver:
+        def resolveHostName(self, receiver: Any, host: str, *args: Any, **kwargs: Any) -> Any:  # noqa: N802
+            if host not in names:
+                return installed.resolveHostName(receiver, host, *args, **kwargs)
+            receiver.resolutionBegan(None)
+            if names[host] == ["never"]:
+                return None
+            for address in names[host]:
+                kind = IPv6Address if ":" in address else IPv4Address
+                receiver.addressResolved(kind("TCP", address, 0))
+            receiver.resolutionComplete()
+            return None
+
+    reactor.installNameResolver(Resolver())
+    yield names
+    reactor.installNameResolver(installed)
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch, names: Resolve) -> Callable[..., None]:
+    """Make a site one of the web."""
+    sites: dict[str, tuple[Site, str | None]] = {}
+    monkeypatch.setattr(PublicWeb, "sites", sites, raising=False)
+
+    def make(site: Site, host: str = "public.example", address: str | None = PUBLIC) -> None:
+        sites[host] = site, address
+        names.setdefault(host, [PUBLIC])
+
+    return make
+
+
+async def visit(crawl: Crawl, **settings: Any) -> Outcome:
+    urls = [f"http://public.example{path}" for path in PATHS]
+    return await crawl(urls, {**SETTINGS, **settings})
+
+
+def failure_of(outcome: Outcome, origin: str = "http://public.example") -> str:
+    failure = outcome.middleware.origins[origin].failure
+    assert failure is not None
+    return failure
+
+
+HOSTS = {
+    "127.0.0.1": "127.0.0.1",
+    "127.1": "127.0.0.1",
+    "2130706433": "127.0.0.1",
+    "0x7f.1": "127.0.0.1",
+    "0177.0.0.1": "127.0.0.1",
+    "localhost": "this machine",
+    "localhost.": "this machine",
+    "a.localhost": "this machine",
+    "[::1]": "::1",
+    "[::ffff:127.0.0.1]": "::ffff:",
+    "[64:ff9b::7f00:1]": "64:ff9b::7f00:1",
+    "[2002:7f00:1::]": "2002:7f00:1::",
+    "169.254.169.254": "169.254.169.254",
+    "internal.example": "127.0.0.1",
+    "internal.example.": "127.0.0.1",
+    "both.example": "10.0.0.7",
+    "me@internal.example": "127.0.0.1",
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+async def test_no_redirect_leads_from_the_web_into_a_private_network(
+    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve, host: str
+) -> None:
+    names["internal.example"] = names["internal.example."] = ["127.0.0.1"]
+    names["both.example"] = [PUBLIC, "10.0.0.7"]
+    internal = web.site(RULES)
+    site = web.site(redirect(f"http://{host}:{internal.port}/secret"))
+    public(site)
+    outcome = await visit(crawl)
+    assert internal.received == []
+    assert outcome_of(site) == DISALLOWED
+    failure = failure_of(outcome)
+    assert failure.startswith("redirect to http")
+    assert HOSTS[host] in failure
+    assert "no public address" in failure
+    assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
+
+
+async def test_not_by_way_of_another_public_site_either(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
+    internal = web.site(RULES)
+    second = web.site(pages={"/r": redirect(internal.url("/secret"))})
+    site = web.site(redirect("http://second.example/r"))
+    public(site)
+    public(second, "second.example")
+    await visit(crawl)
+    assert (internal.received, second.paths) == ([], ["/r"])
+    assert outcome_of(site) == DISALLOWED
+
+
+async def test_the_setting_lets_it(web: Web, crawl: Crawl, public: Callable[..., None]) -> None:
+    internal = web.site(pages={"/r": text(RULES)})
+    site = web.site(redirect(internal.url("/r")))
+    public(site)
+    await visit(crawl, REP_ALLOW_PRIVATE_REDIRECTS=True)
+    assert internal.paths == ["/r"]
+    assert outcome_of(site) == RULES_HOLD
+
+
+async def test_rfc_from_the_web_to_the_web(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
+    site = web.site(redirect("http://second.example/r"))
+    public(site)
+    public(web.site(pages={"/r": text(RULES)}), "second.example")
+    await visit(crawl)
+    assert outcome_of(site) == RULES_HOLD
+
+
+async def test_from_a_private_network_anywhere(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
+    """By the address of the connection, by the name, and by what it resolves to."""
+    internal = web.site(pages={"/r": text(RULES)})
+    for host, address in (("public.example", "10.0.0.1"), ("public.example", None)):
+        site = web.site(redirect(internal.url("/r")))
+        public(site, host, address)
+        await visit(crawl, REP_ALLOW_PRIVATE_REDIRECTS=address is None)
+        assert outcome_of(site) == RULES_HOLD
+    site = web.site(redirect(internal.url("/r")))
+    public(site, "localhost")
+    await crawl([f"http://localhost{path}" for path in PATHS], SETTINGS)
+    assert outcome_of(site) == RULES_HOLD
+
+
+@pytest.mark.parametrize(
+    ("resolved", "expected"),
+    [
+        (["10.0.0.1"], RULES_HOLD),
+        ([PUBLIC], DISALLOWED),
+        (["10.0.0.1", PUBLIC], DISALLOWED),
+        ([], DISALLOWED),
+    ],
+    ids=repr,
+)
+async def test_a_handler_that_tells_no_address(
+    web: Web,
+    crawl: Crawl,
+    public: Callable[..., None],
+    names: Resolve,
+    resolved: list[str],
+    expected: str,
+) -> None:
+    names["public.example"] = resolved
+    internal = web.site(pages={"/r": text(RULES)})
+    site = web.site(redirect(internal.url("/r")))
+    public(site, address=None)
+    await visit(crawl)
+    assert outcome_of(site) == expected
+    assert internal.paths == (["/r"] if expected == RULES_HOLD else [])
+
+
+async def test_a_name_that_resolves_otherwise_for_the_connection(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
+    """What a private address answers is not used, and where it redirects is not asked."""
+    further = web.site(RULES)
+    pages = {"/r": text(RULES), "/again": redirect(further.url("/r"))}
+    for path in pages:
+        rebound, site = web.site(pages=pages), web.site(redirect(f"http://rebound.example{path}"))
+        public(site)
+        public(rebound, "rebound.example", "127.0.0.1")
+        outcome = await visit(crawl)
+        assert outcome_of(site) == DISALLOWED
+        assert "127.0.0.1 is no public address" in failure_of(outcome)
+    assert further.received == []
+
+
+async def test_an_origin_cannot_pass_for_private_afterwards(
+    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve
+) -> None:
+    names["public.example"] = ["127.0.0.1"]  # by now
+    internal = web.site(RULES)
+    site = web.site(redirect(internal.url("/secret")))
+    public(site)
+    await visit(crawl)
+    assert internal.received == []
+    assert outcome_of(site) == DISALLOWED
+
+
+async def test_a_name_that_does_not_resolve(
+    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve
+) -> None:
+    names["nowhere.example"] = []
+    site = web.site(redirect("http://nowhere.example/r"))
+    public(site)
+    outcome = await visit(crawl)
+    assert outcome_of(site) == DISALLOWED
+    assert failure_of(outcome).endswith("its host cannot be resolved")
+
+
+# With a proxy, which resolves the names
+
+
+async def test_literal_addresses_are_refused_by_way_of_a_proxy(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
+    proxy = web.site(
+        pages={
+            ROBOTS: redirect("http://0x7f.1/secret"),
+            "http://named.example/robots.txt": redirect("http://second.example/r"),
+            "http://second.example/r": text(RULES),
+        }
+    )
+    meta = {"proxy": f"http://127.0.0.1:{proxy.port}"}
+    for host, fetched in (("public", []), ("named", ["http://named.example/public"])):
+        requests = [Request(f"http://{host}.example{path}", meta=meta) for path in PATHS]
+        await crawl(requests)
+        assert [path for path in proxy.page_paths if "robots" not in path and "/r" not in path] == (
+            fetched
+        )
+    assert "http://0x7f.1/secret" not in proxy.paths
+
+
+async def test_what_the_environment_excepts_from_its_proxy_is_resolved(
+    web: Web,
+    crawl: Crawl,
+    public: Callable[..., None],
+    names: Resolve,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names["internal.example"] = ["127.0.0.1"]
+    internal = web.site(RULES)
+    target = f"http://internal.example:{internal.port}/secret"
+    proxy = web.site(pages={ROBOTS: redirect(target)})
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.setenv("no_proxy", "internal.example")
+    outcome = await visit(crawl)
+    assert internal.received == []
+    assert proxy.paths == [ROBOTS]
+    assert "127.0.0.1 is no public address" in failure_of(outcome)
+
+
+# What a Location shows
+
+
+async def test_a_location_is_escaped_and_cut(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hostile(_: Any, __: Any, writer: asyncio.StreamWriter) -> None:
+        location = b"file:///\x1b]0;owned\x07\xe2\x80\xae" + b"x" * 5000
+        head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location
+        writer.write(head + b"\r\n\r\n")
+
+    site = web.site(hostile)
+    outcome = await crawl(site.urls("/a"))
+    (line,) = [line for line in caplog.messages if "is unreachable" in line]
+    assert line.isprintable()
+    assert len(line) < 700
+    assert "\u202e" not in str(outcome.middleware.origins[site.root].failure)
+
+
+async def test_a_location_of_any_length_is_not_kept(web: Web, crawl: Crawl) -> None:
+    long, longest = "/r?" + "x" * 7000, "/r?" + "x" * 9000
+    expected = {long: RULES_HOLD, longest: DISALLOWED}
+    sites = {path: web.site(redirect(path), {path: text(RULES)}) for path in expected}
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
+    assert {path: outcome_of(site) for path, site in sites.items()} == expected
+    assert ALLOWED not in expected.values()
+
+
+# The resolver
+
+
+async def test_addresses_of(names: Resolve) -> None:
+    names["a.example"] = ["1.2.3.4", "10.0.0.1"]
+    names["b.example"] = []
+    assert await addresses_of("a.example", 5) == (
+        ip_address("1.2.3.4"),
+        ip_address("10.0.0.1"),
+    )
+    assert await addresses_of("b.example", 5) == ()
+    assert await addresses_of("no..host", 5) == ()
+    assert set(await addresses_of("localhost", 5)) <= {ip_address("127.0.0.1"), ip_address("::1")}
+
+
+async def test_a_resolver_that_does_not_answer(names: Resolve) -> None:
+    names["late.example"] = ["never"]
+    assert await addresses_of("late.example", 0.05) == ()
+
+
+@pytest.mark.parametrize("resolver", [CachingThreadedResolver, CachingHostnameResolver])
+async def test_the_answer_is_that_of_scrapys_cache(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, resolver: Any
+) -> None:
+    """Which a connection gets as well: nobody can answer otherwise in between."""
+    if not is_reactor_installed():
+        pytest.skip("Scrapy has no resolver without a reactor")
+
+    from twisted.internet import reactor
+
+    installed: Any = reactor.nameResolver
+    cached: Any = PUBLIC
+    if resolver is CachingHostnameResolver:
+        cached = [IPv4Address("TCP", PUBLIC, 80), IPv6Address("TCP", "::1", 80)]
+    monkeypatch.setattr(dnscache, "limit", 10)
+    monkeypatch.setitem(dnscache, "cached.example", cached)
+    try:
+        resolver.from_crawler(make_crawler(Visitor), reactor).install_on_reactor()
+        found = await addresses_of("cached.example", 5)
+        assert [str(address) for address in found] == [PUBLIC, "::1"][: len(found)]
+        assert found
+        assert await addresses_of("no..host", 5) == ()
+    finally:
+        reactor.installNameResolver(installed)
