@@ -55,7 +55,7 @@ class _Client(FTPClient):
         else:
             super().dataReceived(data)  # type: ignore[no-untyped-call]
 
-    def connectFactory(self, _: str, port: int, factory: Any) -> Any:  # noqa: N802
+    def connectFactory(self, _: str, port: int, factory: Any) -> Any:  # type: ignore[override]  # noqa: N802
         """Open the data connection to the server itself, whatever address its PASV reply names."""
         peer: Any = self.transport
         connect: Any = reactor
