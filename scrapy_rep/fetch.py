@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -51,6 +52,9 @@ LONGEST_PAUSE = 60
 
 VALIDATOR_LIMIT = 256
 """Octets of an ETag or a Last-Modified that are worth keeping for each of many origins."""
+
+# RFC 9110, section 5.5, field-value: visible characters, obs-text, SP and HTAB; no controls.
+_FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
 
 FAILURE_LENGTH = 300
 """Characters of an error's text that are kept, and shown."""
@@ -142,10 +146,11 @@ class Fetcher:
         request = request_for(url)
         _inherit(page, request)
         if self._settings.conditional_get and url == origin.copy_url:
-            if origin.etag is not None:
-                request.headers["If-None-Match"] = origin.etag.encode("latin-1")
-            if origin.last_modified is not None:
-                request.headers["If-Modified-Since"] = origin.last_modified.encode("latin-1")
+            # From a store anything may come.
+            if (etag := _field_value(origin.etag)) is not None:
+                request.headers["If-None-Match"] = etag.encode("latin-1")
+            if (last_modified := _field_value(origin.last_modified)) is not None:
+                request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
         return request
 
     async def _send(self, request: Request, left: float, deadline: float) -> tuple[Answer, float]:
@@ -171,8 +176,8 @@ class Fetcher:
                     answer.status,
                     answer.url,
                     self._expires_at(answer, now),
-                    _validator(answer, "ETag"),
-                    _validator(answer, "Last-Modified"),
+                    _field_value(answer.header("ETag")),
+                    _field_value(answer.header("Last-Modified")),
                     freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
                     answer.body,
                 )
@@ -229,9 +234,9 @@ def terms(settings: Settings, origin: Origin) -> Terms:
     )
 
 
-def _validator(answer: Answer, name: str) -> str | None:
-    value = answer.header(name)
-    return value if value and len(value) <= VALIDATOR_LIMIT else None
+def _field_value(validator: str | None) -> str | None:
+    """A validator, where it can be sent back and is worth keeping."""
+    return validator if validator is not None and _FIELD_VALUE.fullmatch(validator) else None
 
 
 def _inherit(page: Request, request: Request) -> None:

@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
 
 from .conftest import Outcome
@@ -217,9 +217,10 @@ async def test_the_headers_of_the_last_hop_count(web: Web, travel: Travel, clock
             {"if-none-match": '"1"', "if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"},
         ),
         ({"ETag": f'"{"1" * 300}"'}, {}),
+        ({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}),
         ({}, {}),
     ],
-    ids=["ETag", "weak", "Last-Modified", "both", "too long", "neither"],
+    ids=["ETag", "weak", "Last-Modified", "both", "too long", "controls", "neither"],
 )
 async def test_rfc_validators_are_sent_back(
     web: Web, travel: Travel, clock: Clock, headers: dict[str, str], sent: dict[str, str]
@@ -240,6 +241,25 @@ async def test_rfc_validators_are_sent_back(
     assert not {*conditions} & {*first.headers}
     assert {name: second.headers[name] for name in conditions if name in second.headers} == sent
     assert outcome.middleware.origins[site.root].status == (304 if sent else 200)
+
+
+async def test_a_validator_of_a_store_that_no_header_can_hold_is_not_sent(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(Page(RULES, headers={"ETag": '"1"', "Last-Modified": "today"}))
+
+    async def story(spider: Traveller) -> None:
+        await spider.fetches(site.url("/public"))
+        middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        origin = middleware.origins[site.root]
+        origin.etag, origin.last_modified = '"\r\nX: 1"', "\u2603"
+        clock.ahead += DAY
+        assert not await spider.fetches(site.url("/private"))
+
+    await travel(story)
+    assert site.robots_fetches == 2
+    assert not {"if-none-match", "if-modified-since", "x"} & {*site.received[-1].headers}
 
 
 async def test_rfc_an_etag_may_hold_any_octets(web: Web, travel: Travel, clock: Clock) -> None:
