@@ -46,7 +46,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
         super().__init__(url, verdict)
 
     def __str__(self) -> str:
-        return f"Forbidden by robots.txt: {_because(self.verdict)}"
+        return f"Forbidden by robots.txt: {self.verdict}"
 
 
 class RobotsTxtMiddleware:
@@ -138,7 +138,6 @@ class RobotsTxtMiddleware:
         ``key`` is its origin, None for a request that need not obey. What leaves a queue is judged
         by what is known then.
         """
-        since = self._admission.arrived(request)
         exempt = origin_of(request.url) if key is None else None
         if key is None and exempt is None:
             return None
@@ -149,7 +148,7 @@ class RobotsTxtMiddleware:
                 if key is None:
                     may_go = self._admission.admit(request, name)
                 else:
-                    origin = self._policies.get_or_fetch(key, request, since)
+                    origin = self._policies.get_or_fetch(key, request)
                     may_go = origin is not None and self._may_go(request, origin)
                 if may_go:
                     self._policies.make_room()
@@ -253,7 +252,7 @@ class RobotsTxtMiddleware:
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         logger.debug(
             "Forbidden by robots.txt: %(request)s (%(because)s)",
-            {"request": request, "because": _because(verdict)},
+            {"request": request, "because": verdict},
             extra={"spider": self._crawler.spider},
         )
         return RobotsTxtDisallowed(request.url, verdict)
@@ -270,10 +269,3 @@ class RobotsTxtMiddleware:
                 extra={"spider": self._crawler.spider},
             )
         return min(seconds, most)
-
-
-def _because(verdict: Verdict) -> str:
-    if verdict.rule is None:
-        return str(verdict.reason)
-    field = "Allow" if verdict.rule.allow else "Disallow"
-    return f"line {verdict.rule.line}, {field}: {verdict.rule.pattern}, for {verdict.agent}"

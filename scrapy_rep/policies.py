@@ -65,7 +65,7 @@ class Policies:
         engine: Engine,
         admission: Admission,
         clock: Clock,
-        on_policy: Callable[[Origin, Request], None],
+        on_policy: Callable[[Origin, Request], object],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -107,32 +107,41 @@ class Policies:
         self._origins.move_to_end(key)
         return origin
 
-    def get_or_fetch(self, key: str, request: Request, since: float) -> Origin | None:
-        """The origin, where it can be asked, or where it was fetched since a request came.
+    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
+        """The origin, where it can be asked.
 
-        None where the file is being fetched, which is begun if need be: the line of the origin is
-        held for so long. ``since`` is on the monotonic clock.
+        None where its robots.txt is being fetched, which is begun if need be: the line of the
+        origin is held for so long. None, too, once the spider is closing.
         """
         origin = self._origins.get(key)
         if origin is None:
             self.make_room(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
-        if origin.answered_at >= since and not origin.in_flight:
-            return origin
-        need = origin.need(self._now())
+        need = self._need(origin)
         if need in (Need.REFRESH, Need.FETCH):
             self._begin_fetch(origin, request)
-        # Where Twisted runs the coroutine at once, the fetch may be over by now.
-        if need in (Need.NOTHING, Need.REFRESH) or not origin.in_flight:
+            # Where Twisted runs the coroutine at once, the fetch may be over by now.
+            if need is Need.FETCH:
+                need = Need.JOIN if origin.in_flight else self._need(origin)
+        if need in (Need.NOTHING, Need.REFRESH):
             return origin
-        self._admission.hold(origin.host, key, Hold.POLICY)
+        if need is Need.JOIN:
+            self._admission.hold(origin.host, key, Hold.POLICY)
         return None
+
+    def _need(self, origin: Origin) -> Need:
+        # A request that waits for its turn after the fetch must not find the file expired then:
+        # where the delay is longer than the lifetime it would never come to its page.
+        usable = origin.answered_at + 2 * self._admission.delay_of(origin.host)
+        if self._clock.monotonic() < usable and not origin.in_flight:
+            return Need.NOTHING
+        return origin.need(self._now())
 
     def needs_fetch(self, key: str) -> bool:
         """Whether a request of an origin has to wait until its robots.txt is fetched."""
         origin = self._origins.get(key)
-        return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
+        return origin is None or self._need(origin) in (Need.FETCH, Need.JOIN)
 
     def has_room_for(self, key: str) -> bool:
         """Whether a further fetch may begin now.
@@ -163,6 +172,7 @@ class Policies:
 
     def use_room(self) -> None:
         """Let requests go on for which a fetch may begin now."""
+        self._fetch_limit.make_room(len(self._want_room))
         for _ in range(min(self._fetch_limit.room, len(self._want_room))):
             key = self._want_room.popleft()
             self._admission.release(host_of(key), key, Hold.FETCH_LIMIT)

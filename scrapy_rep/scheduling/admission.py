@@ -117,11 +117,6 @@ class Admission:
             if request in self._waiting:  # the download was cancelled
                 self._remove(host, request)
 
-    def arrived(self, request: Request) -> float:
-        """When a request came here first."""
-        host = self._under_way.get(request)
-        return host.under_way[request].arrived if host else self._clock.monotonic()
-
     def withdraw(self, request: Request) -> None:
         """A request that was let go is not sent to its host."""
         if request in self._under_way:
@@ -168,6 +163,11 @@ class Admission:
             self._begin_pace(host)
         self._update(host)
         self._drop_oldest()
+
+    def delay_of(self, name: str) -> float:
+        """The seconds between two requests that the origins on a host ask for."""
+        host = self.hosts.get(name)
+        return host.delay if host else 0
 
     def is_busy(self, name: str, key: str) -> bool:
         """Whether somebody waits for an origin, or was let go and is not judged yet."""
@@ -291,7 +291,7 @@ class Admission:
 
     def _entry(self, request: Request) -> Entry:
         order = (-request.priority, next(self._arrivals))
-        return Entry(order, self._clock.monotonic(), request)
+        return Entry(order, request)
 
     def _enter(self, host: Host, key: str, entry: Entry) -> None:
         """An entry begins to wait."""

@@ -96,7 +96,11 @@ class Engine:
         limit: int = self._downloader.total_concurrency
         if not self._excluded or limit <= 0:
             return needs_backout()
-        return len(self._downloader.active) >= limit + len(self._excluded)
+        active = self._downloader.active
+        if not limit <= len(active) < limit + len(self._excluded):
+            return len(active) >= limit
+        # One that is excluded until a task of its own notices that it has ended is not active.
+        return len(active) - len(active & self._excluded) >= limit
 
     # Downloads.
 

@@ -9,6 +9,7 @@ waiting, however many names it has, and the number of connections is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -101,18 +102,20 @@ class FetchLimit:
             self._quick.add(place)
             self._under_way[place] = None
             fire(place.granted, None)
+        self.make_room(len(self._waiting))
         if self.room:
             self._on_room()
-        elif self._waiting and len(self._under_way) >= self._places * SLOW_FACTOR:
-            self._end_oldest()
 
     def _is_slow(self, place: Place) -> None:
         place.timer = None
         self._quick.discard(place)
         self._fill()
 
-    def _end_oldest(self) -> None:
-        oldest = next(iter(self._under_way))
-        if oldest.expire is not None and self._clock.monotonic() >= oldest.began + SLOW:
-            expire, oldest.expire = oldest.expire, None
-            expire()
+    def make_room(self, wanted: int) -> None:
+        """End up to so many of the oldest fetches, where there are too many slow ones."""
+        excess = len(self._under_way) + wanted - self._places * SLOW_FACTOR
+        latest = self._clock.monotonic() - SLOW
+        for place in tuple(islice(self._under_way, max(excess, 0))):
+            if place.expire is not None and place.began <= latest:
+                expire, place.expire = place.expire, None
+                expire()

@@ -35,7 +35,6 @@ class Entry(NamedTuple):
 
     order: tuple[int, int]
     """The priority times -1, and a number that grows with each arrival."""
-    arrived: float
     request: Request
     waiter: Deferred[bool] | None = None
     """Fires when the request may go on: True, or False because the spider is closing. None for a

@@ -168,7 +168,7 @@ class WaitingScheduler(BaseScheduler):
             self._engine.wake()
         for request in reversed(refused):
             self._put_back(request)
-        if refused:
+        if refused and self._ahead is None:
             self._paused_at = self._clock.monotonic()
             self._clock.call_later(PAUSE, self._engine.wake)
         return self._ahead

@@ -1,0 +1,486 @@
+"""A request that waits stays as it is, holds up nobody else, and is judged when it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.scheduling.clock import sleep
+
+from .conftest import Visitor, Watcher
+from .web import Page, Site, redirect, text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from .conftest import Crawl
+    from .web import Received, Web
+
+ALL = "User-agent: *\nDisallow:\n"
+
+QUEUES = [
+    pytest.param("scrapy.pqueues.DownloaderAwarePriorityQueue", id="downloader-aware"),
+    pytest.param("scrapy.pqueues.ScrapyPriorityQueue", id="plain"),
+]
+FIFO = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+
+
+def delayed(seconds: float) -> str:
+    return f"{ALL}Crawl-delay: {seconds}\n"
+
+
+def numbers(count: int) -> list[str]:
+    return [f"/{number}" for number in range(count)]
+
+
+async def silence(
+    received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Never answers; gives up when the other side does."""
+    await reader.read()
+
+
+# What has waited is the same as before
+
+
+class AtHome(Visitor):
+    """May visit one host only."""
+
+    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
+
+
+@pytest.mark.parametrize("places", [1, 5, 10_000])
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_redirects_of_requests_that_waited_stay_on_site(
+    web: Web, crawl: Crawl, places: int, queue: str
+) -> None:
+    other = web.site(ALL, host="127.0.0.2")
+    moved = {path: redirect(other.url(path), 302) for path in numbers(60)}
+    site = web.site(Page(ALL, delay=0.3), moved)
+    settings = {"REP_MAX_WAITING": places, "SCHEDULER_PRIORITY_QUEUE": queue}
+    await crawl([Request(url) for url in site.urls(*numbers(60))], settings, spider=AtHome)
+    assert site.page_paths == sorted(numbers(60))
+    assert other.paths == []
+
+
+@pytest.mark.parametrize("places", [1, 5, 10_000])
+async def test_redirects_of_requests_that_waited_are_no_duplicates(
+    web: Web, crawl: Crawl, places: int
+) -> None:
+    moved = {path: redirect("/login", 302) for path in numbers(60)}
+    site = web.site(Page(ALL, delay=0.3), moved)
+    asked = [Request(url) for url in site.urls(*numbers(60))]
+    await crawl(asked, {"REP_MAX_WAITING": places})
+    assert site.paths.count("/login") == 1
+    assert len(site.page_paths) == 61
+
+
+class Witness(Visitor):
+    """Keeps what its requests looked like when their responses came."""
+
+    seen: list[tuple[int, bool, list[str], dict[str, Any]]] = []  # noqa: RUF012
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        request = response.request
+        meta = {key: value for key, value in request.meta.items() if key == "mine"}
+        self.seen.append((request.priority, request.dont_filter, request.flags, meta))
+
+
+@pytest.mark.parametrize("places", [1, 10_000])
+async def test_priority_flags_meta_and_dont_filter_stay(
+    web: Web, crawl: Crawl, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Witness, "seen", [])
+    site = web.site(Page(delayed(0.05), delay=0.3))
+    asked = [
+        Request(url, priority=number % 3, meta={"mine": number}, flags=["mine"])
+        for number, url in enumerate(site.urls(*numbers(12)))
+    ]
+    await crawl(asked, {"REP_MAX_WAITING": places}, spider=Witness)
+    expected = [(number % 3, False, ["mine"], {"mine": number}) for number in range(12)]
+    assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.05)), id="paced")],
+)
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_requests_leave_in_the_order_in_which_they_came(
+    web: Web, crawl: Crawl, robots: Page, queue: str
+) -> None:
+    site = web.site(robots)
+    settings = {**FIFO, "CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": queue}
+    await crawl(site.urls(*numbers(16)), settings)
+    assert site.paths == ["/robots.txt", *numbers(16)]
+
+
+async def test_the_higher_priority_leaves_first(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(ALL, delay=0.4))
+    asked = [
+        Request(url, priority=number // 4, dont_filter=True)
+        for number, url in enumerate(site.urls(*numbers(16)))
+    ]
+    await crawl(asked, {**FIFO, "CONCURRENT_REQUESTS": 1})
+    expected = [f"/{number}" for first in (12, 8, 4, 0) for number in range(first, first + 4)]
+    assert site.paths == ["/robots.txt", *expected]
+
+
+class Urgent(Visitor):
+    """Asks for an urgent page once its first page is there."""
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if len(self.outcome.responses) == 1:
+            yield response.follow("/urgent", priority=5)
+
+
+async def test_an_urgent_request_overtakes_those_that_wait(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.2))
+    await crawl(site.urls(*numbers(6)), spider=Urgent)
+    assert site.paths.index("/urgent") == 2
+
+
+# Nobody else is held up
+
+
+class Until(Visitor):
+    """Stops once so many of its pages are there."""
+
+    pages: int
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if len(self.outcome.responses) == self.pages:
+            self.stop()
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("places", [4, 10_000])
+async def test_a_slow_site_does_not_slow_another_paced_one(
+    web: Web, crawl: Crawl, queue: str, places: int
+) -> None:
+    slow = web.site(delayed(60))
+    quick = web.site(delayed(0.03), host="127.0.0.2")
+    urls = [*slow.urls(*numbers(60)), *quick.urls(*numbers(20))]
+    settings = {
+        **FIFO,
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "REP_MAX_WAITING": places,
+        "CLOSESPIDER_TIMEOUT": 30,
+    }
+    outcome = await crawl(urls, settings, spider=Until, pages=20)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert quick.page_paths == sorted(numbers(20))
+    assert slow.page_paths == []
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_a_site_of_low_priority_does_not_wait_for_a_paced_one(
+    web: Web, crawl: Crawl, queue: str
+) -> None:
+    paced = web.site(delayed(1))
+    live = web.site(ALL, host="127.0.0.2")
+    asked = [Request(url, dont_filter=True) for url in paced.urls(*numbers(100))]
+    asked += [Request(url, priority=-3, dont_filter=True) for url in live.urls(*numbers(10))]
+    settings = {"SCHEDULER_PRIORITY_QUEUE": queue, "CLOSESPIDER_TIMEOUT": 30}
+    await crawl(asked, settings, spider=Until, pages=12)
+    assert live.page_paths == sorted(numbers(10))
+    assert live.received[-1].at < paced.received[2].at
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_silent_sites_do_not_take_the_places_of_others(
+    web: Web, crawl: Crawl, queue: str
+) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 51)]
+    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
+    urls = [url for site in silent for url in site.urls(*numbers(3))]
+    urls += [url for site in live for url in site.urls(*numbers(5))]
+    settings = {
+        **FIFO,
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "CONCURRENT_REQUESTS": 4,
+        "REP_MAX_WAITING": 10,
+        "REP_TIMEOUT": 6,
+        "DOWNLOAD_TIMEOUT": 6,
+    }
+    outcome = await crawl(urls, settings)
+    assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
+    last_page = max(received.at for site in live for received in site.received)
+    assert last_page < silent[0].received[0].at + 6, "before the first silent one was given up"
+    assert len(outcome.failures) == 120
+    assert [site.paths for site in silent] == [["/robots.txt"]] * 40
+
+
+async def test_a_host_that_others_redirect_to_does_not_hold_up_new_sites(
+    web: Web, crawl: Crawl
+) -> None:
+    host = web.site(delayed(1))
+    moved = [
+        web.site(redirect(host.url("/robots.txt")), host=f"127.0.0.{number}")
+        for number in range(11, 23)
+    ]
+    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
+    urls = [host.url("/0"), *(url for site in moved for url in site.urls("/0", "/1"))]
+    urls += [url for site in live for url in site.urls(*numbers(5))]
+    settings = {**FIFO, "REP_CONCURRENT_FETCHES": 8, "CLOSESPIDER_TIMEOUT": 60}
+    await crawl(urls, settings, spider=Until, pages=18)
+    assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
+    last_page = max(received.at for site in live for received in site.received)
+    assert sum(received.at < last_page for received in host.received) <= 6
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_new_sites_are_fetched_however_many_others_are_silent(
+    web: Web, crawl: Crawl, queue: str
+) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 23)]
+    live = web.site(ALL)
+    urls = [site.url("/0") for site in silent] + live.urls(*numbers(3))
+    settings = {
+        **FIFO,
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "REP_CONCURRENT_FETCHES": 2,
+        "REP_TIMEOUT": 60,
+        "DOWNLOAD_TIMEOUT": 60,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    outcome = await crawl(urls, settings, spider=Until, pages=3)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert live.page_paths == numbers(3)
+    ended = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
+    assert ended, "the oldest fetches made room"
+
+
+async def test_a_small_cache_keeps_what_is_waited_for(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(Page(ALL, delay=0.05), host=f"127.0.0.{number}") for number in range(11, 14)]
+    urls = [url for path in numbers(5) for site in sites for url in site.urls(path)]
+    settings = {"REP_CACHE_SIZE": 1, "REP_MAX_WAITING": 3, "CLOSESPIDER_TIMEOUT": 30}
+    await crawl(urls, settings)
+    assert [site.page_paths for site in sites] == [numbers(5)] * 3
+    assert sum(site.robots_fetches for site in sites) <= 15, "at most one for each page"
+
+
+async def test_many_sites_in_a_small_cache(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(ALL, host=f"127.0.1.{number}") for number in range(1, 61)]
+    urls = [url for path in numbers(3) for site in sites for url in site.urls(path)]
+    outcome = await crawl(urls, {"REP_CACHE_SIZE": 15, "CLOSESPIDER_TIMEOUT": 60})
+    assert [site.page_paths for site in sites] == [numbers(3)] * 60
+    assert outcome.stats["robotstxt/request_count"] <= 180, "at most one for each page"
+
+
+async def test_a_delay_longer_than_the_lifetime_is_no_endless_loop(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.5))
+    settings = {"REP_CACHE_MIN": 0.1, "REP_CACHE_MAX": 0.1, "CLOSESPIDER_TIMEOUT": 30}
+    await crawl(site.urls(*numbers(3)), settings)
+    assert site.page_paths == numbers(3)
+    assert site.robots_fetches <= 4
+
+
+# What leaves a queue is judged when it leaves
+
+
+class Refuser(Visitor):
+    """Has its site refuse everything once its first page is there."""
+
+    site: Site
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        self.site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
+
+
+async def test_expired_rules_are_not_used_for_those_that_wait(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.3))
+    settings = {"REP_CACHE_MIN": 0.7, "REP_CACHE_MAX": 0.7}
+    outcome = await crawl(site.urls(*numbers(12)), settings, spider=Refuser, site=site)
+    second = [number for number, path in enumerate(site.paths) if path == "/robots.txt"][1]
+    assert site.paths[second + 1 :] == []
+    assert 1 <= len(site.page_paths) <= 4
+    assert len(outcome.failures) == 12 - len(site.page_paths)
+
+
+async def test_a_closed_visit_time_lets_nobody_go(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offset = 20_000 * 86_400 + 8 * 3600 + 45 * 60 - 1.5 - time.time()
+    closes = time.monotonic() + 1.5
+    clock = "scrapy_rep.scheduling.clock.Clock.time"
+    monkeypatch.setattr(clock, lambda _: time.time() + offset)
+    site = web.site(f"{delayed(0.4)}Visit-time: 0600-0845\n")
+    outcome = await crawl(site.urls(*numbers(10)))
+    assert all(received.at <= closes for received in site.received)
+    late = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
+    assert {error.verdict.reason for error in late} == {Reason.VISIT_TIME}
+    assert len(site.page_paths) + len(late) == 10
+
+
+# Nothing of ours is scheduled, shown or stored
+
+
+def stored(folder: Path) -> bytes:
+    """Everything in the files of a folder."""
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", ["Pickle", "Marshal"])
+async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
+    web: Web, crawl: Crawl, tmp_path: Path, kind: str
+) -> None:
+    site = web.site(f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.05\n")
+    settings = {
+        "JOBDIR": str(tmp_path),
+        "SCHEDULER_DISK_QUEUE": f"scrapy.squeues.{kind}LifoDiskQueue",
+        "SCHEDULER_START_DISK_QUEUE": f"scrapy.squeues.{kind}FifoDiskQueue",
+        "REP_MAX_WAITING": 20,
+    }
+    asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
+    await crawl(asked, settings, spider=Until, pages=5)
+    assert len(site.page_paths) < 60
+    queued = stored(tmp_path / "requests.queue")
+    assert b"robotstxt" not in queued
+    assert len(queued) < 60 * 2000
+    site.pages["/robots.txt"] = text(ALL)
+    await crawl([], {**settings, "REP_STORE": None})
+    assert site.page_paths == sorted(numbers(60))
+
+
+class Repeater(Visitor):
+    """Asks for another page with the meta of its response."""
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/a"):
+            meta = {**response.meta, "dont_obey_robotstxt": True}
+            yield Request(response.urljoin("/b"), self.parse, meta=meta)
+
+
+async def test_what_is_noted_belongs_to_one_request(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL)
+    outcome = await crawl(site.urls("/a"), spider=Repeater)
+    first, second = (outcome.responses[url] for url in site.urls("/a", "/b"))
+    assert first.meta["robotstxt"].allowed
+    assert "robotstxt" not in second.meta
+
+
+async def test_a_long_pattern_is_cut_in_the_log(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(b"User-agent: *\nDisallow: /" + b"*" * 400_000 + b"\n")
+    outcome = await crawl(site.urls(*numbers(5)))
+    assert len(outcome.failures) == 5
+    lines = [record.getMessage() for record in caplog.records]
+    assert max(map(len, lines)) < 4000
+    assert max(len(str(error)) for error in outcome.failures.values()) < 1000
+
+
+async def test_control_characters_of_a_site_are_escaped_in_the_log(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(b"User-agent: *\nDisallow: /*\x1b[2J\x07\nDisallow: /%1b\x9b\n")
+    moved = web.site(redirect("gopher://x/\x9b2J\x1b]0;\x07"), host="127.0.0.2")
+    await crawl([site.url("/%1B[2J%07"), moved.url("/a")])
+    shown = "".join(
+        record.getMessage() for record in caplog.records if record.name.startswith("scrapy_rep")
+    )
+    assert shown
+    assert not {c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160}
+
+
+# The engine
+
+
+class Changer(Watcher):
+    """Sets the engine's own limit while requests wait."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.2)
+        engine = self.crawler.engine
+        assert engine is not None
+        engine.downloader.total_concurrency = 3
+
+
+async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(Page(ALL, delay=0.5), host=f"127.0.0.{number}") for number in range(11, 41)]
+    busy = 0
+    most = 0
+
+    async def page(
+        received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.05)
+        busy -= 1
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+        await writer.drain()
+
+    for site in sites:
+        site.pages["*"] = page
+    urls = [url for site in sites for url in site.urls("/a", "/b")]
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 8}, spider=Changer)
+    assert len(outcome.responses) == 60
+    assert most <= 3
+    engine = outcome.crawler.engine
+    assert engine is not None
+    assert engine.downloader.total_concurrency == 3
+
+
+class Pauser(Visitor):
+    """Pauses the engine after its first page, for a while."""
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if len(self.outcome.responses) == 1:
+            return self._pause()
+        return None
+
+    async def _pause(self) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        engine.pause()
+        self.paused = time.monotonic()
+        await sleep(0.8)
+        self.unpaused = time.monotonic()
+        engine.unpause()
+
+
+async def test_nothing_goes_on_while_the_engine_is_paused(web: Web, crawl: Crawl) -> None:
+    site = web.site(delayed(0.1))
+    outcome = await crawl(site.urls(*numbers(5)), spider=Pauser)
+    spider: Any = outcome.crawler.spider
+    assert site.page_paths == numbers(5)
+    between = [each for each in site.received if spider.paused < each.at < spider.unpaused]
+    assert not between
+
+
+async def test_an_error_in_the_watch_is_logged_and_does_not_end_it(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def look(_: Any) -> None:
+        looks.append(time.monotonic())
+        raise IgnoreRequest("odd")
+
+    monkeypatch.setattr(RobotsTxtMiddleware, "_look", look)
+    site = web.site(ALL, {"/slow": Page(delay=1.8)})
+    await crawl(site.urls("/slow"))
+    assert len(looks) >= 2
+    assert any("Looking at the engine failed" in record.getMessage() for record in caplog.records)
