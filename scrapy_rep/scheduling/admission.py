@@ -199,6 +199,7 @@ class Admission:
                     host.discard(entry.request)
                     self._left(entry)
                     fire(entry.waiter, False)
+            self._update(host)
 
     def look(self) -> None:
         """Notice requests that have ended without a signal."""
@@ -278,6 +279,7 @@ class Admission:
         for entry, host in found:
             host.discard(entry.request)
             self._left(entry)
+            self._forget_if_over(host)
         return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].order)]
 
     # Lines.

@@ -1,0 +1,521 @@
+"""Crawls without I/O on a clock of their own, in random circumstances, held against laws.
+
+    python -m tests.crawl.simulation [EXAMPLES]
+
+The engine, the scheduler, the downloader and this package are the real ones. Only the network is
+not: a download handler answers from a scenario. The time is that of the event loop, which moves on
+to the next timer whenever nothing is left to do, so that an hour takes milliseconds and every order
+of events can be repeated. Hypothesis makes the scenarios.
+
+The laws, of every crawl:
+
+1. every request ends once;
+2. no page is asked for that the newest known policy of its origin forbids;
+3. all counters return to where they were;
+4. requests of one origin and one priority leave in the order in which they came;
+5. two requests to a host are as far apart as its origins ask, once that is known;
+6. no robots.txt is asked for more often than there are reasons;
+7. the crawl ends, within a bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import selectors
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from scrapy import Request, Spider
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import Settings
+
+from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.crawler import Crawler
+    from twisted.python.failure import Failure
+
+EPOCH = 1_800_000_000.0
+TURN = 1e-6
+"""Seconds that a turn of the loop takes: else what is due a little later would never be."""
+
+MOMENT = 1e-3
+"""Seconds within which things happen at once."""
+
+LONGEST = 50_000.0
+"""Seconds, on the clock of a crawl, in which it must be over."""
+
+PATHS = ("/a", "/b", "/private/a", "/private/b")
+RULES = {
+    "allow": "User-agent: *\nDisallow:\n",
+    "private": "User-agent: *\nDisallow: /private/\n",
+    "nothing": "User-agent: *\nDisallow: /\n",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an origin answers to a request for its robots.txt."""
+
+    rules: str = "allow"
+    status: int = 200
+    latency: float = 0.0
+    delay: float = 0.0
+    """The Crawl-delay."""
+
+    @property
+    def body(self) -> bytes:
+        line = f"Crawl-delay: {self.delay}\n" if self.delay else ""
+        return (RULES[self.rules] + line).encode()
+
+
+@dataclass(frozen=True)
+class Site:
+    """One origin. Its robots.txt changes from one answer to the next; the last one stays."""
+
+    host: int
+    port: int
+    answers: tuple[Answer, ...]
+    page_latency: float
+
+    @property
+    def root(self) -> str:
+        return f"http://host{self.host}.test:{self.port}"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request of the spider."""
+
+    at: float
+    site: int
+    path: str
+    priority: int = 0
+    exempt: bool = False
+    called: bool = False
+    """It is given to ``engine.download_async``."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One crawl."""
+
+    sites: tuple[Site, ...]
+    asks: tuple[Ask, ...]
+    settings: dict[str, Any]
+    steps: tuple[tuple[float, float], ...] = ()
+    """When somebody sets the clock of the machine, and by how many seconds."""
+    stop_at: float | None = None
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only while nothing is to be done."""
+
+    def __init__(self) -> None:
+        super().__init__(_NoSelector(self))
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+
+class _NoSelector(selectors.SelectSelector):
+    """Waits for nothing but the next timer."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None:
+            raise AssertionError("the crawl hangs: it waits for nothing")
+        self._loop.now += timeout + TURN
+        if self._loop.now > LONGEST:
+            raise AssertionError("the crawl does not come to its end")
+        return []
+
+
+@dataclass
+class Network:
+    """Answers requests from a scenario, and keeps what it was asked."""
+
+    scenario: Scenario
+    loop: VirtualLoop
+    sites: dict[str, Site] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    pages: list[tuple[float, Request]] = field(default_factory=list)
+    robots: dict[str, list[tuple[float, Answer]]] = field(default_factory=lambda: defaultdict(list))
+    """The answers of each origin, and when they were there."""
+    spans: dict[int, list[tuple[float, float, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """When each request to a host began and ended."""
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sites = {site.root: site for site in self.scenario.sites}
+
+    async def answer(self, request: Request) -> Response:
+        root, _, path = request.url.partition("test:")
+        port, _, path = path.partition("/")
+        site = self.sites[f"{root}test:{port}"]
+        began = self.loop.now
+        self._check_pace(site, request, began)
+        try:
+            if path == "robots.txt":
+                return await self._robots(site, request)
+            self._check_rules(site, request, "/" + path)
+            self.pages.append((began, request))
+            await asyncio.sleep(site.page_latency)
+            return TextResponse(request.url, body=b"a page")
+        finally:
+            self.spans[site.host].append((began, self.loop.now, request.url))
+
+    async def _robots(self, site: Site, request: Request) -> Response:
+        number = self.asked[site.root]
+        self.asked[site.root] += 1
+        answer = site.answers[min(number, len(site.answers) - 1)]
+        limit = float(request.meta["download_timeout"])
+        await asyncio.sleep(min(answer.latency, limit))
+        if answer.latency > limit:
+            raise TimeoutError("too late")
+        self.robots[site.root].append((self.loop.now, answer))
+        body = answer.body if answer.status == 200 else b""
+        return TextResponse(request.url, status=answer.status, body=body)
+
+    def _known(self, site: Site) -> Answer | None:
+        """The newest answer of which the crawler knew before this moment."""
+        known = [answer for at, answer in self.robots[site.root] if at < self.loop.now - MOMENT]
+        return known[-1] if known else None
+
+    def _check_rules(self, site: Site, request: Request, path: str) -> None:
+        if request.meta.get("dont_obey_robotstxt"):
+            return
+        answers = self.robots[site.root]
+        if not answers:
+            self.problems.append(f"{request.url} was sent before its robots.txt was there")
+            return
+        answer = self._known(site)
+        if answer is None:  # it came at this very moment
+            answer = answers[-1][1]
+        if answer.status == 200:
+            robots = RobotsTxt.parse(answer.body)
+            if not robots.allowed(path, "testbot"):
+                self.problems.append(f"{request.url} was sent, which {answer.rules} forbids")
+        elif answer.status >= 500:
+            copies = [one for at, one in answers if one.status < 500]
+            if not copies or not (
+                copies[-1].status != 200
+                or RobotsTxt.parse(copies[-1].body).allowed(path, "testbot")
+            ):
+                self.problems.append(f"{request.url} was sent to an unreachable origin")
+
+    def _check_pace(self, site: Site, request: Request, began: float) -> None:
+        """The delay that was known, and has been asked for all the time since the last request."""
+        delays = [
+            answer.delay
+            for other in self.scenario.sites
+            if other.host == site.host and (answer := self._known(other)) is not None
+            if answer.status == 200 and not self._changes(other)
+        ]
+        delay = max(delays, default=0.0)
+        if not delay:
+            return
+        for _, ended, url in self.spans[site.host]:
+            if began - ended < delay - MOMENT:
+                self.problems.append(f"{request.url} {began - ended} s after {url}, not {delay}")
+
+    @staticmethod
+    def _changes(site: Site) -> bool:
+        return len({answer.delay for answer in site.answers}) > 1 or any(
+            answer.status != 200 for answer in site.answers
+        )
+
+
+class Handler(BaseDownloadHandler):
+    """Asks the network of the crawl."""
+
+    async def download_request(self, request: Request) -> Response:
+        network: Network = self.crawler.spider.network  # type: ignore[union-attr]
+        return await network.answer(request)
+
+
+class Asker(Spider):
+    """Asks what the scenario says, and keeps how each request ended."""
+
+    name = "asker"
+
+    def __init__(self, network: Network, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.network = network
+        self.ends: Counter[int] = Counter()
+        self.calls: list[asyncio.Task[None]] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, ask in enumerate(self.network.scenario.asks):
+            await asyncio.sleep(max(ask.at - self.network.loop.now, 0))
+            site = self.network.scenario.sites[ask.site]
+            request = Request(
+                f"{site.root}{ask.path}?{number}",
+                callback=self.parse,
+                errback=self.failed,
+                priority=ask.priority,
+                cb_kwargs={"number": number},
+                meta={"dont_obey_robotstxt": True} if ask.exempt else {},
+            )
+            if ask.called:
+                call = self._call(request.replace(callback=NO_CALLBACK, errback=None), number)
+                self.calls.append(asyncio.create_task(call))
+            else:
+                yield request
+        if self.calls:
+            await asyncio.wait(self.calls)
+
+    def parse(self, _: Response, number: int) -> None:
+        self.ends[number] += 1
+
+    def failed(self, failure: Failure) -> None:
+        self.ends[failure.request.cb_kwargs["number"]] += 1  # type: ignore[attr-defined]
+        if not failure.check(RobotsTxtDisallowed):
+            self.network.problems.append(f"{failure.value!r}")
+
+    async def _call(self, request: Request, number: int) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        with contextlib.suppress(IgnoreRequest):
+            await engine.download_async(request)
+        self.ends[number] += 1
+
+
+async def crawl(network: Network) -> Crawler:
+    """One crawl to its end."""
+    scenario = network.scenario
+    values: dict[str, Any] = {
+        "ADDONS": {Addon: 500},
+        "DOWNLOAD_HANDLERS": {"http": Handler, "https": None, "ftp": None, "s3": None},
+        "DOWNLOAD_DELAY_JITTER": 0,
+        "LOG_ENABLED": False,
+        "MEMUSAGE_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "ROBOTSTXT_USER_AGENT": "testbot",
+        "TELNETCONSOLE_ENABLED": False,
+        "TWISTED_REACTOR_ENABLED": False,
+        "EXTENSIONS": {
+            "scrapy.extensions.logstats.LogStats": None,
+            "scrapy.extensions.corestats.CoreStats": None,
+        },
+        **scenario.settings,
+    }
+    merged = Settings()
+    merged.setdict(values, priority="project")
+    crawler = AsyncCrawlerRunner(merged).create_crawler(Asker)
+    if scenario.stop_at is not None:
+        network.loop.call_later(scenario.stop_at, _stop, crawler)
+    await crawler.crawl_async(network=network)
+    for _ in range(100):  # what was scheduled to be cleaned up
+        await asyncio.sleep(0)
+    return crawler
+
+
+def _stop(crawler: Crawler) -> None:
+    engine = crawler.engine
+    if engine is not None and engine.spider is not None and engine.running:
+        task = asyncio.ensure_future(engine.close_spider_async(reason="enough"))
+        task.add_done_callback(lambda done: done.exception())
+
+
+def run(scenario: Scenario) -> list[str]:
+    """What was wrong with the crawl of a scenario."""
+    loop = VirtualLoop()
+    network = Network(scenario, loop)
+
+    def now(_: object) -> float:
+        return EPOCH + loop.now + sum(step for at, step in scenario.steps if at <= loop.now)
+
+    clock = "scrapy_rep.scheduling.clock.Clock"
+    try:
+        with (
+            patch(f"{clock}.time", now),
+            patch(f"{clock}.monotonic", lambda _: loop.now),
+            patch("scrapy.core.downloader.monotonic", loop.time),
+        ):
+            crawler = loop.run_until_complete(crawl(network))
+    finally:
+        loop.close()
+    return network.problems + _problems(network, crawler)
+
+
+def _problems(network: Network, crawler: Crawler) -> list[str]:
+    problems = []
+    scenario = network.scenario
+    spider: Any = crawler.spider
+    if scenario.stop_at is None:
+        for number in range(len(scenario.asks)):
+            if spider.ends[number] != 1:
+                problems.append(f"request {number} ended {spider.ends[number]} times")
+    elif any(count > 1 for count in spider.ends.values()):
+        problems.append(f"a request ended more than once: {spider.ends}")
+    middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    admission, engine = middleware._admission, middleware._engine
+    downloader: Any = crawler.engine.downloader  # type: ignore[union-attr]
+    left = {
+        "parked": admission.parked,
+        "waiting": len(admission._waiting),
+        "lines": sum(len(host.lines) for host in admission.hosts.values()),
+        "excluded": len(engine._excluded),
+        "counted": len(engine._counted),
+        "active": len(downloader.active),
+        "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
+        "fetches": len(middleware._policies._fetches),
+        "places": len(middleware._policies._fetch_limit._under_way),
+    }
+    problems += [f"{count} are left: {name}" for name, count in left.items() if count]
+    if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
+        problems += _out_of_order(network)
+    reasons = len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
+    problems += [
+        f"{root} was asked {count} times for its robots.txt"
+        for root, count in network.asked.items()
+        if count > reasons + 1
+    ]
+    return problems
+
+
+def _out_of_order(network: Network) -> list[str]:
+    last: dict[tuple[str, int, bool], int] = {}
+    problems = []
+    for _, request in network.pages:
+        number = request.cb_kwargs.get("number")
+        if number is None or network.scenario.asks[number].called:
+            continue
+        exempt = bool(request.meta.get("dont_obey_robotstxt"))
+        site = network.scenario.sites[network.scenario.asks[number].site]
+        key = site.root, request.priority, exempt
+        if number < last.get(key, -1):
+            problems.append(f"{request.url} came after {last[key]}")
+        last[key] = max(number, last.get(key, -1))
+    return problems
+
+
+# Scenarios
+
+latencies = st.sampled_from([0.0, 0.1, 1.0, 3.0, 40.0])
+answers = st.builds(
+    Answer,
+    rules=st.sampled_from(sorted(RULES)),
+    status=st.sampled_from([200, 200, 200, 404, 503]),
+    latency=latencies,
+    delay=st.sampled_from([0.0, 0.0, 0.5, 3.0, 60.0]),
+)
+
+
+@st.composite
+def sites(draw: st.DrawFn) -> tuple[Site, ...]:
+    found = []
+    for number in range(draw(st.integers(1, 4))):
+        found.append(
+            Site(
+                host=draw(st.integers(0, number)),
+                port=8000 + number,
+                answers=tuple(draw(st.lists(answers, min_size=1, max_size=3))),
+                page_latency=draw(st.sampled_from([0.0, 0.2, 5.0])),
+            )
+        )
+    return tuple(found)
+
+
+settings_of_crawls = st.fixed_dictionaries(
+    {
+        "CONCURRENT_REQUESTS": st.integers(1, 5),
+        "CONCURRENT_REQUESTS_PER_DOMAIN": st.sampled_from([1, 8]),
+        "DOWNLOAD_DELAY": st.sampled_from([0, 0, 0.3]),
+        "REP_MAX_WAITING": st.sampled_from([1, 2, 5, 10_000, 10_000]),
+        "REP_CACHE_SIZE": st.sampled_from([1, 2, 1000]),
+        "REP_CONCURRENT_FETCHES": st.sampled_from([1, 2, 100]),
+        "REP_RETRY_TIMES": st.sampled_from([0, 1]),
+        "REP_TIMEOUT": st.just(10),
+        "REP_CACHE_MIN": st.sampled_from([2, 300]),
+        "REP_CACHE_MAX": st.sampled_from([300, 86400]),
+        "SCHEDULER_PRIORITY_QUEUE": st.sampled_from(
+            ["scrapy.pqueues.DownloaderAwarePriorityQueue", "scrapy.pqueues.ScrapyPriorityQueue"]
+        ),
+        "SCHEDULER_MEMORY_QUEUE": st.sampled_from(
+            ["scrapy.squeues.FifoMemoryQueue", "scrapy.squeues.LifoMemoryQueue"]
+        ),
+        "SCHEDULER_START_MEMORY_QUEUE": st.just("scrapy.squeues.FifoMemoryQueue"),
+    }
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    there = draw(sites())
+    asks = draw(
+        st.lists(
+            st.builds(
+                Ask,
+                at=st.sampled_from([0.0, 0.0, 0.0, 0.1, 2.0, 200.0, 1000.0]),
+                site=st.integers(0, len(there) - 1),
+                path=st.sampled_from(PATHS),
+                priority=st.sampled_from([0, 0, 0, 5, -2]),
+                exempt=st.sampled_from([False, False, False, True]),
+                called=st.sampled_from([False, False, False, True]),
+            ),
+            min_size=1,
+            max_size=25,
+        )
+    )
+    return Scenario(
+        sites=there,
+        asks=tuple(sorted(asks, key=lambda ask: ask.at)),
+        settings=draw(settings_of_crawls),
+        steps=tuple(
+            draw(
+                st.lists(
+                    st.tuples(
+                        st.sampled_from([0.5, 5.0, 500.0]),
+                        st.sampled_from([-1e6, -100.0, 100.0, 1e6]),
+                    ),
+                    max_size=2,
+                )
+            )
+        ),
+        stop_at=draw(st.sampled_from([None, None, None, 0.05, 1.0, 70.0])),
+    )
+
+
+def main(examples: int) -> None:
+    """Look for a scenario in which a law is broken, and print it."""
+    logging.disable(logging.CRITICAL)
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scenarios())
+    def laws_hold(scenario: Scenario) -> None:
+        event("stopped" if scenario.stop_at is not None else "whole")
+        problems = run(scenario)
+        assert not problems, problems[:5]
+
+    laws_hold()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 500)
