@@ -11,7 +11,7 @@ All in seconds. A value that cannot be read counts as stale (RFC 9111, section 4
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from math import inf
 from typing import NamedTuple
@@ -26,6 +26,8 @@ ERROR_LIFETIME = 3600
 # Linear in whatever a server sends: no part of a match can be given back to another.
 _PART = re.compile(r"""(?:[^,"]|"(?:[^"\\]|\\.)*"?)+""")
 _DIRECTIVE = re.compile(r"""\s*([^\s=;"]+)\s*(?:=\s*("[^"]*"?|[^\s;]*))?""")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class CacheHeaders(NamedTuple):
@@ -106,4 +108,15 @@ def http_date(value: str) -> float | None:
         return None
     if date.tzinfo is None:  # asctime() form: GMT (RFC 9110, section 5.6.7)
         date = date.replace(tzinfo=timezone.utc)
-    return (date - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()
+    return (date - _EPOCH).total_seconds()
+
+
+def utc(seconds: float) -> datetime | None:
+    """A time in seconds since 1970 as a datetime; None outside of its years, 1 to 9999.
+
+    A date of the year 9999 with a zone is in the year 10000 in UTC.
+    """
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return None

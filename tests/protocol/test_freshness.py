@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timezone
 from email.utils import formatdate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.access import MAX_RETRY_AFTER, retry_after
 from scrapy_rep.protocol.freshness import (
     DEFAULT_LIFETIME,
     ERROR_LIFETIME,
@@ -16,6 +18,7 @@ from scrapy_rep.protocol.freshness import (
     expires_at,
     http_date,
     lifetime,
+    utc,
 )
 
 NOW = 1_700_000_000.0
@@ -215,7 +218,53 @@ def test_whatever_comes_holds_no_shorter_and_no_longer_than_the_settings_say(
     assert LEAST <= held <= MOST
 
 
-@pytest.mark.parametrize("piece", [" ", '"', '"\\', 'a="', ",", "a ", "(", "="])
+# What a hostile server may put anywhere in a date or a number.
+PIECES = [
+    "31", "Dec", "9999", "0001", "00", "23:59:59", "00.00.00", "-0100", "+2359", "-9999", "-0000",
+    "Mon,", "Sunday,", "06-Nov-94", "31-Dec-9999", "GMT", "EST", "Z", "9" * 4300, "9" * 65_536,
+    "0" * 65_536, "-" * 65_536, "+" * 65_536, "\0", "\0" * 65_536, "\xff", "\u0663", "\u00b2", ":",
+    ".", ",", "-", "+", "=", '"', "max-age=", "s-maxage=", "no-cache", "1e309", "inf", "nan",
+]  # fmt: skip
+hostile = st.lists(st.sampled_from(PIECES), max_size=8).map
+hostile_values = hostile("".join) | hostile(" ".join) | st.text(st.characters(max_codepoint=255))
+
+
+@given(hostile_values, hostile_values)
+def test_no_value_of_a_header_raises(value: str, other: str) -> None:
+    seconds_since_1970 = http_date(value)
+    if seconds_since_1970 is not None:
+        moment = utc(seconds_since_1970)
+        assert moment is None or moment.timestamp() == seconds_since_1970
+    held = seconds(value, age=other, date=value, expires=other)
+    assert LEAST <= held <= MOST
+    held = seconds(None, age=value, date=other, expires=value, shared=True)
+    assert LEAST <= held <= MOST
+    pause = retry_after(value, NOW)
+    assert pause is None or 0 < pause <= MAX_RETRY_AFTER
+
+
+@pytest.mark.parametrize(
+    ("seconds_since_1970", "moment"),
+    [
+        (0, datetime(1970, 1, 1, tzinfo=timezone.utc)),
+        (-62_135_596_800, datetime(1, 1, 1, tzinfo=timezone.utc)),
+        (-62_135_596_801, None),
+        (253_402_300_799, datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)),
+        (253_402_304_399, None),  # 31 Dec 9999 23:59:59 -0100
+        (1e300, None),
+    ],
+)
+def test_a_time_beyond_the_years_that_there_are_is_none(
+    seconds_since_1970: float, moment: datetime | None
+) -> None:
+    assert utc(seconds_since_1970) == moment
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [" ", '"', '"\\', 'a="', ",", "a ", "(", "=", "9", "-", "+", "\0", "\xff", ":", ".", "Mon, ",
+     "a;", "9999 "],
+)  # fmt: skip
 def test_reading_is_linear(piece: str) -> None:
     value = piece * (200_000 // len(piece))
     began = time.monotonic()
