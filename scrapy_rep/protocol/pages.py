@@ -9,20 +9,20 @@ restriction that was made once stays::
 
 A meta element counts wherever a browser that runs no scripts makes one: also in the body and in
 ``noscript``, but not in comments, in the text of ``script``, ``style``, ``title`` and the like, in
-attributes, or in a ``template``. Its name must not be written with character references.
+attributes, or in a ``template``.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .agents import EVERYONE
-from .freshness import http_date
+from .freshness import http_date, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,7 +70,6 @@ _ISO_8601 = re.compile(
     r"(?:[Tt ]([0-9]{2}):?([0-9]{2})(?::?([0-9]{2})(?:[.,][0-9]{1,20})?)?"
     r" ?([Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Source(NamedTuple):
@@ -130,6 +129,17 @@ class PageDirectives:
         """Neither ``noindex`` nor past its ``unavailable_after``."""
         return not (self.noindex or self.expired)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as types of JSON: a date in ISO 8601, each source a list of its three parts.
+
+        What it returns can also be marshalled.
+        """
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.unavailable_after is not None:
+            found["unavailable_after"] = self.unavailable_after.isoformat()
+        found["sources"] = [list(source) for source in self.sources]
+        return found
+
     def as_of(self, date: datetime) -> PageDirectives:
         """The same with `expired` as it is for a response that was made then; with its zone."""
         after = self.unavailable_after
@@ -166,7 +176,7 @@ def added_up(stated: Sequence[Statement]) -> PageDirectives:
             found["noindex"] = found["nofollow"] = True
         elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
             field = rule.replace("-", "_")
-            found[field] = min(found.get(field, -1), int(argument), key=_limit)
+            found[field] = min(found.get(field, -1), _number(argument), key=_limit)
         elif rule == _PREVIEW and argument.lower() in _PREVIEWS:
             previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
             found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
@@ -191,7 +201,7 @@ def parse_date(text: str) -> datetime | None:
         if iso:
             return _from_iso(iso)
         seconds = http_date(text)
-        return None if seconds is None else _EPOCH + timedelta(seconds=seconds)
+        return None if seconds is None else utc(seconds)
     except (ValueError, OverflowError):  # no such day, or no such year
         return None
 
@@ -203,6 +213,11 @@ def _from_iso(iso: re.Match[str]) -> datetime:
         return date
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))
     return date + offset if zone[0] == "-" else date - offset
+
+
+def _number(digits: str) -> int:
+    """What `_NUMBER` matches: int() refuses more than 4300 digits, zeros too."""
+    return int(digits.lstrip("0") or "0")
 
 
 def _limit(number: int) -> float:
@@ -291,9 +306,28 @@ _ATTRIBUTE = re.compile(
 )
 _TAG_END = re.compile(rb"[" + _WS + rb"/]*>")
 # The attributes of most tags, to skip them at once. No part of a match can be given to another.
-_PLAIN_ATTRIBUTES = re.compile(
-    rb"(?:[" + _WS + rb"]+[^" + _WS + rb"/>=\"']+(?:=\"[^\"]*\")?){0,30}[" + _WS + rb"/]*>"
+_PLAIN_VALUE = rb"(?:=(?:\"[^\"]*\"|'[^']*'|[^\"'>" + _WS + rb"][^>" + _WS + rb"]*))?"
+_PLAIN_ATTRIBUTES = (
+    rb"(?:[" + _WS + rb"]+[^" + _WS + rb"/>=\"']+" + _PLAIN_VALUE + rb"){0,30}[" + _WS + rb"/]*>"
 )
+_NOT_META_ATTRIBUTES = re.compile(
+    rb"(?:[" + _WS + rb"/]+(?!(?:name|content)[" + _WS + rb"=/>])[^" + _WS + rb"/>=\"']+"
+    + _PLAIN_VALUE + rb"(?![^" + _WS + rb"/>]|[" + _WS + rb"]*=)){1,1000}",
+    re.IGNORECASE,
+)  # fmt: skip
+# Text, tags and comments that have nothing to do with the meta elements that are looked for.
+_NO_MATTER = re.compile(
+    rb"(?:[^<]+"
+    rb"|<+(?=<)|<(?![A-Za-z!?/<])"
+    rb"|<(?!(?:/?template|meta|plaintext|script|style|title|textarea|xmp|iframe|noembed|noframes)"
+    rb"[" + _WS + rb"/>])/?[A-Za-z][^" + _WS + rb"/>]*" + _PLAIN_ATTRIBUTES +
+    rb"|<meta(?:[" + _WS + rb"]+(?!name[" + _WS + rb"=/>])[^" + _WS + rb"/>=\"']+"
+    + _PLAIN_VALUE + rb"(?![^" + _WS + rb"/>]|[" + _WS + rb"]*=)){0,30}[" + _WS + rb"/]*>"
+    rb"|<!--(?:-?>|.*?--!?>)"
+    rb"|<(?:!(?!--)|\?|/(?![A-Za-z]))[^>]*>"
+    rb"){1,1000}",
+    re.IGNORECASE | re.DOTALL,
+)  # fmt: skip
 _COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
 _BOGUS_COMMENT = re.compile(rb"<[!?/][^>]*>")
 # The elements whose content is text for a browser, and what ends it. Not noscript: no script runs.
@@ -302,6 +336,15 @@ _TEXT_ENDS = {
     for name in b"script style title textarea xmp iframe noembed noframes".split()
 }
 _META, _PLAINTEXT, _TEMPLATE = b"meta", b"plaintext", b"template"
+# What may stand for a character of a name: ASCII, but for those that are most often written so
+# elsewhere (" & ' < >). In lower case.
+_REFERENCE = re.compile(
+    rb"&(?:#(?:0*(?:3[35-7]|4[0-9]|5[0-9]|61|6[3-9]|[789][0-9]|1[01][0-9]|12[0-6])"
+    rb"|x0*(?:2[13-5]|2[89a-f]|3[0-9abdf]|[4-6][0-9a-f]|7[0-9a-e]))(?![0-9a-f])"
+    rb"|(?:ast|colon|comma|commat|diacriticalgrave|dollar|equals|excl|fjlig|grave|hat|lbrace"
+    rb"|lbrack|lcub|lowbar|lpar|lsqb|midast|num|percnt|period|plus|quest|rbrace|rbrack|rcub|rpar"
+    rb"|rsqb|semi|sol|underbar|verbar|vert|verticalline|bsol);)"
+)
 _MOST_OCTETS = 4096
 """Of an attribute; no name and no list of rules is longer."""
 
@@ -323,47 +366,54 @@ def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
     Nothing is looked at but from the first such tag to the last, so that a page that names none
     costs next to nothing.
     """
-    starts = [found.start() for found in _META_TAG.finditer(html)]
-    if not starts:
+    first = last = -1
+    for found in _META_TAG.finditer(html):
+        last = found.start()
+        if first < 0:
+            first = last
+    if first < 0:
         return -1
-    tags = html[starts[0] : _skip_attributes(html, starts[-1] + 1)].lower()
-    last = max(tags.rfind(name) for name in names)
-    return starts[0] + last if last >= 0 else -1
+    tags = html[first : _skip_attributes(html, last + 1)].lower()
+    place = max(tags.rfind(name) for name in names)
+    if b"&" in tags:
+        for reference in _REFERENCE.finditer(tags, place + 1):
+            place = reference.start()
+    return first + place if place >= 0 else -1
 
 
 def _meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, str]]:
-    """Name, in lower case, and content of the meta elements, but for those with none of ``names``.
+    """Name, in lower case, and content of the meta elements that may have one of ``names``.
 
     As the HTML standard's tokenizer finds them, but for escapes within scripts.
     """
     last = _last_candidate(html, names)
     templates = 0
-    position = html.find(b"<")
-    while 0 <= position < last:
+    position = 0
+    while position < last:
+        no_matter = _NO_MATTER.match(html, position)
+        if no_matter:
+            position = no_matter.end()
+            continue
         tag = _TAG.match(html, position)
         if tag is None:
-            position = html.find(b"<", _after_comment(html, position))
+            position = _after_comment(html, position)
             continue
         closes, name = tag[1], tag[2].lower()
-        plain = _PLAIN_ATTRIBUTES.match(html, tag.end())
-        end = plain.end() if plain else _skip_attributes(html, tag.end())
+        attributes: dict[bytes, bytes] = {}
+        end = _skip_attributes(html, tag.end(), attributes)
         if name == _TEMPLATE:
             templates = max(0, templates - 1) if closes else templates + 1
         elif closes:
             pass
         elif name == _META:
-            text = html[position:end].lower()
-            if not templates and any(named in text for named in names):
-                attributes: dict[bytes, bytes] = {}
-                _skip_attributes(html, tag.end(), attributes)
-                if attributes:
-                    yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+            if attributes and not templates:
+                yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
         elif name in _TEXT_ENDS:
             closing = _TEXT_ENDS[name].search(html, end)
             end = closing.start() if closing else len(html)
         elif name == _PLAINTEXT:
             return
-        position = html.find(b"<", end)
+        position = end
 
 
 def _after_comment(html: bytes, position: int) -> int:
@@ -382,7 +432,13 @@ def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None
 
     ``keep`` gets the first ``name`` and ``content``.
     """
-    while found := _ATTRIBUTE.match(html, position):
+    while True:
+        if others := _NOT_META_ATTRIBUTES.match(html, position):
+            position = others.end()
+            continue
+        found = _ATTRIBUTE.match(html, position)
+        if found is None:
+            break
         position = found.end()
         if keep is not None:
             name = found[1].lower()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import marshal
 import pickle
 import time
 from dataclasses import asdict, fields
@@ -146,6 +148,9 @@ def test_an_agent_goes_on_in_lines_that_somebody_joined() -> None:
         (["max-snippet:20, max-snippet:-1"], {"max_snippet": 20}),
         (["max-snippet:0"], {"max_snippet": 0, "nosnippet": True}),
         (["max-snippet:00020"], {"max_snippet": 20}),
+        (["max-snippet:" + "0" * 5000], {"max_snippet": 0, "nosnippet": True}),
+        (["max-snippet:" + "0" * 65_000 + "7"], {"max_snippet": 7}),
+        (["max-video-preview:" + "0" * 5000 + "9"], {"max_video_preview": 9}),
         (["max-snippet"], {}),
         (["max-snippet:"], {}),
         (["max-snippet:many"], {}),
@@ -210,6 +215,8 @@ JUNE = utc(2010, 6, 25, 15)
         ("0001-01-01T00:00:00+14:00", None),
         ("31 Feb 2010 00:00:00 GMT", None),
         ("25 Jun 2010 15:00:00 +99999999", None),
+        ("31 Dec 9999 23:59:59 -0100", None),  # in UTC a year that there is none of
+        ("9999-12-31T23:59:59-01:00", None),
         ("9" * 5000, None),
     ],
 )
@@ -305,10 +312,26 @@ def test_noindex_is_not_indexable_and_silence_is() -> None:
         ('<meta title="a > b" name="robots" content="noindex">', NOINDEX),
         ("<meta title=it's name=robots content=noindex>", NOINDEX),
         ('<meta = name="robots" content="noindex">', NOINDEX),
+        ('<meta name="&#114;obots" content="n&#x6f;index">', NOINDEX),
+        ('<meta name="&#x72;&#X6F;&#98&#0000111;ts" content="&#110;oindex">', NOINDEX),
+        ('<meta name=m&#121;bot content=n&#111index>', NOINDEX),
+        ('<meta name="&Tab;robots&NewLine;" content="noindex">', NOINDEX),
+        ('<meta name="&#114;obot" content="noindex">', {}),
+        ('<meta n&#97;me="robots" content="noindex">', {}),  # no references in names of attributes
     ],
 )  # fmt: skip
 def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
     assert said(of_page(html)) == expected
+
+
+@pytest.mark.parametrize(
+    ("token", "name"),
+    [("my_bot", "my&lowbar;bot"), ("my_bot", "my&UnderBar;bot"), ("my.bot", "my&period;bot"),
+     ("mybot", "&#77;YBOT"), ("360bot", "&#51;60bot"), ("my-bot", "my&#45;bot")],
+)  # fmt: skip
+def test_html_any_character_of_a_name_may_be_a_reference(token: str, name: str) -> None:
+    html = f'<title>A page</title><meta name="{name}" content="noindex">'.encode()
+    assert said(added_up(statements([], html, (token,)))) == NOINDEX
 
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
@@ -481,6 +504,40 @@ def test_directives_can_be_pickled_and_not_changed() -> None:
         directives.noindex = False  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["none, max-snippet:5, unavailable_after: 2010-06-25, mybot: noai, max-image-preview:none"],
+    ],
+)
+@pytest.mark.parametrize("policy", [None, "/a&#xD800;\0\ud800\u20ac"])
+def test_directives_as_types_of_json(lines: list[str], policy: str | None) -> None:
+    headers = [(TAG, line) for line in lines]
+    if policy is not None:
+        headers.append(("tdm-policy", policy))
+    directives = of_headers(*headers)
+    plain = directives.to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert marshal.loads(marshal.dumps(plain)) == plain
+    assert list(plain) == [field.name for field in fields(PageDirectives)]
+
+
+def test_directives_as_types_of_json_have_dates_and_lists() -> None:
+    directives = of_lines("noindex, unavailable_after: 25 Jun 2010 15:00:00 GMT, mybot: noai")
+    plain = directives.as_of(utc(2011, 1, 1)).to_dict()
+    assert plain["noindex"] is True
+    assert plain["nofollow"] is False
+    assert plain["max_snippet"] is None
+    assert plain["expired"] is True
+    assert plain["unavailable_after"] == "2010-06-25T15:00:00+00:00"
+    assert plain["sources"] == [
+        ["noindex", TAG, "*"],
+        ["unavailable_after", TAG, "*"],
+        ["noai", TAG, "mybot"],
+    ]
+
+
 def test_silence_is_nothing() -> None:
     assert statements([], b"<html><head><title>A page</title></head></html>", OURS) == []
     assert said(added_up([])) == {}
@@ -492,6 +549,7 @@ FRAGMENTS = [
     "<meta ", "<META\n", "<meta>", "name", "=", "robots", "mybot", "content", "noindex", "'", '"',
     " ", ">", "/", "<", "<!--", "-->", "--!>", "<script>", "</script>", "<title", "<template>",
     "</template>", "<p ", "&#105;", "\0", "é", ",", ":", "unavailable_after:", "tdm-policy",
+    "max-snippet:", "0" * 5000, "&lowbar;", "&#", "31 Dec 9999 23:59:59 -0100",
     '<meta name="robots" content="nofollow">',
 ]  # fmt: skip
 pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
@@ -502,6 +560,7 @@ def test_nothing_that_is_sent_raises(line: str, html: bytes) -> None:
     headers = [(name, line) for name in (TAG, "tdm-reservation", "tdm-policy")]
     directives = added_up(statements(headers, html, OURS)).as_of(JUNE)
     assert pickle.loads(pickle.dumps(directives)) == directives
+    json.dumps(directives.to_dict())
 
 
 @given(st.text())
@@ -537,6 +596,9 @@ NAMED = "<meta name=robots content=noindex>"
         "<meta x ", "<meta name=robots ", "<meta name=robots x='", "<", "<a ", "<a b=", '<a b="',
         "<!--", "<!-- --", "</", "<!", "<script>", "<style></style>", "<template>", NAMED, " ", "=",
         "<p a>", "&#", "<meta name=robots content='&#9", "\0", "robots", "tdm-policy<meta ",
+        "<b>", "<<b", "</p>", "<!>", "<!-->", "< ", "<p a=b>", "<p a='b'", "<p =", "<meta a=b>",
+        "<meta ", "<meta name='robot&#115;'>", "&#0000", "&#x0", "<meta name='&lowbar", "a=b ",
+        "<a b='>",
     ],
 )  # fmt: skip
 def test_a_page_takes_linear_time(html: str) -> None:
