@@ -6,14 +6,19 @@ made of the link. So the links of the page are looked up, whoever made the reque
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urljoin
 
 from scrapy.http import HtmlResponse
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url
 
+from .html import agrees_with_ascii, document, octets
+
 if TYPE_CHECKING:
+    from parsel import Selector
     from scrapy.http import Response
 
 WORDS = frozenset(["nofollow", "sponsored", "ugc"])
@@ -21,55 +26,157 @@ WORDS = frozenset(["nofollow", "sponsored", "ugc"])
 
 NO_WORDS: frozenset[str] = frozenset()
 
+MOST_UNUSUAL = 2000
+"""How many links of a page are read with `canonicalize_url`, which is slow: those whose `href` is
+not of the usual form. In a long one each 100 characters count for one more."""
+
+# A letter that is written as a number (&#110; or &#x6e;): no letter has a name of its own.
+_LETTER_REFERENCE = re.compile(
+    rb"&#(?:0*(?:6[5-9]|[789][0-9]|1[01][0-9]|12[0-2])|[xX]0*[4-7][0-9A-Fa-f])(?![0-9A-Fa-f])"
+)
+
+# The usual form of an href, without its fragment: canonicalize_url changes nothing of it but what
+# stands before the path and the order of the query. No part of a match can be given to another.
+_ESCAPE = "%[89A-F][0-9A-F]"  # of an octet that is not ASCII
+_PATH_CHARACTERS = r"[A-Za-z0-9_.~!$&'()*+,=@-]*"
+_SEGMENT = rf"(?![./]){_PATH_CHARACTERS}(?:{_ESCAPE}{_PATH_CHARACTERS})*"
+_QUERY_CHARACTERS = r"[A-Za-z0-9_.~+-]*"
+_QUERY_PART = rf"{_QUERY_CHARACTERS}(?:{_ESCAPE}{_QUERY_CHARACTERS})*"
+_PAIR = rf"(?!=){_QUERY_PART}={_QUERY_PART}"
+_USUAL = re.compile(
+    r"((?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?/)?"
+    rf"({_SEGMENT}(?:/{_SEGMENT})*)(?:\?({_PAIR}(?:&{_PAIR})*))?"
+)
+
 
 class Links:
     """The links of one page. Nothing is parsed unless it holds one of `WORDS`."""
 
     def __init__(self, response: Response) -> None:
         self._page: HtmlResponse | None = None
-        if isinstance(response, HtmlResponse):
-            text = response.body.lower()
-            if any(word.encode() in text for word in WORDS):
-                self._page = response
+        if isinstance(response, HtmlResponse) and _has_words(octets(response)):
+            self._page = response
 
     def rel(self, url: str) -> frozenset[str]:
         """Those of `WORDS` that are on each of the links to a URL; none where there is no link.
 
-        URLs are the same that Scrapy's duplicate filter takes for the same.
+        URLs are the same that Scrapy's duplicate filter takes for the same. Where there are more
+        than `MOST_UNUSUAL`, those that are not read may lead to any URL that no other link of the
+        page leads to, so that URL has their words.
         """
-        if self._page is None or not self._marked:
+        if self._page is None or not any(self._marked):
             return NO_WORDS
-        same = canonicalize_url(url)
-        return self._rels.get(same, NO_WORDS) if same in self._marked else NO_WORDS
+        try:
+            same = canonicalize_url(url)
+        except ValueError:
+            return NO_WORDS
+        if same in self._marked.urls:
+            return self._rels[same]
+        return NO_WORDS if not self._marked.unread or same in self._rels else self._marked.unread
 
     @cached_property
-    def _marked(self) -> frozenset[str]:
-        """Where the links with one of the words lead to: few, so that all are seldom looked at."""
-        return frozenset(self._url(href) for href, words in self._links if words)
+    def _marked(self) -> _Marked:
+        """The links with one of the words: few, so that all links are seldom looked at."""
+        urls: set[str] = set()
+        unread: frozenset[str] = NO_WORDS
+        for href, words in self._links:
+            if words:
+                targets = self._targets.urls(href)
+                if targets is None:
+                    unread |= words
+                else:
+                    urls.update(targets)
+        return _Marked(frozenset(urls), unread)
 
     @cached_property
     def _rels(self) -> dict[str, frozenset[str]]:
         found: dict[str, frozenset[str]] = {}
         for href, words in self._links:
-            url = self._url(href)
-            found[url] = words & found.get(url, words)
+            for url in self._targets.urls(href) or ():
+                found[url] = words & found.get(url, words)
         return found
 
     @cached_property
     def _links(self) -> list[tuple[str, frozenset[str]]]:
-        assert self._page is not None
+        """The href of each link, without its fragment, and its words."""
         found = []
-        for link in self._page.selector.root.iter("a", "area"):
+        for link in self._document[0].root.iter("a", "area"):
             href = link.get("href")
             if href is not None:
-                rel = link.get("rel", "").lower().replace(",", " ").split()
-                found.append((href, WORDS.intersection(rel)))
+                rel = link.get("rel")
+                words = WORDS.intersection(rel.lower().replace(",", " ").split()) if rel else ()
+                href = strip_html5_whitespace(href.partition("#")[0])
+                found.append((href, frozenset(words)))
         return found
 
-    def _url(self, href: str) -> str:
+    @cached_property
+    def _targets(self) -> _Targets:
+        _, encoding, base = self._document
+        return _Targets(base, encoding)
+
+    @cached_property
+    def _document(self) -> tuple[Selector, str, str]:
         assert self._page is not None
+        return document(self._page)
+
+
+class _Marked(NamedTuple):
+    """Where the links with one of `WORDS` lead to, and the words of those that were not read."""
+
+    urls: frozenset[str]
+    unread: frozenset[str]
+
+
+class _Targets:
+    """Where links lead to, in the form in which URLs are compared."""
+
+    def __init__(self, base: str, encoding: str) -> None:
+        self._base = base
+        # A request by hand has its query in UTF-8, one of a link extractor in that of the page.
+        self._encodings = dict.fromkeys([encoding, "utf-8"])
+        self._ascii = agrees_with_ascii(encoding)
+        self._budget = 100 * MOST_UNUSUAL
+        # What the usual form needs, whatever else there is. "_" is like any name in a path, and
+        # the same in all forms of a URL.
+        self._known = {href: tuple(self._read(href)) for href in ("_", "/_")}
+
+    def urls(self, href: str) -> tuple[str, ...] | None:
+        """Where an href leads to: nowhere, if it holds no URL; None if it is not read."""
+        usual = _USUAL.fullmatch(href)
+        if usual is None:
+            return self._canonical(href)
+        start, path, query = usual.groups("")
+        if not (start or path) or (query and not self._ascii):
+            return self._canonical(href)
+        if "&" in query:
+            if "%" in query:  # its parts are sorted as what the escapes stand for
+                return self._canonical(href)
+            query = "&".join(sorted(query.split("&"), key=_pair))
+        starts = self._canonical(start + "_")
+        return starts and tuple(f"{known[:-1]}{path}{query and '?'}{query}" for known in starts)
+
+    def _canonical(self, href: str) -> tuple[str, ...] | None:
+        known = self._known.get(href)
+        if known is None:
+            cost = 100 + len(href)
+            if cost > self._budget:
+                return None
+            self._budget -= cost
+            known = self._known[href] = tuple(self._read(href))
+        return known
+
+    def _read(self, href: str) -> dict[str, None]:
         try:
-            url = self._page.urljoin(strip_html5_whitespace(href))
-            return canonicalize_url(url, encoding=self._page.encoding)
-        except ValueError:
-            return ""  # no URL, so no request leads there
+            url = urljoin(self._base, href)
+            return dict.fromkeys(canonicalize_url(url, encoding=name) for name in self._encodings)
+        except ValueError:  # no URL, so no request leads there
+            return {}
+
+
+def _has_words(html: bytes) -> bool:
+    text = html.lower()
+    return any(word.encode() in text for word in WORDS) or bool(_LETTER_REFERENCE.search(html))
+
+
+def _pair(text: str) -> list[str]:
+    return text.split("=")

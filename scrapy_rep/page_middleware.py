@@ -8,7 +8,7 @@ are dropped, where the settings say so.
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,11 +18,12 @@ from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
 from scrapy.utils.log import logformatter_adapter
 
+from .html import octets
 from .links import Links
 from .middleware import RobotsTxtMiddleware
 from .protocol import usage
 from .protocol.agents import product_tokens
-from .protocol.freshness import http_date
+from .protocol.freshness import http_date, utc
 from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, has_meta, statements
 from .protocol.paths import origin
 from .settings import settings_of
@@ -44,8 +45,6 @@ _HEADERS = {name.title().encode(): name for name in HEADERS}
 _SIGNAL, _USAGE = b"Content-Signal", b"Content-Usage"
 _USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
 _ALL_HEADERS = _USAGE_HEADERS | _HEADERS.keys()
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Noindex(DropItem):
@@ -72,7 +71,7 @@ def page_directives(response: Response, user_agent: str | Sequence[str]) -> Page
 
     ``user_agent``: a product token, a whole User-Agent header, or a sequence of tokens.
     """
-    return _directives(response, product_tokens(user_agent))
+    return _directives(response, product_tokens(user_agent), _html(response))
 
 
 class PageDirectivesMiddleware:
@@ -132,10 +131,11 @@ class PageDirectivesMiddleware:
         robots = self._robots_txt(response)
         if robots is not None and not robots.states_usage:
             robots = None
-        if robots is None and _is_silent(response):
+        html = _html(response)
+        if robots is None and not html and _ALL_HEADERS.isdisjoint(response.headers):
             return _Page(NOTHING, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        said = _directives(response, tokens)
+        said = _directives(response, tokens, html)
         stated = []
         if robots is not None:
             stated += [
@@ -208,18 +208,10 @@ class PageDirectivesMiddleware:
         )
 
 
-def _is_silent(response: Response) -> bool:
-    """Whether neither its headers nor its HTML can say anything."""
-    if not _ALL_HEADERS.isdisjoint(response.headers):
-        return False
-    return not (isinstance(response, HtmlResponse) and has_meta(_html(response)))
-
-
-def _directives(response: Response, tokens: tuple[str, ...]) -> PageDirectives:
+def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> PageDirectives:
     lines: list[tuple[str, str]] = []
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
-    html = _html(response) if isinstance(response, HtmlResponse) else b""
     stated = statements(lines, html, tokens)
     if not stated:
         return NOTHING
@@ -231,15 +223,15 @@ def _lines(response: Response, header: bytes) -> list[str]:
     return [line.decode("latin-1") for line in response.headers.getlist(header)]
 
 
-def _html(response: HtmlResponse) -> bytes:
-    """The page in an encoding that agrees with ASCII, as all but UTF-16 and UTF-32 do."""
-    return response.text.encode() if b"\0" in response.body[:4] else response.body
+def _html(response: Response) -> bytes:
+    """What there is to look for directives in: nothing where no element can state any."""
+    html = octets(response) if isinstance(response, HtmlResponse) else b""
+    return html if has_meta(html) else b""
 
 
 def _date(response: Response) -> datetime:
     """When the response was made; now where it does not say so."""
     value = response.headers.get("Date")
     seconds = http_date(value.decode("latin-1")) if value else None
-    if seconds is None:
-        return datetime.now(timezone.utc)
-    return _EPOCH + timedelta(seconds=seconds)
+    date = None if seconds is None else utc(seconds)
+    return date or datetime.now(timezone.utc)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-from scrapy.http import HtmlResponse, Response, XmlResponse
+from urllib.parse import urljoin
 
-from scrapy_rep.links import Links
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response, XmlResponse
+from w3lib.url import canonicalize_url
+
+from scrapy_rep import links as links_module
+from scrapy_rep.links import MOST_UNUSUAL, Links
 
 URL = "http://site.example/folder/page"
 
@@ -37,6 +43,16 @@ def links(html: str, encoding: str = "utf-8") -> Links:
         ("<a href=/a rel=nofollow><a href=/a>", "http://site.example/a", set()),
         ("<a href=/a><a href=/a#b rel=nofollow>", "http://site.example/a", set()),
         ("<a href=http://[ rel=nofollow>", "http://site.example/a", set()),
+        ("<a href=/a rel='&#110;ofollow'>", "http://site.example/a", {"nofollow"}),
+        ("<a href=/a rel='&#x55;&#x67;&#x063;'>", "http://site.example/a", {"ugc"}),
+        ("<a href=/a rel='&#00078;OFOLLOW'>", "http://site.example/a", {"nofollow"}),
+        ("<a href=/a rel='&#8217;&#39;'>", "http://site.example/a", set()),
+        ("<a href=?b=1&a=2 rel=ugc>", f"{URL}?a=2&b=1", {"ugc"}),
+        ("<a href='' rel=ugc>", URL, {"ugc"}),
+        ("<a href=#top rel=ugc>", URL, {"ugc"}),
+        ("<a href=//b.example/%C3%A9 rel=ugc>", "http://b.example/é", {"ugc"}),
+        ("<base href=http://[><a href=a rel=ugc>", "http://site.example/folder/a", {"ugc"}),
+        ("<a href=/a rel=nofollow>", "http://[", set()),
         ("nofollow", "http://site.example/a", set()),
         ("", "http://site.example/a", set()),
     ],
@@ -48,6 +64,96 @@ def test_words_on_each_link_to_a_url(html: str, url: str, words: set[str]) -> No
 def test_urls_are_encoded_as_the_page_is() -> None:
     page = links("<a href='/?q=é' rel=nofollow>", "latin-1")
     assert page.rel("http://site.example/?q=%E9") == {"nofollow"}
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp500", "iso2022_jp", "shift_jis"]
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_links_of_pages_in_any_encoding(encoding: str, declared: bool) -> None:
+    """Where the header does not say so, whoever made the response does."""
+    if encoding == "cp500" and not declared:
+        pytest.skip("looked for in the header alone")
+    html = "<p title='ツ'>" if "jp" in encoding or "jis" in encoding else ""
+    html += "<a href='/a?b=1&amp;a=2' rel='nofollow &#117;gc'>a</a>"
+    page = HtmlResponse(URL, body=html, encoding=encoding)
+    if declared:
+        headers = {"Content-Type": f"text/html; charset={encoding}"}
+        page = HtmlResponse(URL, headers=headers, body=page.body)
+    found = Links(page)
+    # A request by hand and one of a link extractor.
+    assert found.rel("http://site.example/a?b=1&a=2") == {"nofollow", "ugc"}
+    assert found.rel(page.follow("/a?b=1&a=2").url) == {"nofollow", "ugc"}
+
+
+# The form in which URLs are compared
+
+PIECES = [
+    "a", "B", "1", ".", "..", "/", "//", "?", "=", "&", "%C3%A9", "%c3", "%41", "%2F", "é", "+",
+    "-", "~", "!", "$", "'", "(", "*", ",", "@", ":", ";", "http://h.example/", "https://H.example:8080/",
+    "http://h.example", "x=1", "y=2", "x=%C3%A9", "_", " ", "http://[", "\t", "[", "|", "\0",
+]  # fmt: skip
+hrefs = st.lists(st.sampled_from(PIECES), max_size=7).map("".join) | st.text(max_size=20)
+BASES = [
+    URL, "http://site.example", "http://s.example/a/../b/c;x?q=1", "data:text/html,x",
+    "about:blank", "ftp://s.example/x/y", "http://s.example/%c3%a9/;p/x", "http://s.example/a//b", "file:///a/b",
+    "http://S.example:80/é/x?é", "http://[::0:1]/x", "http://u:p@s.example/x",
+]  # fmt: skip
+
+
+@given(st.sampled_from(BASES), hrefs)
+def test_an_href_leads_where_the_duplicate_filter_says(base: str, href: str) -> None:
+    targets = links_module._Targets(base, "utf-8").urls(href)
+    assert targets is not None
+    try:
+        assert list(targets) == [canonicalize_url(urljoin(base, href))]
+    except ValueError:
+        assert targets == ()
+
+
+# More links than are read
+
+
+def unusual(number: int) -> str:
+    return f"/%61/{number}"
+
+
+def many(rel: str, count: int) -> str:
+    return "".join(f"<a href='{unusual(number)}' {rel}>" for number in range(count))
+
+
+def test_links_of_the_usual_form_are_read_however_many() -> None:
+    html = "".join(f"<a href=/{number}?a=b rel=nofollow>" for number in range(5 * MOST_UNUSUAL))
+    page = links(html + "<a href=/followed>")
+    assert page.rel(f"http://site.example/{5 * MOST_UNUSUAL - 1}?a=b") == {"nofollow"}
+    assert page.rel("http://site.example/followed") == set()
+    assert page.rel("http://site.example/elsewhere") == set()
+
+
+def test_links_that_are_not_read_may_lead_anywhere() -> None:
+    html = many("rel=ugc", 1) + many("rel=nofollow", MOST_UNUSUAL + 1)
+    page = links(html + "<a href=/usual rel=ugc><a href=/followed>")
+    # Those that are read keep their words, and those without any are not taken for others.
+    assert page.rel("http://site.example/a/1") == {"nofollow"}
+    assert page.rel("http://site.example/usual") == {"ugc"}
+    assert page.rel("http://site.example/followed") == set()
+    # What is beyond has the words of all that were not read, as has what no link leads to.
+    assert page.rel(f"http://site.example/a/{MOST_UNUSUAL}") == {"nofollow"}
+    assert page.rel("http://site.example/elsewhere") == {"nofollow"}
+
+
+def test_links_without_words_are_not_read_before_those_with_words() -> None:
+    html = many("", 2 * MOST_UNUSUAL) + "<a href=/%62 rel=nofollow>"
+    page = links(html)
+    assert page.rel("http://site.example/b") == {"nofollow"}
+    assert page.rel("http://site.example/elsewhere") == set()
+
+
+def test_a_long_href_counts_for_several() -> None:
+    long = "/%61" + "a" * 100 * MOST_UNUSUAL
+    page = links(f"<a href={long} rel=nofollow><a href=/%62 rel=ugc>")
+    assert page.rel("http://site.example/b") == {"ugc"}
+    assert page.rel("http://site.example/elsewhere") == {"nofollow"}
 
 
 @pytest.mark.parametrize("kind", [Response, XmlResponse])

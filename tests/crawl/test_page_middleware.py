@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import encodings
+import json
 import logging
+import pkgutil
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from encodings.aliases import aliases
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, signals
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request, Spider, signals
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
@@ -76,6 +82,8 @@ def reader(outcome: Outcome) -> Any:
 
 # What a response says
 
+UTF_16 = {"Content-Type": "text/html; charset=UTF-16"}
+
 
 @pytest.mark.parametrize(
     ("response", "noindex"),
@@ -84,6 +92,21 @@ def reader(outcome: Outcome) -> Any:
         (HtmlResponse("http://a/", body=b"<title>A page</title>"), False),
         (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-16"), True),
         (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-16-be"), True),
+        (HtmlResponse("http://a/", body="é" * 9 + NOINDEX_META, encoding="utf-16-le"), True),
+        (HtmlResponse("http://a/", headers=UTF_16, body=NOINDEX_META.encode("utf-16-be")), True),
+        (HtmlResponse("http://a/", headers=UTF_16, body=NOINDEX_META.encode("utf-16")), True),
+        (HtmlResponse("http://a/", headers=UTF_16, body=NOINDEX_META.encode()), True),  # it is not
+        (HtmlResponse("http://a/", body=("ツ" * 9 + NOINDEX_META).encode("utf-16")), True),
+        (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-32"), True),
+        (HtmlResponse("http://a/", body=b"\xef\xbb\xbf" + NOINDEX_META.encode()), True),
+        (HtmlResponse("http://a/", headers={"Content-Type": "text/html; charset=cp037"},
+                      body=NOINDEX_META.encode("cp037")), True),
+        # In ISO 2022 the octets of a Japanese letter are those of quotes and brackets.
+        (HtmlResponse("http://a/", headers={"Content-Type": "text/html; charset=iso-2022-jp"},
+                      body=f"<p title='圧'>{NOINDEX_META}".encode("iso-2022-jp")), True),
+        (HtmlResponse("http://a/", body=(b"<meta charset=iso-2022-jp>"
+                      + f"<p title='圧'>{NOINDEX_META}".encode("iso-2022-jp"))), True),
+        (HtmlResponse("http://a/", body=b"\0" + NOINDEX_META.encode()), True),
         (HtmlResponse("http://a/", body=b""), False),
         (TextResponse("http://a/", body=NOINDEX_META.encode()), False),
         (Response("http://a/", headers={"x-robots-tag": "noindex"}), True),
@@ -92,7 +115,7 @@ def reader(outcome: Outcome) -> Any:
         (Response("http://a/", headers={"X-Robots-Tag": b"\xff, noindex"}), True),
         (Response("http://a/"), False),
     ],
-)
+)  # fmt: skip
 def test_any_response_can_be_asked(response: Response, noindex: bool) -> None:
     for agent in ("mybot", "MyBot/1.0 (+https://example.com)", ["first", "mybot"]):
         assert page_directives(response, agent).noindex is noindex
@@ -103,6 +126,8 @@ def test_any_response_can_be_asked(response: Response, noindex: bool) -> None:
     [
         ("Thu, 24 Jun 2010 15:00:00 GMT", False),
         ("Sat, 26 Jun 2010 15:00:00 GMT", True),
+        ("Fri, 31 Dec 9999 23:59:59 -0100", True),  # no time that there is, so now
+        ("Fri, 31 Dec 9999 23:59:59 +0100", True),
         ("once", True),  # now, as for a response without a Date
         (None, True),
     ],
@@ -493,3 +518,128 @@ async def test_a_url_without_an_origin_is_annotated_too(crawl: Crawl) -> None:
     (response,) = outcome.responses.values()
     assert response.meta["page_directives"].noindex
     assert response.meta["usage"] == {}
+
+
+# Whatever a site sends
+
+CODECS = sorted({module.name for module in pkgutil.iter_modules(encodings.__path__)} | set(aliases))
+
+
+def middleware(settings: dict[str, Any] | None = None) -> PageDirectivesMiddleware:
+    crawler = make_crawler(Reader, settings or {})
+    crawler._apply_settings()
+    crawler.spider = Spider.from_crawler(crawler, "spider")
+    return PageDirectivesMiddleware.from_crawler(crawler)
+
+
+async def passed(
+    response: Response, urls: list[str], settings: dict[str, Any] | None = None
+) -> list[Request]:
+    """What comes of requests for these URLs that a spider makes of a response."""
+    pages = middleware(settings)
+    response.request = Request("http://site.example/")
+
+    async def made() -> AsyncIterator[Request]:
+        for url in urls:
+            yield Request(url)
+
+    pages.process_spider_input(response)
+    assert {"page_directives", "usage"} <= response.meta.keys()
+    json.dumps(response.meta["page_directives"].to_dict())
+    return [request async for request in pages.process_spider_output(response, made())]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+async def test_no_charset_costs_the_page(codec: str) -> None:
+    headers = {"Content-Type": f"text/html; charset={codec}", "X-Robots-Tag": "noarchive"}
+    body = f"{NOINDEX_META}<a href=/a?b=c rel=nofollow>a-b \\d \\ud800 ~{{ +2AA-</a>".encode()
+    response = HtmlResponse("http://site.example/", headers=headers, body=body + b"\x1b\0\xff\x80")
+    (request,) = await passed(response, ["http://site.example/a?b=c"])
+    assert response.meta["page_directives"].noarchive
+    # Other encodings that are no text are read as ASCII.
+    if codec in ("unicode_escape", "rot13", "idna", "punycode", "undefined", "hex", "zip", "uu"):
+        assert response.meta["page_directives"].noindex
+        assert request.meta["link_rel"] == ("nofollow",)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Robots-Tag": "noindex, max-snippet:" + "0" * 5000},
+        {"X-Robots-Tag": "noindex, unavailable_after: 1 Jan 2020 00:00:00 GMT",
+         "Date": "Fri, 31 Dec 9999 23:59:59 -0100"},
+        {"X-Robots-Tag": "noindex", "Content-Type": "text/html; charset=unicode_escape"},
+        {"X-Robots-Tag": "noindex", "Content-Type": "text/html; charset=rot13"},
+    ],
+)  # fmt: skip
+async def test_a_page_with_hostile_headers_reaches_the_spider(
+    web: Web, crawl: Crawl, headers: dict[str, str]
+) -> None:
+    body = f"{NOINDEX_META}\\d<a href=/next rel=nofollow>".encode()
+    site = web.site(None, {"/": Page(body, headers=headers)})
+    # Scrapy's own middleware decodes the page.
+    settings = {"METAREFRESH_ENABLED": False}
+    outcome = await crawl(site.urls("/"), settings, spider=Hand)
+    assert outcome.responses[site.url("/")].meta["page_directives"].noindex
+    assert outcome.responses[site.url("/next")].meta["link_rel"] == ("nofollow",)
+
+
+class Hand(Reader):
+    """Makes its requests without reading the page."""
+
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        if not response.url.endswith("/next"):
+            yield Request(response.url + "next", self.parse)
+
+
+HEADER_PIECES = [
+    "noindex", "max-snippet:", "max-video-preview:", "unavailable_after:", "0" * 5000, "9" * 5000,
+    "-1", "31 Dec 9999 23:59:59 -0100", "9999-12-31T23:59:59-01:00", "0001-01-01T00:00+14:00",
+    "GMT", ",", ";", ":", "=", '"', "*", "mybot:", "yes", "no", "y", "n", "ai-train", "train-ai",
+    "(", ")", "\0", "\xff", "\u0663", " ", "1", "text/html", "charset=", "utf-16", "utf-7",
+    "unicode_escape", "idna", "hz", "cp037", "iso-2022-jp", "rot13", "punycode", "x" * 300, "/",
+    "-", "1.5", "?1", "@1",
+]  # fmt: skip
+header_values = st.lists(st.sampled_from(HEADER_PIECES), max_size=8).map(
+    lambda pieces: "".join(pieces).encode("latin-1", "replace")
+) | st.binary(max_size=40).map(lambda value: value.replace(b"\r", b"").replace(b"\n", b""))
+READ_HEADERS = ("X-Robots-Tag", "TDM-Reservation", "TDM-Policy", "Content-Signal", "Content-Usage",
+                "Date", "Content-Type", "Content-Encoding")  # fmt: skip
+PAGE_PIECES = [
+    "<base href=http://[>", "<a rel=nofollow href=/a>", "<a rel=ugc href=http://[>", NOINDEX_META,
+    "<meta name='robots' content='", "<meta name=&#114;obots content=", "noindex", "max-snippet:",
+    "0" * 5000, "&#" + "9" * 5000 + ";", "&#xD800;", "&#0;", "'>", ">", "<base href='", "http://[",
+    "<a rel=nofollow href='", "<a rel='&#110;ofollow' href=", "/a", "?q=é", "//", "\\",
+    "http://a:x/", "javascript:x", "http://" + "a" * 300 + "/", "http://\u0130/",
+    "http://a:99999999/", "%", "<!--", "<area href='#' rel=ugc>", "<svg>", "\0", "\x1b$B", "\x1b(B",
+    "~{", "+2AA-", "\\d", "<meta charset=", "utf-16", "idna", "unicode_escape", "\ufeff",
+    "<template>", "tdm-policy", "\t", "http://a.\u3002/",
+]  # fmt: skip
+ENCODINGS = ["utf-8", "utf-16", "utf-16-le", "utf-32-be", "cp500", "iso2022_jp", "latin-1", "utf-7"]
+bodies = st.builds(
+    lambda pieces, encoding: "".join(pieces).encode(encoding, "replace"),
+    st.lists(st.sampled_from(PAGE_PIECES), max_size=12),
+    st.sampled_from(ENCODINGS),
+) | st.binary(max_size=60)
+REQUESTED = ["http://site.example/a", "http://a:80/?q=%E9", "data:,x", "http://site.example/%5C"]
+
+
+@given(
+    st.dictionaries(st.sampled_from(READ_HEADERS), st.lists(header_values, min_size=1, max_size=2)),
+    bodies,
+    st.sampled_from([HtmlResponse, TextResponse, Response]),
+    st.sampled_from([None, None, *ENCODINGS]),
+    st.sampled_from([{}, DROP]),
+)
+def test_nothing_that_is_sent_raises(
+    headers: dict[str, list[bytes]],
+    body: bytes,
+    kind: type[Response],
+    encoding: str | None,
+    settings: dict[str, Any],
+) -> None:
+    response = kind("http://site.example/", headers=headers, body=body)
+    if isinstance(response, TextResponse) and encoding:
+        response = response.replace(encoding=encoding)
+    with pytest.raises(StopIteration):  # nothing is awaited for requests
+        passed(response, REQUESTED, {"REP_REQUIRE_USAGE": ["train-ai"], **settings}).send(None)
