@@ -3,6 +3,7 @@
     python -m benchmarks.pages [PAIRS]
 
 First the time per page, for pages of some sizes that say nothing and that say something. Then
+hostile pages of 1 MB: their directives beside a selector, their links beside a LinkExtractor. Then
 PAIRS (10) pairs of crawls of 2,000 pages of 30 KB on loopback, without any robots.txt, with the
 spider middleware and without it, in processes of their own; the figure to look at is the ratio of
 the CPU of the crawling process, pair by pair.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Selector, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.links import Links
@@ -93,6 +95,56 @@ def of_pages() -> None:
             )
 
 
+URL = "http://site.example/1"
+MEGABYTE = 1_000_000
+NAMED = b"<meta name=robots content=noindex>"
+# What stands between two meta elements, again and again.
+FLOODS = [
+    "<", "< ", "<p>x</p>", "<a ", "<a b='", '<a b="', "<!--", "<!-- -->", "<!>", "</p>", "<p =a>",
+    "<p a=b c='d' e>", "<template></template>", "<script></script>", "<meta>", "<meta x ",
+    "<meta name=robots content=noindex>", "<meta name='robot&#115;'>", "<meta name='", "&#00000",
+]  # fmt: skip
+# Links, each with a number.
+LINK_FLOODS = [
+    "<a rel=nofollow href=/{}>", "<a rel=nofollow href=/?a={}&b=2>", "<a rel=ugc href=../{}>",
+    "<a rel=nofollow href='/%61/{}'>", "<a rel=nofollow href=http://{}.example/>",
+    "<a rel=nofollow href=é{}>", "<a href=/%61{} rel=nofollow><a href=/{}>",
+]  # fmt: skip
+
+
+def once(run: Callable[[HtmlResponse], object], page: bytes) -> float:
+    """Milliseconds, the best of three."""
+    rounds = []
+    for _ in range(3):
+        response = HtmlResponse("http://site.example/a/", body=page, encoding="utf-8")
+        start = time.process_time()
+        run(response)
+        rounds.append(time.process_time() - start)
+    return min(rounds) * 1e3
+
+
+def of_hostile_pages() -> None:
+    """The tables of hostile pages."""
+    print(f"\n{'1 MB of':<40}{'directives':>12}{'selector':>12}{'ratio':>8}")
+    for flood in FLOODS:
+        octets = flood.encode()
+        page = NAMED + octets * (MEGABYTE // len(octets)) + NAMED
+        read = once(lambda response: page_directives(response, ("examplebot",)), page)
+        build = once(lambda response: Selector(response), page)
+        print(f"{flood:<40}{read:9.1f} ms{build:9.1f} ms{read / build:8.1f}")
+    print(f"\n{'1 MB of':<52}{'rel':>12}{'extractor':>12}{'ratio':>8}")
+    extractor = LinkExtractor()
+    for flood in LINK_FLOODS:
+        count = MEGABYTE // len(flood.encode())
+        page = "".join(flood.format(*[number] * 2) for number in range(count)).encode()
+        # Both use the selector of the response, which is not what is measured here.
+        read = once(lambda response: Links(response).rel(URL), page)
+        read -= once(lambda response: response.selector, page)
+        extract = once(extractor.extract_links, page)
+        extract -= once(lambda response: response.selector, page)
+        print(f"{flood:<52}{read:9.1f} ms{extract:9.1f} ms{read / extract:8.2f}")
+
+
 class Visitor(Spider):
     """Asks for every page, and takes nothing from it."""
 
@@ -155,4 +207,5 @@ if __name__ == "__main__":
         crawl(*sys.argv[2:])
     else:
         of_pages()
+        of_hostile_pages()
         of_crawls(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from parsel import Selector
 from scrapy.utils.response import get_base_url
-from w3lib.encoding import http_content_type_encoding, resolve_encoding
+from w3lib.encoding import resolve_encoding
 
 if TYPE_CHECKING:
     from scrapy.http import HtmlResponse
@@ -20,23 +20,19 @@ if TYPE_CHECKING:
 _WIDE = ("utf-16", "utf-32")
 """Encodings with a NUL octet in each ASCII character; each with ``-be`` and ``-le``, too."""
 
-_NOT_ASCII = ("iso2022", "hz", "utf-7", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500",
-              "cp875")  # fmt: skip
-"""Other encodings in which the octets of markup are not those of ASCII: stateful ones, EBCDIC."""
+_NOT_ASCII = ("iso2022", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp875")
+"""Other encodings in which the octets of markup are not those of ASCII: ISO 2022, which has escape
+sequences, and EBCDIC, in which there is no octet for ``<``."""
 
 _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"])
 """Codecs that Python counts as text encodings and that are none for a page."""
-
-_LONGEST_CONTENT_TYPE = 200
-"""Octets. In a longer Content-Type no encoding is looked for, and none is kept in memory."""
 
 
 def octets(response: HtmlResponse) -> bytes:
     """The page in an encoding that agrees with ASCII: its body, for almost all pages."""
     body: bytes = response.body
     wide = b"\0" in body
-    content_type = response.headers.get(b"Content-Type") or b""
-    if not (wide or b"\x1b" in body or _is_other(content_type[:_LONGEST_CONTENT_TYPE])):
+    if not wide and b"\x1b" not in body and (b"<" in body or not body):
         return body
     encoding = resolve_encoding(response.encoding) or ""
     if encoding.startswith(_NOT_ASCII) or (wide and encoding.startswith(_WIDE)):
@@ -58,13 +54,6 @@ def document(response: HtmlResponse) -> tuple[Selector, str, str]:
 def agrees_with_ascii(encoding: str) -> bool:
     """Whether text of ASCII characters is the same octets in an encoding as in ASCII."""
     return not (resolve_encoding(encoding) or "").startswith((*_WIDE, *_NOT_ASCII))
-
-
-@lru_cache(maxsize=64)
-def _is_other(content_type: bytes) -> bool:
-    """Whether a Content-Type names an encoding of `_NOT_ASCII`."""
-    encoding = http_content_type_encoding(content_type.decode("latin-1"))
-    return encoding is not None and encoding.startswith(_NOT_ASCII)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 from scrapy.http import HtmlResponse
-from w3lib.html import strip_html5_whitespace
+from w3lib.html import HTML5_WHITESPACE
 from w3lib.url import canonicalize_url
 
 from .html import agrees_with_ascii, document, octets
@@ -70,44 +70,47 @@ class Links:
             same = canonicalize_url(url)
         except ValueError:
             return NO_WORDS
-        if same in self._marked.urls:
-            return self._rels[same]
-        return NO_WORDS if not self._marked.unread or same in self._rels else self._marked.unread
+        words = self._marked.read.get(same, self._marked.unread)
+        return NO_WORDS if not words or same in self._unmarked else words
 
     @cached_property
     def _marked(self) -> _Marked:
-        """The links with one of the words: few, so that all links are seldom looked at."""
-        urls: set[str] = set()
+        """The links with one of the words: few, so that the others are seldom looked at."""
+        read: dict[str, frozenset[str]] = {}
         unread: frozenset[str] = NO_WORDS
-        for href, words in self._links:
-            if words:
-                targets = self._targets.urls(href)
-                if targets is None:
-                    unread |= words
-                else:
-                    urls.update(targets)
-        return _Marked(frozenset(urls), unread)
+        for href, words in self._links[0]:
+            urls = self._targets.urls(href)
+            if urls is None:
+                unread |= words
+            else:
+                for url in urls:
+                    read[url] = words & read[url] if url in read else words
+        return _Marked(read, unread)
 
     @cached_property
-    def _rels(self) -> dict[str, frozenset[str]]:
-        found: dict[str, frozenset[str]] = {}
-        for href, words in self._links:
-            for url in self._targets.urls(href) or ():
-                found[url] = words & found.get(url, words)
-        return found
+    def _unmarked(self) -> frozenset[str]:
+        """Where the other links lead to."""
+        return frozenset(url for href in self._links[1] for url in self._targets.urls(href) or ())
 
     @cached_property
-    def _links(self) -> list[tuple[str, frozenset[str]]]:
-        """The href of each link, without its fragment, and its words."""
-        found = []
+    def _links(self) -> tuple[list[tuple[str, frozenset[str]]], list[str]]:
+        """The links with one of the words, with their words, and the others: href, no fragment."""
+        marked: list[tuple[str, frozenset[str]]] = []
+        unmarked: list[str] = []
+        known: dict[str | None, frozenset[str]] = {None: NO_WORDS}  # most links have the same rel
         for link in self._document[0].root.iter("a", "area"):
-            href = link.get("href")
-            if href is not None:
-                rel = link.get("rel")
-                words = WORDS.intersection(rel.lower().replace(",", " ").split()) if rel else ()
-                href = strip_html5_whitespace(href.partition("#")[0])
-                found.append((href, frozenset(words)))
-        return found
+            href, rel = link.get("href"), link.get("rel")
+            if href is None:
+                continue
+            words = known.get(rel)
+            if words is None:
+                words = known[rel] = WORDS.intersection(rel.lower().replace(",", " ").split())
+            href = href.partition("#")[0].strip(HTML5_WHITESPACE)
+            if words:
+                marked.append((href, words))
+            else:
+                unmarked.append(href)
+        return marked, unmarked
 
     @cached_property
     def _targets(self) -> _Targets:
@@ -123,7 +126,7 @@ class Links:
 class _Marked(NamedTuple):
     """Where the links with one of `WORDS` lead to, and the words of those that were not read."""
 
-    urls: frozenset[str]
+    read: dict[str, frozenset[str]]
     unread: frozenset[str]
 
 
@@ -153,7 +156,8 @@ class _Targets:
                 return self._canonical(href)
             query = "&".join(sorted(query.split("&"), key=_pair))
         starts = self._canonical(start + "_")
-        return starts and tuple(f"{known[:-1]}{path}{query and '?'}{query}" for known in starts)
+        tail = f"{path}?{query}" if query else path
+        return starts and tuple([known[:-1] + tail for known in starts])
 
     def _canonical(self, href: str) -> tuple[str, ...] | None:
         known = self._known.get(href)

@@ -99,6 +99,7 @@ UTF_16 = {"Content-Type": "text/html; charset=UTF-16"}
         (HtmlResponse("http://a/", body=("ツ" * 9 + NOINDEX_META).encode("utf-16")), True),
         (HtmlResponse("http://a/", body=NOINDEX_META, encoding="utf-32"), True),
         (HtmlResponse("http://a/", body=b"\xef\xbb\xbf" + NOINDEX_META.encode()), True),
+        (HtmlResponse("http://a/", body=NOINDEX_META, encoding="cp500"), True),
         (HtmlResponse("http://a/", headers={"Content-Type": "text/html; charset=cp037"},
                       body=NOINDEX_META.encode("cp037")), True),
         # In ISO 2022 the octets of a Japanese letter are those of quotes and brackets.
