@@ -328,8 +328,6 @@ _NO_MATTER = re.compile(
     rb"){1,1000}",
     re.IGNORECASE | re.DOTALL,
 )  # fmt: skip
-_COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
-_BOGUS_COMMENT = re.compile(rb"<[!?/][^>]*>")
 # The elements whose content is text for a browser, and what ends it. Not noscript: no script runs.
 _TEXT_ENDS = {
     name: re.compile(rb"</" + name + rb"(?=[" + _WS + rb"/>])", re.IGNORECASE)
@@ -395,9 +393,8 @@ def _meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, s
             position = no_matter.end()
             continue
         tag = _TAG.match(html, position)
-        if tag is None:
-            position = _after_comment(html, position)
-            continue
+        if tag is None:  # a comment or a declaration that is never closed
+            return
         closes, name = tag[1], tag[2].lower()
         attributes: dict[bytes, bytes] = {}
         end = _skip_attributes(html, tag.end(), attributes)
@@ -414,17 +411,6 @@ def _meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, s
         elif name == _PLAINTEXT:
             return
         position = end
-
-
-def _after_comment(html: bytes, position: int) -> int:
-    """Behind a comment, a declaration or a lone ``<``; the end where it is not closed."""
-    if html.startswith(b"<!--", position):
-        closed = _COMMENT.match(html, position)
-    elif html[position + 1 : position + 2] in (b"!", b"?", b"/"):
-        closed = _BOGUS_COMMENT.match(html, position)
-    else:
-        return position + 1
-    return closed.end() if closed else len(html)
 
 
 def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None = None) -> int:

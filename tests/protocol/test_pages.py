@@ -363,6 +363,7 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
         "<style>p {}</style>|",
         "<template><template></template></template>|",
         "</template>|",
+        "</p title = 'x>'>|",
         "</script>|</title>",
         "\ufeff|",
         "<titles>|",
