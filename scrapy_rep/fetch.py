@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
 
+from .browsers import HTTP_RESPONSE, ZYTE_API, http_response, unwrapped
 from .protocol import access, freshness
 from .protocol.access import (
     Abandoned,
@@ -24,6 +25,7 @@ from .protocol.access import (
     Unavailable,
     Unreachable,
 )
+from .protocol.lines import SIZE_LIMIT
 from .protocol.paths import robots_txt_url
 from .protocol.printable import printable
 from .protocol.robotstxt import RobotsTxt
@@ -84,6 +86,8 @@ class Fetcher:
         self._clock = clock
         self._now = clock.time
         self._shared = shared
+        params = settings.zyte_api_params
+        self._zyte_api = None if params is None else http_response(params)
         self.given_up: set[str] = set()
         """Origins whose fetch is being cancelled: its failure then means nothing."""
 
@@ -143,8 +147,10 @@ class Fetcher:
             url = target
 
     def _request(self, origin: Origin, page: Request, url: str) -> Request:
-        request = request_for(url)
-        _inherit(page, request)
+        request = request_for(url, self._meta_from(page, url))
+        for name in ("Proxy-Authorization", "User-Agent"):
+            if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
+                request.headers[name] = page.headers[name]
         if self._settings.conditional_get and url == origin.copy_url:
             # From a store anything may come.
             if (etag := _field_value(origin.etag)) is not None:
@@ -152,6 +158,26 @@ class Fetcher:
             if (last_modified := _field_value(origin.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
         return request
+
+    def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
+        """What makes a request for ``url`` go the way that ``page`` goes.
+
+        The proxy stays for every hop, as in Scrapy's own redirects; a download slot is that of a
+        host.
+        """
+        keys = set(self._settings.inherit_meta) & set(page.meta)
+        if "proxy" in keys:
+            keys |= {"_auth_proxy"} & set(page.meta)
+            if page.meta.get("_scheme_proxy"):  # Scrapy finds it again in the environment
+                keys -= {"proxy", "_auth_proxy"}
+        if urlsplit(page.url).hostname != urlsplit(url).hostname:
+            keys.discard("download_slot")
+        meta = {key: page.meta[key] for key in keys}
+        if self._zyte_api is not None:
+            meta[HTTP_RESPONSE] = self._zyte_api
+            if self._settings.zyte_api_transparent_mode:
+                meta[ZYTE_API] = page.meta.get(ZYTE_API, True)
+        return meta
 
     async def _send(self, request: Request, left: float, deadline: float) -> tuple[Answer, float]:
         self._stats.inc_value("robotstxt/request_count")
@@ -171,15 +197,16 @@ class Fetcher:
                 if answer.body is None:
                     failure = "a body that is cut off or cannot be read"
                     return Unreachable(failure, answer.status, answer.url)
+                body = self._unwrapped(answer.body)
                 return Rules(
-                    RobotsTxt.parse(answer.body, strict=self._settings.strict, url=answer.url),
+                    RobotsTxt.parse(body, strict=self._settings.strict, url=answer.url),
                     answer.status,
                     answer.url,
                     self._expires_at(answer, now),
                     _field_value(answer.header("ETag")),
                     _field_value(answer.header("Last-Modified")),
                     freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
-                    answer.body,
+                    body,
                 )
             case Meaning.NOT_MODIFIED:
                 # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
@@ -199,6 +226,14 @@ class Fetcher:
                 return Unreachable(f"status {answer.status}", answer.status, answer.url, wish)
             case unknown:
                 assert_never(unknown)
+
+    def _unwrapped(self, body: bytes) -> bytes:
+        """The file, where a browser has made a page of it."""
+        text = unwrapped(body, cut_off=len(body) > SIZE_LIMIT)
+        if text is None:
+            return body
+        self._stats.inc_value("robotstxt/unwrapped_count")
+        return text
 
     def _endless(self, answer: Answer) -> Event:
         if self._settings.too_many_redirects == "unreachable":
@@ -237,23 +272,3 @@ def terms(settings: Settings, origin: Origin) -> Terms:
 def _field_value(validator: str | None) -> str | None:
     """A validator, where it can be sent back and is worth keeping."""
     return validator if validator is not None and _FIELD_VALUE.fullmatch(validator) else None
-
-
-def _inherit(page: Request, request: Request) -> None:
-    """Send ``request`` the way that ``page`` goes, and under the same name.
-
-    The proxy stays for every hop, as in Scrapy's own redirects; a download slot is that of a host.
-    """
-    meta = page.meta
-    if "proxy" in meta and not meta.get("_scheme_proxy"):
-        for key in ("proxy", "_auth_proxy"):
-            if key in meta:
-                request.meta[key] = meta[key]
-        if "Proxy-Authorization" in page.headers:
-            request.headers["Proxy-Authorization"] = page.headers["Proxy-Authorization"]
-    if "bindaddress" in meta:
-        request.meta["bindaddress"] = meta["bindaddress"]
-    if "download_slot" in meta and urlsplit(page.url).hostname == urlsplit(request.url).hostname:
-        request.meta["download_slot"] = meta["download_slot"]
-    if "User-Agent" in page.headers:
-        request.headers["User-Agent"] = page.headers["User-Agent"]

@@ -171,6 +171,15 @@ class Settings:
         "of this machine, of a private network, link-local and the like. By default it is refused, "
         "and the robots.txt is *unreachable*.",
     )
+    inherit_meta: tuple[str, ...] = _setting(
+        "REP_INHERIT_META",
+        ("proxy", "bindaddress", "download_slot"),
+        _words,
+        "The `meta` keys that the request for a robots.txt gets from the request of the page: "
+        "`impersonate`, say, where a download handler needs it. `proxy` comes with its "
+        "credentials, `download_slot` only on the host of the page. A key that asks for a browser "
+        "is never handed on.",
+    )
     disallow_statuses: frozenset[int] = _setting(
         "REP_DISALLOW_STATUSES",
         (),
@@ -313,6 +322,10 @@ class Settings:
     robots_agent: str | tuple[str, ...] | None = None
     """ROBOTSTXT_USER_AGENT: a header, or product tokens in their order; None if it is not set."""
     jobdir: str | None = None
+    zyte_api_params: tuple[str, ...] | None = None
+    """Names of ZYTE_API_AUTOMAP_PARAMS; None where no setting of scrapy-zyte-api is."""
+    zyte_api_transparent_mode: bool = False
+    """Whether it downloads every request."""
     page_agent: str | bytes | None = None
     """The User-Agent that a request is sent with which has none of its own."""
 
@@ -334,6 +347,8 @@ class Settings:
             **values,
             robots_agent=_robots_agent(settings["ROBOTSTXT_USER_AGENT"]),
             jobdir=settings["JOBDIR"] or None,
+            zyte_api_params=_zyte_api_params(settings),
+            zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
             page_agent=_page_agent(settings, spider),
         )
 
@@ -393,6 +408,11 @@ def _robots_agent(value: object) -> str | tuple[str, ...] | None:
             f"ROBOTSTXT_USER_AGENT is {value!r}: it must be a product token, a list of them, or a "
             "User-Agent header"
         ) from None
+
+
+def _zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
+    params = settings.getdict("ZYTE_API_AUTOMAP_PARAMS")
+    return tuple(params) if params or settings.getbool("ZYTE_API_TRANSPARENT_MODE") else None
 
 
 def _page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:

@@ -11,19 +11,21 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
+from .browsers import ZYTE_API, RobotsTxtRequest, keep_from_browsers
 from .intake import WIRE_LIMIT, Intake
 from .protocol.freshness import CacheHeaders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.http.headers import Headers
@@ -104,15 +106,18 @@ class _Transfer:
     by_system_proxy: bool = False
 
 
-def request_for(url: str) -> Request:
-    """A request for a robots.txt at ``url``, to be completed and sent once."""
-    return Request(
+def request_for(url: str, meta: Mapping[str, object]) -> Request:
+    """A request for a robots.txt at ``url``, to be completed and sent once.
+
+    ``meta``: what it has beside its own, which takes precedence.
+    """
+    return RobotsTxtRequest(
         url,
         callback=NO_CALLBACK,
         priority=PRIORITY,
         # gzip is inflated here as it arrives, with a limit; nothing else can be.
         headers={"Accept-Encoding": "gzip"},
-        meta=dict(_META),
+        meta={**meta, **_META},
     )
 
 
@@ -255,8 +260,9 @@ def _reached_downloader(request: Request) -> None:
     transfer: _Transfer | None = request.meta.get(TRANSFER)
     if transfer is None:
         return
+    keep_from_browsers(request)
     meta = request.meta
-    transfer.by_proxy = bool(meta.get("proxy") or meta.get("zyte_api_automap"))
+    transfer.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
     transfer.by_system_proxy = bool(meta.get("_scheme_proxy"))
     # Of what a download handler gets only the beginning is taken, however much is announced.
     request.meta["download_maxsize"] = 0
