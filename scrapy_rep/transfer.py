@@ -263,6 +263,8 @@ def _reached_downloader(request: Request) -> None:
     keep_from_browsers(request)
     meta = request.meta
     transfer.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
+    if meta.get(ZYTE_API):
+        request.headers.pop("Accept-Encoding", None)  # it decodes by itself, and warns of this
     transfer.by_system_proxy = bool(meta.get("_scheme_proxy"))
     # Of what a download handler gets only the beginning is taken, however much is announced.
     request.meta["download_maxsize"] = 0

@@ -133,9 +133,10 @@ class Recorder:
 
     lazy = False
     metas: list[dict[str, Any]]
+    codings: list[bool]
 
     def __init__(self) -> None:
-        type(self).metas = []
+        type(self).metas, type(self).codings = [], []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -144,6 +145,7 @@ class Recorder:
     async def download_request(self, request: Request) -> Response:
         if request.meta.get("is_robotstxt_request"):
             self.metas.append(request.meta)
+            self.codings.append("Accept-Encoding" in request.headers)
         return Response(request.url, body=RULES)
 
     async def close(self) -> None:
@@ -180,6 +182,7 @@ async def test_scrapy_zyte_api_is_asked_for_an_http_response(
     await crawl([request], {"DOWNLOAD_HANDLERS": {"http": Recorder}, **settings})
     (meta,) = Recorder.metas
     assert meta.get("zyte_api_automap") == expected
+    assert Recorder.codings == [not expected], "which it warns of"
     assert "zyte_api" not in meta
 
 
