@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
 
-from .browsers import HTTP_RESPONSE, ZYTE_API, http_response, unwrapped
+from .browsers import HTTP_RESPONSE, ZYTE_API, http_response
 from .protocol import access, freshness
 from .protocol.access import (
     Abandoned,
@@ -29,6 +29,7 @@ from .protocol.lines import SIZE_LIMIT
 from .protocol.paths import robots_txt_url
 from .protocol.printable import printable
 from .protocol.robotstxt import RobotsTxt
+from .protocol.unwrap import unwrapped
 from .redirects import Redirects, redirect_target
 from .transfer import Transfers, request_for, timed_out
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser as ScrapyRobotParser
 
+from .protocol.lines import SIZE_LIMIT
 from .protocol.robotstxt import RobotsTxt
+from .protocol.unwrap import unwrapped
 from .settings import reads_strictly
 
 if TYPE_CHECKING:
@@ -26,9 +28,10 @@ class RobotParser(ScrapyRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
-        """Parse a body as it came. Never raises for what it holds."""
+        """Parse a body as it came, through a browser or not. Never raises for what it holds."""
         strict = crawler is not None and reads_strictly(crawler)
-        return cls(RobotsTxt.parse(robotstxt_body, strict=strict))
+        text = unwrapped(robotstxt_body, cut_off=len(robotstxt_body) > SIZE_LIMIT)
+        return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Whether a crawler of this product token, or with this User-Agent, may fetch ``url``."""

@@ -77,3 +77,9 @@ def test_a_parser_may_be_asked_in_the_place_of_an_origin() -> None:
     yours.headers["User-Agent"] = "yourbot"
     with pytest.raises(RobotsTxtDisallowed):
         middleware.process_request_2(parser, yours)
+
+
+def test_what_a_browser_made_of_a_file_is_unwrapped() -> None:
+    body = b"<html><head></head><body><pre>User-agent: *\nDisallow: /a\n</pre></body></html>"
+    assert not parse(body).allowed("https://h/a", "*")
+    assert parse(body).allowed("https://h/b", "*")

@@ -429,6 +429,13 @@ async def test_what_is_too_large_costs_neither_time_nor_memory(web: Web) -> None
     assert time.monotonic() - began < 30
 
 
+async def test_header_lines_without_end(web: Web, crawl: Crawl) -> None:
+    """Twisted keeps all of them: only the time bounds it."""
+    site = web.site(endless(HEAD, piece=b"X-Header: some value\r\n"))
+    await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 0.3})
+    assert outcome_of(site) == DISALLOWED
+
+
 # What others do to a download of ours
 
 
