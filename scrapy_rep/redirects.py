@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
-from urllib.request import proxy_bypass
+from urllib.request import getproxies, proxy_bypass
 
 from w3lib.url import safe_url_string
 
@@ -52,7 +52,7 @@ class Redirects:
             return _refused(target, "this machine")
         if literal is not None:
             return None if is_public(literal) else _refused(target, str(literal))
-        if _goes_by_proxy(answer, host):
+        if _goes_by_proxy(answer, target):
             return None
         addresses = await addresses_of(host, seconds)
         if not addresses:
@@ -108,10 +108,12 @@ async def _is_private(answer: Answer, seconds: float) -> bool:
     return bool(addresses) and not any(map(is_public, addresses))
 
 
-def _goes_by_proxy(answer: Answer, host: str) -> bool:
+def _goes_by_proxy(answer: Answer, target: str) -> bool:
     """Whether the next request will go by a proxy, as this one did."""
-    # Of the environment's proxies Scrapy's HttpProxyMiddleware excepts the hosts of no_proxy.
-    return answer.by_proxy and not (answer.by_system_proxy and proxy_bypass(host))
+    if not answer.by_system_proxy:
+        return answer.by_proxy
+    # As Scrapy's HttpProxyMiddleware has it: by scheme, and but for the hosts of no_proxy.
+    return urlsplit(target).scheme in getproxies() and not proxy_bypass(_host_of(target))
 
 
 def _host_of(url: str) -> str:

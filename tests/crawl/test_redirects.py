@@ -320,23 +320,40 @@ async def test_literal_addresses_are_refused_by_way_of_a_proxy(
     assert "http://0x7f.1/secret" not in proxy.paths
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_what_the_environment_excepts_from_its_proxy_is_resolved(
     web: Web,
     crawl: Crawl,
     public: Callable[..., None],
     names: Resolve,
     monkeypatch: pytest.MonkeyPatch,
+    scheme: str,
 ) -> None:
+    """A host of no_proxy, and a scheme for which there is no proxy."""
     names["internal.example"] = ["127.0.0.1"]
     internal = web.site(RULES)
-    target = f"http://internal.example:{internal.port}/secret"
+    target = f"{scheme}://internal.example:{internal.port}/secret"
     proxy = web.site(pages={ROBOTS: redirect(target)})
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
-    monkeypatch.setenv("no_proxy", "internal.example")
+    monkeypatch.setenv("no_proxy", "internal.example" if scheme == "http" else "")
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
     outcome = await visit(crawl)
     assert internal.received == []
     assert proxy.paths == [ROBOTS]
     assert "127.0.0.1 is no public address" in failure_of(outcome)
+
+
+async def test_the_proxy_of_the_environment_resolves_names(
+    web: Web, crawl: Crawl, names: Resolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names["second.example"] = ["127.0.0.1"]
+    pages = {ROBOTS: redirect("http://second.example/r"), "http://second.example/r": text(RULES)}
+    proxy = web.site(pages=pages)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.setenv("no_proxy", "")
+    await crawl([f"http://public.example{path}" for path in PATHS])
+    assert proxy.paths == [*pages, "http://public.example/public"]
 
 
 # What a Location shows
