@@ -56,6 +56,19 @@ class Intake:
         """Nothing that may still come counts."""
         return self.full or self.broken
 
+    @property
+    def readable(self) -> bool:
+        """What came, all of it by now, can be decoded here as far as it counts."""
+        if self.full or not self.received:
+            return True
+        ended = self._inflating is None or self._inflating.eof
+        return self._ours and ended and not self.broken
+
+    @property
+    def left_to_scrapy(self) -> bool:
+        """It is in a coding that only Scrapy may be able to decode."""
+        return not self._ours and not self.broken
+
     def receive(self, data: bytes) -> None:
         """The next piece, as it came."""
         if self.done:
@@ -82,14 +95,11 @@ class Intake:
             return bytes(self._data)
         if self.broken:
             return None
-        if (
-            not self._ours or not self.received
-        ):  # Scrapy's middlewares have decoded it, or could not
+        if self.left_to_scrapy or not self.received:
+            # Scrapy's middlewares have decoded it, or could not.
             body = response.body
             return None if body and b"Content-Encoding" in response.headers else self._cut(body)
-        if self._inflating is not None and not self._inflating.eof:
-            return None
-        return bytes(self._data)
+        return bytes(self._data) if self.readable else None
 
     @property
     def _room(self) -> int:

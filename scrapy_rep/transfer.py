@@ -299,7 +299,8 @@ def _downloaded(request: Request, response: Response) -> None:
     if not intake.received:  # a download handler that sends no signals
         intake.begin(_coding(response.headers))
         intake.receive(response.body)
-    if intake.broken:
+    counts = 200 <= response.status <= 299  # else nobody reads the body
+    if not intake.readable and not (counts and intake.left_to_scrapy):
         # Whoever tried to decode it would fail, or inflate it without a limit.
         response.headers.pop("Content-Encoding", None)
     if intake.done:

@@ -169,6 +169,22 @@ _FAULTS: dict[str, tuple[Callable[[], Page | Misbehaviour], str]] = {
         lambda: Page(RULES, 404, {"Content-Encoding": "gzip"}),
         ALLOWED,
     ),
+    "is missing, in gzip cut off": (
+        lambda: Page(PACKED[:5], 404, {"Content-Encoding": "gzip"}),
+        ALLOWED,
+    ),
+    "is missing, in deflate that is none": (
+        lambda: Page(b"\xff rubbish", 404, {"Content-Encoding": "deflate"}),
+        ALLOWED,
+    ),
+    "is missing, in brotli that is none": (
+        lambda: Page(b"\xff rubbish", 404, {"Content-Encoding": "br"}),
+        ALLOWED,
+    ),
+    "is missing, inflating to 60 MiB": (
+        lambda: Page(zlib.compress(bytes(60 * MIB)), 404, {"Content-Encoding": "deflate"}),
+        ALLOWED,
+    ),
     "is missing, cut off": (
         lambda: raw(b"HTTP/1.1 404 No\r\n" + length(RULES) + RULES[:9]),
         ALLOWED,
