@@ -5,14 +5,22 @@
     content = head [LF body]        head: a JSON object, fields that are empty left out
 
 The checksum of zlib tells an entry that is damaged. What another version has written is not read.
+Others may write to a store, too: what is read from it is bounded, and every value is checked.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..protocol.access import MAX_RETRY_AFTER
+from ..protocol.lines import SIZE_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Kind(str, Enum):
@@ -53,7 +61,33 @@ class Entry(NamedTuple):
     disallow_all: bool = False
 
 
-VERSION = b"\x01"
+BODY_LIMIT = SIZE_LIMIT + 1
+"""Octets of a body: one more than are read, so that a cut line is known to be one."""
+
+URL_LIMIT = 8000
+"""RFC 9110, section 4.1: "It is RECOMMENDED that all senders and recipients support, at a minimum,
+URIs with lengths of 8000 octets"."""
+
+FAILURE_LIMIT = 1000
+VALIDATOR_LIMIT = 256
+
+HEAD_LIMIT = 1 << 16
+"""Octets: more than the longest URLs, validators and failure come to, each character escaped."""
+
+CONTENT_LIMIT = HEAD_LIMIT + 1 + BODY_LIMIT
+OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
+"""Octets of an entry: deflate makes nothing longer than by 1 in 4,000, and its own few octets."""
+
+LATEST = 253_402_300_800.0
+"""The first second of the year 10000. No time is later."""
+
+MOST_FAILURES = 1_000_000_000
+
+_URL = re.compile(r"(?:https?|ftp)://[!-~]{1,%d}" % (URL_LIMIT - 8))
+_VALIDATOR = re.compile("[ -~\x80-\xff]{1,%d}" % VALIDATOR_LIMIT)  # in a header as it stands here
+_FAILURE = re.compile("[^\ud800-\udfff]{,%d}" % FAILURE_LIMIT, re.DOTALL)  # encodable
+
+VERSION = b"\x02"
 """Of the octets, and of everything in which they lie: a change of either is another version."""
 
 # Deflate finds again what stands here. It is a part of the version: never change it.
@@ -80,34 +114,94 @@ _DICTIONARY = (
 _HEAD = {name: Entry._field_defaults.get(name) for name in Entry._fields if name != "body"}
 """The fields of the head with their defaults."""
 
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "kind": lambda value: isinstance(value, Kind),
+    "fetched_at": lambda value: _is_number(value, 0, LATEST),
+    "settled_until": lambda value: _is_number(value, 0, LATEST),
+    "expires_at": lambda value: _is_number(value, 0, LATEST),
+    "copy_url": lambda value: value is None or _is_text(value, _URL),
+    "etag": lambda value: value is None or _is_text(value, _VALIDATOR),
+    "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR),
+    "lifetime": lambda value: value is None or _is_number(value, -LATEST, LATEST),
+    "status": lambda value: value is None or type(value) is int and 100 <= value <= 999,
+    "url": lambda value: value is None or _is_text(value, _URL),
+    "failure": lambda value: value is None or _is_text(value, _FAILURE),
+    "unreachable_since": lambda value: value is None or _is_number(value, 0, LATEST),
+    "failures": lambda value: type(value) is int and 0 <= value <= MOST_FAILURES,
+    "disallow_all": lambda value: type(value) is bool,
+}
+"""Whether a value can be that of a field."""
+
 
 def encode(entry: Entry) -> bytes:
-    """The octets of an entry."""
+    """The octets of an entry. Values that :func:`decode` refuses are left out or cut."""
     head: dict[str, Any] = {}
     for name, default in _HEAD.items():
         value = getattr(entry, name)
-        if value != default:
-            head[name] = round(value, 3) if isinstance(value, float) else value
+        if isinstance(value, float):
+            value = round(min(value, LATEST), 3)
+        elif name == "failure" and value is not None:
+            value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
+        if value != default and _FITS[name](value):
+            head[name] = value
     content = json.dumps(head).encode()
     if entry.body is not None:
-        content += b"\n" + entry.body
+        content += b"\n" + entry.body[:BODY_LIMIT]
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     return VERSION + deflate.compress(content) + deflate.flush()
 
 
 def decode(octets: bytes) -> Entry:
-    """The entry. ValueError for what :func:`encode` of this version has not made."""
+    """The entry. ValueError for what :func:`encode` of this version has not made.
+
+    Whatever the octets are, it takes no more memory than an entry at its limits.
+    """
+    head, body = _inflated(octets)
+    try:
+        found = json.loads(head.decode("ascii"))
+        values = {name: found[name] for name in _HEAD if name in found}
+        values["kind"] = Kind(values["kind"])
+        entry = Entry(**values, body=body)
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"no entry: {type(error).__name__}") from None
+    for name, fits in _FITS.items():
+        if not fits(getattr(entry, name)):
+            raise ValueError(f"no entry: its {name} cannot be")
+    settled_at_most = entry.expires_at
+    if entry.kind is Kind.UNREACHABLE:
+        settled_at_most = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
+    if entry.settled_until > settled_at_most:
+        raise ValueError("no entry: it is settled for too long")
+    if entry.kind is Kind.RULES and body is None:
+        raise ValueError("no entry: rules without a body")
+    if entry.kind is Kind.UNAVAILABLE and body is not None:
+        raise ValueError("no entry: a body of what is unavailable")
+    return entry
+
+
+def _inflated(octets: bytes) -> tuple[bytes, bytes | None]:
+    """The head and the body."""
+    if len(octets) > OCTETS_LIMIT:
+        raise ValueError(f"no entry: {len(octets)} octets")
     if octets[:1] != VERSION:
         raise ValueError(f"an entry of version {octets[:1]!r}")
     inflate = zlib.decompressobj(zdict=_DICTIONARY)
     try:
-        content = inflate.decompress(octets[1:])
-        head, newline, body = content.partition(b"\n")
-        if not inflate.eof:
-            raise ValueError("half an entry")
-        found = json.loads(head)
-        values = {name: found[name] for name in _HEAD if name in found}
-        values["kind"] = Kind(values["kind"])
-        return Entry(**values, body=body if newline else None)
-    except (zlib.error, KeyError, TypeError) as error:
-        raise ValueError(f"no entry: {error}") from error
+        content = inflate.decompress(octets[1:], CONTENT_LIMIT + 1)
+    except zlib.error as error:
+        raise ValueError(f"no entry: {error}") from None
+    if not inflate.eof or inflate.unused_data:
+        raise ValueError("no entry: cut off, too long, or followed by something")
+    head, newline, body = content.partition(b"\n")
+    if len(head) > HEAD_LIMIT or len(body) > BODY_LIMIT:
+        raise ValueError("no entry: too long")
+    return head, body if newline else None
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    """Whether it is one, finite, and within these bounds. A bool is none."""
+    return type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
+
+
+def _is_text(value: object, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None

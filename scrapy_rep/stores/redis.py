@@ -3,12 +3,12 @@
 =========================  ======  ==========================================================
 key                        holds   it expires
 =========================  ======  ==========================================================
-``rep:1:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
-``rep:1:{origin}:claim``   token   with the claim; its holder deletes it earlier
-``rep:1:turn:host``        ``1``   when the next turn may begin
+``rep:2:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
+``rep:2:{origin}:claim``   token   with the claim; its holder deletes it earlier
+``rep:2:turn:host``        ``1``   when the next turn may begin
 =========================  ======  ==========================================================
 
-The 1 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
+The 2 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
 of a cluster. All times are durations that the server counts, so that no two clocks need agree.
 """
 

@@ -24,7 +24,7 @@ NOBODY = 65_534
 
 
 def entry(number: int) -> Entry:
-    return Entry(Kind.RULES, number, number, body=b"%d\n" % number * (number % 700))
+    return Entry(Kind.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
 
 
 def store(path: Path) -> SQLiteStore:

@@ -1,13 +1,31 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zlib
+from math import isfinite
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.stores.entry import _DICTIONARY, VERSION, Entry, Kind, decode, encode
+from scrapy_rep.origin import Origin, Patience
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.stores.entry import (
+    _DICTIONARY,
+    BODY_LIMIT,
+    CONTENT_LIMIT,
+    FAILURE_LIMIT,
+    HEAD_LIMIT,
+    LATEST,
+    OCTETS_LIMIT,
+    URL_LIMIT,
+    VERSION,
+    Entry,
+    Kind,
+    decode,
+    encode,
+)
 
 NOW = 1_800_000_000.123
 FULL = Entry(
@@ -33,9 +51,9 @@ FULL = Entry(
     "entry",
     [
         FULL,
-        Entry(Kind.UNAVAILABLE, NOW, NOW, status=404),
-        Entry(Kind.RULES, NOW, NOW, body=b""),
-        Entry(Kind.RULES, NOW, NOW, body=b"\n\n"),
+        Entry(Kind.UNAVAILABLE, NOW, NOW, NOW, status=404),
+        Entry(Kind.RULES, NOW, NOW, NOW, body=b""),
+        Entry(Kind.RULES, NOW, NOW, NOW, body=b"\n\n"),
     ],
     ids=["everything", "nothing", "an empty file", "line ends"],
 )
@@ -43,9 +61,13 @@ def test_what_is_encoded_is_decoded(entry: Entry) -> None:
     assert decode(encode(entry)) == entry
 
 
-@given(st.binary(), st.text(), st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)))
+@given(
+    st.binary(),
+    st.text(max_size=FAILURE_LIMIT),
+    st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)),
+)
 def test_every_file_comes_back_as_it_was(body: bytes, failure: str, lifetime: float | None) -> None:
-    entry = Entry(Kind.RULES, NOW, NOW, body=body, failure=failure, lifetime=lifetime)
+    entry = Entry(Kind.RULES, NOW, NOW, NOW, body=body, failure=failure, lifetime=lifetime)
     assert decode(encode(entry)) == entry
 
 
@@ -58,7 +80,7 @@ def deflated(content: bytes) -> bytes:
     "octets",
     [
         pytest.param(b"", id="nothing"),
-        pytest.param(b"\x02" + encode(FULL)[1:], id="another version"),
+        pytest.param(b"\x01" + encode(FULL)[1:], id="another version"),
         pytest.param(VERSION + zlib.compress(b"{}"), id="without the dictionary"),
         pytest.param(encode(FULL)[:-5], id="half"),
         pytest.param(encode(FULL)[:40] + b"\0" + encode(FULL)[41:], id="an octet is damaged"),
@@ -74,18 +96,184 @@ def test_what_no_entry_was_encoded_to_is_an_error(octets: bytes) -> None:
         decode(octets)
 
 
+def head(**fields: object) -> bytes:
+    """The octets of an entry with rules, with these fields in its head."""
+    found = {"kind": "rules", "fetched_at": 1, "settled_until": 2, "expires_at": 3, **fields}
+    return deflated(json.dumps(found).encode() + b"\n")
+
+
+RULES = Entry(Kind.RULES, 1, 2, 3, b"")
+
+
 def test_fields_of_later_are_left_out() -> None:
-    head = {"kind": "rules", "fetched_at": 1, "settled_until": 2, "colour": "blue"}
-    assert decode(deflated(json.dumps(head).encode())) == Entry(Kind.RULES, 1, 2)
+    assert decode(head(colour="blue")) == RULES
 
 
-def test_version_1_is_read_for_ever() -> None:
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(deflated(bytes(4_000_000)), id="4 MB of nothing"),
+        pytest.param(deflated(b"[" * 60_000), id="deep JSON"),
+        pytest.param(deflated(b'{"kind":' * 6000), id="deep objects"),
+        pytest.param(deflated(b" " * HEAD_LIMIT + b"{}"), id="a long head"),
+        pytest.param(deflated(b'{"kind": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
+        pytest.param(encode(RULES) + b"x", id="something behind it"),
+        pytest.param(VERSION + bytes(OCTETS_LIMIT), id="too many octets"),
+        pytest.param(deflated("{\"kind\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
+        pytest.param(head(kind=["rules"]), id="a list for a kind"),
+        pytest.param(head(kind="unavailable"), id="unavailable, and a file"),
+        pytest.param(deflated(b'{"kind": "rules", "fetched_at": 1, "settled_until": 2, '
+                              b'"expires_at": 3}'), id="rules without a file"),
+        pytest.param(head(fetched_at="1"), id="a time in words"),
+        pytest.param(head(fetched_at=True), id="a time that is true"),
+        pytest.param(head(fetched_at=-1), id="a time before 1970"),
+        pytest.param(head(expires_at=float("nan")), id="a time that is no number"),
+        pytest.param(head(expires_at=float("inf")), id="an endless time"),
+        pytest.param(head(expires_at=10**400), id="a number that no float is"),
+        pytest.param(head(expires_at=1e18, settled_until=1e18), id="beyond all calendars"),
+        pytest.param(head(settled_until=4), id="settled longer than it holds"),
+        pytest.param(head(kind="unreachable", settled_until=86_400 + 10), id="a Retry-After "
+                     "that nobody believes"),
+        pytest.param(head(copy_url=1), id="a number for a URL"),
+        pytest.param(head(url="https://a.example/\r\n"), id="a URL with lines"),
+        pytest.param(head(url="javascript:1"), id="a URL of another scheme"),
+        pytest.param(head(url="https://" + "a" * URL_LIMIT), id="a long URL"),
+        pytest.param(head(etag='"1"\r\nX: y'), id="a validator with lines"),
+        pytest.param(head(etag="\u20ac"), id="a validator that no header holds"),
+        pytest.param(head(last_modified="x" * 257), id="a long validator"),
+        pytest.param(head(failure="\ud800"), id="half a character"),
+        pytest.param(head(failure=["why"]), id="a list for a failure"),
+        pytest.param(head(status=200.5), id="half a status"),
+        pytest.param(head(status="200"), id="a status in words"),
+        pytest.param(head(status=99), id="no status"),
+        pytest.param(head(failures=-1), id="fewer failures than none"),
+        pytest.param(head(failures=1.5), id="half a failure"),
+        pytest.param(head(lifetime=float("-inf")), id="a lifetime without a beginning"),
+        pytest.param(head(unreachable_since="long"), id="since long"),
+        pytest.param(head(disallow_all="no"), id="no in words"),
+    ],
+)  # fmt: skip
+def test_what_no_crawl_has_put_is_an_error(octets: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (any of its kinds)
+        decode(octets)
+
+
+def test_what_grows_is_not_inflated() -> None:
+    """A bomb of the size of an entry."""
+    deflate = zlib.compressobj(zdict=_DICTIONARY)
+    bomb = VERSION + b"".join(deflate.compress(bytes(1_000_000)) for _ in range(100))
+    bomb += deflate.flush()
+    assert len(bomb) < OCTETS_LIMIT
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError):  # noqa: PT011
+            decode(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 4 * CONTENT_LIMIT
+    finally:
+        tracemalloc.stop()
+
+
+def is_valid(entry: Entry) -> bool:
+    """As far as a crawl relies on it."""
+    numbers = (entry.fetched_at, entry.settled_until, entry.expires_at, entry.lifetime or 0)
+    urls = (entry.url or "", entry.copy_url or "")
+    origin = Origin("https://a.example")
+    origin.need(NOW)
+    origin.begin()
+    copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=entry.copy_url)
+    origin.recall(entry, copy, NOW)
+    origin.need(NOW)
+    origin.verdict("https://a.example/", ("bot",), NOW, Patience())
+    return (
+        all(type(each) in (int, float) and isfinite(each) for each in numbers)
+        and all(type(each) is str and len(each) <= URL_LIMIT for each in urls)
+        and (entry.status is None or 100 <= entry.status <= 999)
+        and entry.failures >= 0
+        and len((entry.etag or "").encode("latin-1")) <= 256
+        and origin.summary().encode() != b""
+        and decode(encode(entry)).kind is entry.kind
+    )
+
+
+def decoded(octets: bytes) -> None:
+    try:
+        entry = decode(octets)
+    except ValueError:
+        return
+    assert is_valid(entry)
+
+
+NUMBERS = st.integers() | st.floats() | st.sampled_from([0, 1, NOW, NOW + 60, 1e18, 10**400])
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text() | st.sampled_from(["rules", "unreachable"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+PLAUSIBLE = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from([*Kind, "x", 1]),
+        "fetched_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
+        "settled_until": st.sampled_from([0, 1, NOW]) | NUMBERS,
+    },
+    optional={
+        "expires_at": st.sampled_from([NOW, LATEST]) | NUMBERS,
+        "failures": st.integers(-5, 5) | NUMBERS,
+        "status": st.integers(90, 1010) | NUMBERS,
+        "lifetime": NUMBERS,
+        "unreachable_since": NUMBERS,
+        "disallow_all": st.booleans(),
+        **{
+            name: st.text()
+            | st.builds("https://{}".format, st.text())
+            | st.characters(min_codepoint=0xD800, max_codepoint=0xDFFF, categories=["Cs"])
+            for name in ("url", "copy_url", "etag", "last_modified", "failure")
+        },
+    },
+)
+
+
+@given(st.binary())
+def test_any_octets_are_an_entry_or_a_value_error(octets: bytes) -> None:
+    decoded(octets)
+    decoded(VERSION + octets)
+    decoded(deflated(octets))
+
+
+@given(ANYTHING | PLAUSIBLE, st.none() | st.binary())
+def test_any_json_is_an_entry_or_a_value_error(value: object, body: bytes | None) -> None:
+    content = json.dumps(value).encode()
+    decoded(deflated(content if body is None else content + b"\n" + body))
+
+
+@given(
+    st.builds(
+        Entry,
+        st.just(Kind.UNREACHABLE),
+        st.floats(0, NOW),
+        st.just(0.0),
+        expires_at=st.floats(0),
+        body=st.none() | st.binary() | st.just(bytes(BODY_LIMIT + 5)),
+        copy_url=st.none() | st.text() | st.just("https://" + "a" * URL_LIMIT),
+        etag=st.none() | st.text(),
+        last_modified=st.none() | st.text(),
+        lifetime=st.none() | st.floats(allow_nan=False),
+        status=st.none() | st.integers(),
+        url=st.none() | st.text(),
+        failure=st.none() | st.text() | st.just("x" * 5000) | st.just("\ud800"),
+        failures=st.integers(0),
+    )
+)
+def test_whatever_is_put_can_be_read(entry: Entry) -> None:
+    assert decode(encode(entry)).fetched_at == round(entry.fetched_at, 3)
+
+
+def test_this_version_is_read_for_ever() -> None:
     octets = bytes.fromhex(GOLDEN)
     assert decode(octets) == FULL
 
 
 GOLDEN = (
-    "0178bb1770b5a5abc6596ea2f8d3c2000af40c8d8cb1791aaac00ca6003504cc2d2100268b2d3812f5522b12"
+    "0278bb1770b5a5abc6596ea2f8d3c2000af40c8d8cb1791aaac00ca6003504cc2d2100268b2d3812f5522b12"
     "730b725291bd8a5498c52819424a334225a409be12d20039c0813501668027e170074645129307d4afa0ab10"
     "536a6090968cb34a01f9dd10543043fd8e54bf1863af05f0c52fd77f060085f48168"
 )

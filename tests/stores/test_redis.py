@@ -25,20 +25,20 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:1:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:1:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:1:turn:a.example": pytest.approx(20, abs=2),
+        "rep:2:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:2:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:2:turn:a.example": pytest.approx(20, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:1:{https://a.example}:claim")
+        assert not client.exists("rep:2:{https://a.example}:claim")
     await store.close()
 
 
 async def test_what_is_no_entry_is_as_if_it_were_not_there(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, keep=60)
     with redis_server.client as client:
-        client.set("rep:1:{https://a.example}", b"something")
+        client.set("rep:2:{https://a.example}", b"something")
     assert await store.get(ORIGIN) is None
     assert await store.claim(ORIGIN, 1) == (True, None)
     await store.put(ORIGIN, ENTRY)
@@ -49,7 +49,7 @@ async def test_what_is_no_entry_is_as_if_it_were_not_there(redis_server: RedisSe
 async def test_a_key_of_another_kind_is_an_error_of_the_store(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, keep=60)
     with redis_server.client as client:
-        client.lpush("rep:1:{https://a.example}", b"something")
+        client.lpush("rep:2:{https://a.example}", b"something")
     with pytest.raises(StoreError, match="WRONGTYPE"):
         await store.get(ORIGIN)
     await store.close()
