@@ -105,10 +105,14 @@ async def measure(url: str, bodies: list[bytes], origins: int) -> None:
     def get(number: int) -> Callable[[], Awaitable[object]]:
         return lambda: store.get(names[number])
 
-    def turn(number: int) -> Callable[[], Awaitable[object]]:
-        return lambda: store.turn(f"www.host{number}.example", 1)
+    def reserve(number: int) -> Callable[[], Awaitable[object]]:
+        return lambda: store.reserve_host(f"www.host{number}.example", 60)
 
-    for what, act in (("puts", put), ("gets", get), ("turns", turn)):
+    def release(number: int) -> Callable[[], Awaitable[object]]:
+        return lambda: store.release_host(f"www.host{number}.example", 1)
+
+    acts = {"puts": put, "gets": get, "reservations": reserve, "releases": release}
+    for what, act in acts.items():
         with watched() as lateness:
             seconds = await in_turn([act(number) for number in order])
         print(f"{origins / seconds:8,.0f} {what} a second; {lateness}")

@@ -8,17 +8,19 @@ several crawlers one fetches while the others wait for what it puts there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
 from .protocol.access import Meaning, Rules, meaning
 from .protocol.robotstxt import RobotsTxt
-from .scheduling.clock import Clock
 from .settings import SettingError, without_password
 from .stores import Entry, Kind, StoreError, open_store
+from .stores.store import LONGEST_LEASE
+from .scheduling.clock import sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from scrapy.statscollectors import StatsCollector
 
@@ -31,6 +33,10 @@ FIRST_LOOK = 0.05
 LAST_LOOK = 2.0
 """Seconds between two looks for what another crawler fetches, doubling from the first to the last.
 Half of robots.txt files are there within a few tenths of a second."""
+
+CLOSE_LIMIT = 30.0
+CLOSE_LOOK = 0.02
+"""Seconds that a store is kept open at most for what is being put, and between two looks."""
 
 SKEW = 300.0
 """Seconds by which the clocks of two machines may differ. What comes from further ahead was written
@@ -71,32 +77,81 @@ class Recall:
         self._now = now
         # As long as a fetch may take that has to try again and again.
         pauses = (min(FIRST_PAUSE * 2**n, LONGEST_PAUSE) for n in range(settings.retry_times))
-        self._claim = settings.timeout * (settings.retry_times + 1) + sum(pauses)
+        longest = settings.timeout * (settings.retry_times + 1) + sum(pauses)
+        self._claim = min(longest, LONGEST_LEASE)
+        self._keeping = 0
+        self._held: set[str] = set()
+        """The origins that we have claimed."""
 
     async def settle(self, origin: Origin, found: Recollection) -> None:
-        """Ask the store, and wait for another crawler's fetch if there is one."""
+        """Ask the store, and wait for another crawler's fetch if there is one.
+
+        Not for longer than our own would take: then it is fetched, whoever else has claimed it.
+        """
         entry = await self.store.get(origin.key)
         pause = FIRST_LOOK
+        until = monotonic() + self._claim
         while not self._take(origin, entry, found) and self.store.shared:
             found.claimed, entry = await self.store.claim(origin.key, self._claim)
             if found.claimed:
+                self._held.add(origin.key)
                 if self._take(origin, entry, found):  # it came between the two questions
-                    await self.store.release(origin.key)
+                    await self._release(origin.key)
+                break
+            left = until - monotonic()
+            if left <= 0:
+                self._stats.inc_value("robotstxt/store/wait_timeout_count")
                 break
             self._stats.inc_value("robotstxt/store/wait_count")
-            await Clock().sleep(pause)
+            await sleep(min(pause, left))
             pause = min(2 * pause, LAST_LOOK)
         self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
         if found.body is None and not found.settled:
             # Where a 304 is the answer again and again, the store would never have the file.
             origin.etag = origin.last_modified = None
 
-    async def keep(self, origin: str, entry: Entry | None, found: Recollection) -> None:
-        """Put what the fetch came to, if it came to anything, and let others fetch."""
-        if entry is not None:
-            await self.store.put(origin, entry)
-        if found.claimed:
+    def keep(
+        self, origin: str, entry: Entry | None, found: Recollection
+    ) -> Coroutine[Any, Any, None]:
+        """Put what the fetch came to, if it came to anything, and let others fetch.
+
+        It counts as begun from here on, not from when it is awaited: :meth:`close` waits for it.
+        """
+        self._keeping += 1
+        return self._keep(origin, entry, found)
+
+    async def _keep(self, origin: str, entry: Entry | None, found: Recollection) -> None:
+        try:
+            if entry is not None:
+                await self.store.put(origin, entry)
+        finally:
+            try:
+                if found.claimed:
+                    await self._release(origin)
+            finally:
+                self._keeping -= 1
+
+    async def _release(self, origin: str) -> None:
+        try:
             await self.store.release(origin)
+        finally:
+            self._held.discard(origin)
+
+    async def close(self) -> None:
+        """Close the store, once everything is kept that is to be kept, and no origin claimed."""
+        until = monotonic() + CLOSE_LIMIT
+        while (self._keeping or self._held) and monotonic() < until:
+            await sleep(CLOSE_LOOK)
+        await self.store.close()
+
+    async def turn(self, host: str, seconds: float) -> float:
+        """0 if a request may go to a host now, and none for so many seconds after; else the seconds
+        after which to ask again. For a throttle that knows nothing of reservations.
+        """
+        wait = await self.store.reserve_host(host, seconds)
+        if not wait:
+            await self.store.release_host(host, seconds)
+        return wait
 
     def entry(self, origin: Origin, event: Event, found: Recollection) -> Entry | None:
         """What there is to keep after ``event``; None where others are better off without it."""
@@ -118,7 +173,9 @@ class Recall:
         return found.settled
 
     def _as_it_counts_here(self, origin: Origin, entry: Entry) -> Entry:
-        """The settings may be others than those of the crawl that wrote it."""
+        """The settings may be others than those of the crawl that wrote it, and its clock."""
+        if entry.unreachable_since is not None:
+            entry = entry._replace(unreachable_since=min(entry.unreachable_since, entry.fetched_at))
         if entry.kind is not Kind.UNREACHABLE:
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:

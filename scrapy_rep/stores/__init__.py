@@ -42,6 +42,8 @@ def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient
         path = Path(url.removeprefix(SQLITE))
         if not path.parent.is_dir():
             raise StoreError(f"there is no folder {path.parent}")
+        if path.is_symlink():
+            raise StoreError(f"{path} is a symbolic link: name the file that it leads to")
         if path.is_dir():
             raise StoreError(f"{path} is a folder")
         return _in_file(path, keep, shared=True, ours=False)

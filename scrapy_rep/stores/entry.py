@@ -83,9 +83,9 @@ LATEST = 253_402_300_800.0
 
 MOST_FAILURES = 1_000_000_000
 
-_URL = re.compile(r"(?:https?|ftp)://[!-~]{1,%d}" % (URL_LIMIT - 8))
-_VALIDATOR = re.compile("[ -~\x80-\xff]{1,%d}" % VALIDATOR_LIMIT)  # in a header as it stands here
-_FAILURE = re.compile("[^\ud800-\udfff]{,%d}" % FAILURE_LIMIT, re.DOTALL)  # encodable
+_URL = re.compile("(?:https?|ftp)://[!-~]+")
+_VALIDATOR = re.compile("[ -~\x80-\xff]+")  # what can be in a header
+_FAILURE = re.compile("[^\ud800-\udfff]*")  # what can be encoded
 
 VERSION = b"\x02"
 """Of the octets, and of everything in which they lie: a change of either is another version."""
@@ -119,13 +119,13 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "fetched_at": lambda value: _is_number(value, 0, LATEST),
     "settled_until": lambda value: _is_number(value, 0, LATEST),
     "expires_at": lambda value: _is_number(value, 0, LATEST),
-    "copy_url": lambda value: value is None or _is_text(value, _URL),
-    "etag": lambda value: value is None or _is_text(value, _VALIDATOR),
-    "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR),
+    "copy_url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
+    "etag": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
+    "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
     "lifetime": lambda value: value is None or _is_number(value, -LATEST, LATEST),
-    "status": lambda value: value is None or type(value) is int and 100 <= value <= 999,
-    "url": lambda value: value is None or _is_text(value, _URL),
-    "failure": lambda value: value is None or _is_text(value, _FAILURE),
+    "status": lambda value: value is None or (type(value) is int and 100 <= value <= 999),
+    "url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
+    "failure": lambda value: value is None or _is_text(value, _FAILURE, FAILURE_LIMIT),
     "unreachable_since": lambda value: value is None or _is_number(value, 0, LATEST),
     "failures": lambda value: type(value) is int and 0 <= value <= MOST_FAILURES,
     "disallow_all": lambda value: type(value) is bool,
@@ -203,5 +203,5 @@ def _is_number(value: object, least: float, most: float) -> bool:
     return type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
 
 
-def _is_text(value: object, pattern: re.Pattern[str]) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None
+def _is_text(value: object, pattern: re.Pattern[str], most: int) -> bool:
+    return isinstance(value, str) and len(value) <= most and pattern.fullmatch(value) is not None

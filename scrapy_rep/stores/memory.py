@@ -9,6 +9,8 @@ from collections import OrderedDict
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
+from .store import LONGEST_LEASE, MAX_RETRY
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MOST = 10_000
-"""Entries, and turns, that are kept; the oldest go first."""
+"""Entries, and hosts, that are kept; the oldest go first."""
 
 
 class MemoryStore:
@@ -29,7 +31,8 @@ class MemoryStore:
         self._most = most
         self._clock = clock
         self._entries: OrderedDict[str, Entry] = OrderedDict()
-        self._turns: OrderedDict[str, float] = OrderedDict()
+        self._hosts: OrderedDict[str, float | None] = OrderedDict()
+        """When the delay of each is over; None for those that are reserved."""
 
     def open(self) -> None:
         """Nothing to do."""
@@ -50,17 +53,27 @@ class MemoryStore:
     async def release(self, origin: str) -> None:
         """Nobody waits for it."""
 
-    async def turn(self, host: str, seconds: float) -> float:
-        now = self._clock()
-        wait = self._turns.get(host, now) - now
+    async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
+        """There is nobody else, but the delay holds for us, too."""
+        until = self._hosts.get(host)
+        wait = 0.0 if until is None else until - self._clock()
         if wait > 0:
-            return wait
-        _keep(self._turns, host, now + seconds, self._most)
+            return min(wait, MAX_RETRY)
+        _keep(self._hosts, host, None, self._most)
         return 0
+
+    async def release_host(self, host: str, delay: float) -> None:
+        if host in self._hosts and self._hosts[host] is None:
+            self._hosts[host] = self._clock() + min(delay, LONGEST_LEASE)
 
     def take(self) -> tuple[str, Entry] | None:
         """One of the entries, which is not kept any longer; None when there is none left."""
         return self._entries.popitem() if self._entries else None
+
+    def take_back(self, origin: str, entry: Entry) -> None:
+        """Keep what was taken, unless there is something newer by now."""
+        if origin not in self._entries:
+            _keep(self._entries, origin, entry, self._most)
 
 
 def _keep(kept: OrderedDict[str, _T], key: str, value: _T, most: int) -> None:

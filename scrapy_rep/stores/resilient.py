@@ -32,6 +32,9 @@ QUIET = 3600.0
 AT_ONCE = 20
 """Entries that are given back with one call, which waits for them."""
 
+GIVE_BACK = 1.0
+"""Seconds after which that call gives back no more."""
+
 
 class Resilient:
     """``store``, which never raises :class:`StoreError` once it is open."""
@@ -56,7 +59,12 @@ class Resilient:
         await self._store.close()
 
     async def get(self, origin: str) -> Entry | None:
-        return await self._do(lambda store: store.get(origin))
+        async def get(store: Store) -> Entry | None:
+            if store is self._store:
+                await self._give_back()
+            return await store.get(origin)
+
+        return await self._do(get)
 
     async def put(self, origin: str, entry: Entry) -> None:
         await self._do(lambda store: store.put(origin, entry))
@@ -67,8 +75,11 @@ class Resilient:
     async def release(self, origin: str) -> None:
         await self._do(lambda store: store.release(origin))
 
-    async def turn(self, host: str, seconds: float) -> float:
-        return await self._do(lambda store: store.turn(host, seconds))
+    async def reserve_host(self, host: str, lease: float) -> float:
+        return await self._do(lambda store: store.reserve_host(host, lease))
+
+    async def release_host(self, host: str, delay: float) -> None:
+        await self._do(lambda store: store.release_host(host, delay))
 
     def lost(self, error: StoreError) -> None:
         """The store has failed."""
@@ -82,7 +93,7 @@ class Resilient:
             level,
             "The store of robots.txt files does not work: %(error)s. The crawl goes on without it; "
             "it is tried again every %(seconds)d s.",
-            {"error": error, "seconds": AWAY},
+            {"error": str(error).rstrip("."), "seconds": AWAY},
         )
 
     async def _do(self, act: Callable[[Store], Awaitable[T]]) -> T:
@@ -100,11 +111,11 @@ class Resilient:
         if was_away:
             self._again_at = None
             logger.info("The store of robots.txt files works again.")
-        await self._give_back()
         return result
 
     async def _give_back(self) -> None:
         """Let the store have some of what was learnt while it was away, unless it has newer."""
+        until = monotonic() + GIVE_BACK
         for _ in range(AT_ONCE):
             kept = self._spare.take()
             if kept is None:
@@ -114,7 +125,8 @@ class Resilient:
                 there = await self._store.get(origin)
                 if there is None or there.fetched_at < entry.fetched_at:
                     await self._store.put(origin, entry)
-            except StoreError as error:
-                await self._spare.put(origin, entry)
-                self.lost(error)
+            except BaseException:  # also where it is cancelled
+                self._spare.take_back(origin, entry)
+                raise
+            if monotonic() > until:
                 return

@@ -1,8 +1,12 @@
 """Entries in a SQLite file: for one crawl after another, and for several on one machine.
 
-One thread holds the one connection. Each change is one transaction in the write-ahead log, so that
-a process that is killed leaves what it had changed, and no half of anything; readers and the one
-writer do not wait for each other, and writers wait for each other for the time of one change.
+The file is its owner's alone, and no symbolic link. One thread holds the one connection. Each
+change is one transaction in the write-ahead log, so that a process that is killed leaves what it
+had changed, and no half of anything; readers and the one writer do not wait for each other, and
+writers wait for each other for the time of one change.
+
+The processes have a clock in common, the machine's, which may be set. So a claim and a reservation
+hold from when they were made, not before, and for :data:`~.store.LONGEST_LEASE` at most.
 """
 
 from __future__ import annotations
@@ -10,14 +14,15 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from .entry import VERSION, Entry, decode, encode
-from .store import StoreError
+from .entry import OCTETS_LIMIT, VERSION, Entry, decode, encode
+from .store import LONGEST_LEASE, MAX_RETRY, StoreError
 from .threads import Threads
 
 if TYPE_CHECKING:
@@ -33,14 +38,23 @@ APPLICATION_ID = 0x5245_5053
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for those of other processes."""
 
-LONGEST_WAIT = 86_400.0
-"""Seconds: a turn that is further off was given before the clock was set back."""
+CLOCK_STEP = 5.0
+"""Seconds by which the clock may be corrected without anything being lost. What was begun later
+than that was begun before the clock was set back, and is over."""
 
 _SCHEMA = """
 CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL);
 CREATE INDEX entries_kept_at ON entries (kept_at);
-CREATE TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL);
-CREATE TABLE turns (host TEXT PRIMARY KEY, next_at REAL NOT NULL)
+CREATE TABLE claims (
+    origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL
+);
+CREATE TABLE hosts (
+    host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL
+)
+"""
+
+_GET = """
+SELECT entry FROM entries WHERE origin = ? AND typeof(entry) = 'blob' AND length(entry) <= ?
 """
 
 _PUT = """
@@ -53,15 +67,28 @@ _FORGET = """
 DELETE FROM entries WHERE origin IN (SELECT origin FROM entries WHERE kept_at < ? LIMIT 3)
 """
 
-_CLAIM = """
-INSERT INTO claims VALUES (?, ?, ?)
-ON CONFLICT (origin) DO UPDATE SET token = excluded.token, until = excluded.until
-WHERE until <= ? OR token = excluded.token
+# Whether a claim or a reservation holds. It is false, too, for what is no number.
+_HOLDS = f"""
+until > :now AND since <= :now + {CLOCK_STEP} AND until <= :now + {LONGEST_LEASE + CLOCK_STEP}
 """
 
-_TURN = """
-INSERT INTO turns VALUES (?, ?)
-ON CONFLICT (host) DO UPDATE SET next_at = excluded.next_at WHERE next_at NOT BETWEEN ? AND ?
+_CLAIM = f"""
+INSERT INTO claims VALUES (:origin, :token, :now, :until)
+ON CONFLICT (origin) DO UPDATE SET token = :token, since = :now, until = :until
+WHERE token = :token OR NOT ({_HOLDS})
+"""
+
+_RESERVED = f"SELECT until, token = :token AND {_HOLDS} FROM hosts WHERE host = :host"
+
+_RESERVE = f"""
+INSERT INTO hosts VALUES (:host, :token, :now, :until)
+ON CONFLICT (host) DO UPDATE SET token = :token, since = :now, until = :until
+WHERE token = :token OR NOT ({_HOLDS})
+"""
+
+_RELEASE_HOST = f"""
+UPDATE hosts SET token = '', since = :now, until = :until
+WHERE host = :host AND token = :token AND {_HOLDS}
 """
 
 
@@ -106,21 +133,32 @@ class SQLiteStore:
         return await self._run(self._get, origin)
 
     async def put(self, origin: str, entry: Entry) -> None:
-        await self._run(self._put, origin, entry)
+        await self._run(self._put, origin, entry, always=True)
 
     async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        return await self._run(self._claim, origin, seconds)
+        def undo(made: tuple[bool, Entry | None]) -> None:
+            if made[0]:
+                self._act(self._release, origin)
+
+        return await self._run(self._claim, origin, seconds, undo=undo)
 
     async def release(self, origin: str) -> None:
-        await self._run(self._release, origin)
+        await self._run(self._release, origin, always=True)
 
-    async def turn(self, host: str, seconds: float) -> float:
-        return await self._run(self._turn, host, seconds)
+    async def reserve_host(self, host: str, lease: float) -> float:
+        def undo(made: tuple[float, bool]) -> None:
+            if made[1]:
+                self._act(self._release_host, host, 0)
+
+        return (await self._run(self._reserve_host, host, lease, undo=undo))[0]
+
+    async def release_host(self, host: str, delay: float) -> None:
+        await self._run(self._release_host, host, delay, always=True)
 
     # In the thread.
 
     def _get(self, db: sqlite3.Connection, origin: str) -> Entry | None:
-        row = db.execute("SELECT entry FROM entries WHERE origin = ?", (origin,)).fetchone()
+        row = db.execute(_GET, (origin, OCTETS_LIMIT)).fetchone()
         if row is None:
             return None
         try:
@@ -142,28 +180,46 @@ class SQLiteStore:
     ) -> tuple[bool, Entry | None]:
         if self._read_only:
             return True, self._get(db, origin)
-        now = self._now()
+        _, values = self._from_now(seconds)
         with _change(db):
-            claim = db.execute(_CLAIM, (origin, self._token, now + seconds, now))
+            claim = db.execute(_CLAIM, {**values, "origin": origin})
             return claim.rowcount > 0, self._get(db, origin)
 
     def _release(self, db: sqlite3.Connection, origin: str) -> None:
         if not self._read_only:
             db.execute("DELETE FROM claims WHERE origin = ? AND token = ?", (origin, self._token))
 
-    def _turn(self, db: sqlite3.Connection, host: str, seconds: float) -> float:
+    def _reserve_host(self, db: sqlite3.Connection, host: str, lease: float) -> tuple[float, bool]:
+        """The seconds to wait, and whether a reservation was made: none was renewed."""
         if self._read_only:
-            return 0
-        now = self._now()
+            return 0, False
+        now, values = self._from_now(lease)
+        values["host"] = host
         with _change(db):
-            turn = db.execute(_TURN, (host, now + seconds, now, now + LONGEST_WAIT))
-            if turn.rowcount > 0:
-                return 0
-            (next_at,) = db.execute("SELECT next_at FROM turns WHERE host = ?", (host,)).fetchone()
-        return max(float(next_at) - now, 0.001)
+            found = db.execute(_RESERVED, values).fetchone()
+            if db.execute(_RESERVE, values).rowcount > 0:
+                return 0, found is None or not found[1]
+        return min(max(float(found[0]) - now, 0.001), MAX_RETRY), False
 
-    async def _run(self, act: Callable[..., T], *arguments: object) -> T:
-        return await self._threads.run(self._act, act, *arguments)
+    def _release_host(self, db: sqlite3.Connection, host: str, delay: float) -> None:
+        if not self._read_only:
+            _, values = self._from_now(delay)
+            db.execute(_RELEASE_HOST, {**values, "host": host})
+
+    def _from_now(self, seconds: float) -> tuple[float, dict[str, object]]:
+        """The time, and the values that say whose something is and how long it holds."""
+        now = self._now()
+        until = now + min(seconds, LONGEST_LEASE)
+        return now, {"token": self._token, "now": now, "until": until}
+
+    async def _run(
+        self,
+        act: Callable[..., T],
+        *arguments: object,
+        undo: Callable[[T], object] | None = None,
+        always: bool = False,
+    ) -> T:
+        return await self._threads.run(self._act, act, *arguments, undo=undo, always=always)
 
     def _act(self, act: Callable[..., T], *arguments: object) -> T:
         with self._errors():
@@ -194,11 +250,12 @@ class SQLiteStore:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        self._read_only = self._path.exists() and not os.access(self._path, os.W_OK)
+        self._begin_file()
+        self._read_only = not os.access(self._path, os.W_OK)
         how = ""
         if self._read_only:
             # Who reads the log writes to the files beside it; where there are none, nobody writes.
-            in_use = self._path.with_name(f"{self._path.name}-wal").exists()
+            in_use = self._beside("-wal").exists()
             how = "?mode=ro" if in_use else "?mode=ro&immutable=1"
         connection = sqlite3.connect(
             self._path.as_uri() + how,
@@ -208,11 +265,37 @@ class SQLiteStore:
             check_same_thread=False,
         )
         try:
+            self._check_file(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _begin_file(self) -> None:
+        """Have a file that is its owner's alone, before SQLite makes one that is everybody's.
+
+        It gives those beside it the same mode. A file that is there keeps its own. Where others
+        may write to the folder, a symbolic link would have us write to any file of ours.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, flags, 0o600))
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            path = self._beside(suffix)
+            with suppress(FileNotFoundError):
+                mode = path.lstat().st_mode
+                if stat.S_ISLNK(mode):
+                    raise StoreError(f"{path} is a symbolic link, which a store may not be")
+                if not stat.S_ISREG(mode):
+                    raise StoreError(f"{path} is not a regular file")
+
+    def _check_file(self, db: sqlite3.Connection) -> None:
+        """That no link has come in its place meanwhile: SQLite says what it has opened."""
+        opened = Path(db.execute("PRAGMA database_list").fetchone()[2])
+        same_folder = opened.parent.samefile(self._path.parent)
+        if opened.name != self._path.name or not same_folder:
+            raise StoreError(f"{self._path} is a symbolic link, which a store may not be")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         wanted = int.from_bytes(VERSION, "big")
@@ -235,8 +318,8 @@ class SQLiteStore:
                 self._create(db, wanted)
         with _change(db):
             now = self._now()
-            db.execute("DELETE FROM claims WHERE until <= ?", (now,))
-            db.execute("DELETE FROM turns WHERE next_at <= ?", (now,))
+            for table in ("claims", "hosts"):
+                db.execute(f"DELETE FROM {table} WHERE NOT ({_HOLDS})", {"now": now})
 
     def _create(self, db: sqlite3.Connection, version: int) -> None:
         if _header(db)[0] == APPLICATION_ID:  # by another process, just now
@@ -254,10 +337,13 @@ class SQLiteStore:
             with suppress(sqlite3.Error):
                 connection.close()
 
+    def _beside(self, suffix: str) -> Path:
+        return self._path.with_name(self._path.name + suffix)
+
     def _set_aside(self, why: str) -> None:
         aside = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
         for suffix in ("", "-wal", "-shm"):
-            file = self._path.with_name(self._path.name + suffix)
+            file = self._beside(suffix)
             if file.exists():
                 file.replace(aside.with_name(aside.name + suffix))
         logger.warning(

@@ -259,15 +259,16 @@ def unbegun() -> Iterator[None]:
         ("sqlite://robots.db", "None, 'sqlite:///path' or 'redis://host:port/db'"),
         ("sqlite:////nowhere/at/all.db", "there is no folder /nowhere/at"),
         ("redis://127.0.0.1:1/0", "127.0.0.1:1"),
-        ("redis://127.0.0.1:x/0", "Port"),
+        ("redis://127.0.0.1:x/0", "port"),
         ("redis://127.0.0.1/x?db=y", "which cannot be used"),
+        ("redis://127.0.0.1/0?colour=blue", "an option of no use"),
     ],
 )
 async def test_a_store_that_cannot_be_stops_the_crawl_at_its_start(
     unbegun: None, value: str, message: str
 ) -> None:
     said = await refused(value)
-    assert said.startswith(f"REP_STORE is {value!r}")
+    assert said.startswith(f"REP_STORE is {value.replace(':x', ':***')!r}")
     assert message in said
 
 
@@ -283,6 +284,42 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_told(
     assert f"redis://:***@127.0.0.1:{server.port}/0" in said
     assert "password" in said
     assert "wrong" not in said
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:Zk9@127.0.0.1:{port}/0",
+        "redis://user:Zk9@127.0.0.1:{port}/0",
+        "redis://127.0.0.1:{port}/0?password=Zk9",
+        "redis://127.0.0.1:{port}/0?password=Zk9%40Zk9&db=0",
+        "redis://:Zk9#Zk9@127.0.0.1:{port}/0",
+        "redis://:Zk9/Zk9@127.0.0.1:{port}/0",
+        "redis://:Zk9?Zk9@127.0.0.1:{port}/0",
+        "redis://Zk9#Zk9@127.0.0.1:{port}/0",
+        "redis://:Zk9@127.0.0.1:x/0",
+        "redis://127.0.0.1:{port}/x?password=Zk9&db=y",
+        "unix:///nowhere/x.sock?password=Zk9",
+        "unix://:Zk9@/nowhere/x.sock",
+        "postgres://h/?password=Zk9",
+        "redis:/:Zk9@h/0",
+    ],
+)
+async def test_no_password_is_told(
+    unbegun: None,
+    url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
+    try:
+        said = await refused(url.format(port=server.port))
+    finally:
+        server.kill()
+    assert said.startswith("REP_STORE is ")
+    assert "Zk9" not in said
+    assert "Zk9" not in caplog.text
 
 
 # The pace of a site, among several crawlers
@@ -345,13 +382,13 @@ async def test_a_turn_that_cannot_be_asked_for_is_asked_for_again(
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.3\n")
     asked: list[str] = []
 
-    async def turn(_: object, host: str, __: float) -> float:
+    async def reserve_host(_: object, host: str, __: float) -> float:
         asked.append(host)
         if len(asked) == 1:
             raise ZeroDivisionError
         return 0
 
-    monkeypatch.setattr(SQLiteStore, "turn", turn)
+    monkeypatch.setattr(SQLiteStore, "reserve_host", reserve_host)
     await crawl(site.urls("/1", "/2"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
     assert site.page_paths == ["/1", "/2"]
     assert asked == ["127.0.0.1"] * 3

@@ -111,7 +111,9 @@ def read_only(path: Path) -> None:
     assert into._act(into._get, "http://2.example") is None
     assert into._act(into._claim, "http://1.example", 60) == (True, entry(1))
     into._act(into._release, "http://1.example")
-    assert into._act(into._turn, "1.example", 60) == 0
+    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
+    into._act(into._release_host, "1.example", 60)
+    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
 
 
 def many(path: Path) -> None:

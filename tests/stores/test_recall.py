@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.origin import Need, Origin, Patience, State
 from scrapy_rep.protocol.access import (
@@ -21,6 +22,7 @@ from scrapy_rep.recall import Recall, Recollection
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Entry, Kind
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.waiting import sleep
 
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
@@ -204,7 +206,89 @@ async def test_what_comes_between_two_questions_is_no_reason_to_fetch() -> None:
     assert origin.state is State.FRESH
 
 
-@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633)])
+class Claimed(MemoryStore):
+    """What somebody else has claimed, and never releases."""
+
+    shared = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+        self.calls.append("claim")
+        return False, None
+
+    async def put(self, origin: str, entry: Entry) -> None:
+        await sleep(0.1)
+        self.calls.append("put")
+
+    async def release(self, origin: str) -> None:
+        await sleep(0.1)
+        self.calls.append("release")
+
+    async def close(self) -> None:
+        self.calls.append("close")
+
+
+async def test_nobody_waits_for_a_claim_for_longer_than_it_can_last() -> None:
+    store, origin, found = Claimed(), Origin(KEY), Recollection()
+    origin.need(NOW)
+    origin.begin()
+    await recall(store, REP_TIMEOUT=0.3, REP_RETRY_TIMES=0).settle(origin, found)
+    assert (found.settled, found.claimed) == (False, False)
+    assert len(store.calls) > 2
+    entry = await fetched(recall(store, REP_TIMEOUT=0.01, REP_RETRY_TIMES=0), Origin(KEY), RULES[0])
+    assert entry is not None, "it is kept, whoever has claimed it"
+    assert store.calls[-1] == "put"
+
+
+@pytest.mark.parametrize("broken", [True, False])
+async def test_what_is_being_kept_is_kept_before_the_store_closes(
+    broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Claimed()
+    if broken:
+
+        async def put(origin: str, entry: Entry) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(store, "put", put)
+    into = recall(store)
+    keeping = deferred_from_coro(
+        into.keep(KEY, after(RULES).record(BODY), Recollection(claimed=True))
+    )
+    failures: list[Any] = []
+    keeping.addErrback(failures.append)
+    await into.close()
+    assert store.calls == ["put"] * (not broken) + ["release", "close"]
+    await sleep(0.01)
+    assert len(failures) == broken
+
+
+async def test_a_store_closes_whatever_becomes_of_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scrapy_rep.recall.CLOSE_LIMIT", 0.05)
+    store = Claimed()
+    into = recall(store)
+    keeping = into.keep(KEY, after(RULES).record(BODY), Recollection())
+    await into.close()
+    assert store.calls == ["close"]
+    keeping.close()
+
+
+async def test_a_failure_is_not_older_than_the_clock_says() -> None:
+    """The clock was set back between the first failure and the last."""
+    store = MemoryStore()
+    entry = after((DOWN[0], NOW - 100)).record(None)
+    await store.put(KEY, entry._replace(unreachable_since=NOW + WEEK))
+    origin = Origin(KEY)
+    await fetched(recall(store), origin, DOWN[0])
+    assert origin.unreachable_since == NOW - 100
+
+
+@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3600)])
 def test_a_claim_lasts_as_long_as_a_fetch_may(retries: int, seconds: float) -> None:
     assert recall(MemoryStore(), REP_RETRY_TIMES=retries)._claim == seconds
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_rep.stores import Entry, Kind, StoreError, open_store
+from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.store import LONGEST_LEASE, MAX_RETRY
 
 if TYPE_CHECKING:
     from .servers import RedisServer
@@ -21,13 +26,18 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, keep=86_400)
     await store.put(ORIGIN, ENTRY)
     await store.claim(ORIGIN, 30)
-    await store.turn("a.example", 20)
+    await store.reserve_host("a.example", 20)
+    await store.reserve_host("b.example", 1000)
+    await store.release_host("b.example", 10)
+    await store.reserve_host("c.example", 1000)
+    await store.release_host("c.example", 0)
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
         "rep:2:{https://a.example}": pytest.approx(86_400, abs=2),
         "rep:2:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:2:turn:a.example": pytest.approx(20, abs=2),
+        "rep:2:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:2:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
@@ -35,10 +45,17 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     await store.close()
 
 
-async def test_what_is_no_entry_is_as_if_it_were_not_there(redis_server: RedisServer) -> None:
+@pytest.mark.parametrize("what", ["octets", "too many", "another type"])
+async def test_what_is_no_entry_is_as_if_it_were_not_there(
+    redis_server: RedisServer, what: str
+) -> None:
     store = RedisStore(redis_server.url, keep=60)
     with redis_server.client as client:
-        client.set("rep:2:{https://a.example}", b"something")
+        if what == "another type":
+            client.lpush("rep:2:{https://a.example}", b"something")
+        else:
+            octets = b"something" if what == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
+            client.set("rep:2:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
     assert await store.claim(ORIGIN, 1) == (True, None)
     await store.put(ORIGIN, ENTRY)
@@ -46,13 +63,114 @@ async def test_what_is_no_entry_is_as_if_it_were_not_there(redis_server: RedisSe
     await store.close()
 
 
-async def test_a_key_of_another_kind_is_an_error_of_the_store(redis_server: RedisServer) -> None:
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("theirs", None), ("theirs", 86_400), ("list", None)],
+    ids=["no end", "a late end", "another type"],
+)
+async def test_what_does_not_end_in_time_is_over(
+    redis_server: RedisServer, value: str, seconds: int | None
+) -> None:
     store = RedisStore(redis_server.url, keep=60)
     with redis_server.client as client:
-        client.lpush("rep:2:{https://a.example}", b"something")
-    with pytest.raises(StoreError, match="WRONGTYPE"):
-        await store.get(ORIGIN)
+        for key in ("rep:2:{https://a.example}:claim", "rep:2:host:{a.example}"):
+            if value == "list":
+                client.lpush(key, value)
+            else:
+                client.set(key, value, ex=seconds)
+    assert await store.claim(ORIGIN, 30) == (True, None)
+    assert await store.reserve_host("a.example", 30) == 0
+    with redis_server.client as client:
+        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*"))
+    await store.release(ORIGIN)
+    await store.release_host("a.example", 0)
+    with redis_server.client as client:
+        assert client.keys("*") == []
     await store.close()
+
+
+async def test_nothing_lasts_for_longer_than_an_hour(redis_server: RedisServer) -> None:
+    store = RedisStore(redis_server.url, keep=1e300)
+    await store.put(ORIGIN, ENTRY)
+    await store.claim(ORIGIN, 1e300)
+    await store.reserve_host("a.example", 1e300)
+    await store.reserve_host("b.example", 1)
+    await store.release_host("b.example", 1e300)
+    other = RedisStore(redis_server.url, keep=60)
+    assert await other.claim(ORIGIN, 1) == (False, ENTRY)
+    assert await other.reserve_host("a.example", 1) == MAX_RETRY
+    assert await store.reserve_host("b.example", 1) == MAX_RETRY
+    with redis_server.client as client:
+        lives = sorted(client.ttl(key) for key in client.keys("*"))
+    assert all(3590 < life <= LONGEST_LEASE for life in lives[:-1])
+    await store.close()
+    await other.close()
+
+
+async def test_octets_stay_octets_whatever_the_url_says(redis_server: RedisServer) -> None:
+    store = RedisStore(f"{redis_server.url}?decode_responses=True", keep=60)
+    await store.put(ORIGIN, ENTRY)
+    assert await store.get(ORIGIN) == ENTRY
+    await store.close()
+
+
+async def test_an_error_of_the_server_is_one_of_the_store(redis_server: RedisServer) -> None:
+    store = RedisStore(redis_server.url, keep=60)
+    with redis_server.client as client:
+        client.config_set("maxmemory", 1)
+        try:
+            with pytest.raises(StoreError, match="maxmemory"):
+                await store.put(ORIGIN, ENTRY)
+            assert await store.get(ORIGIN) is None
+        finally:
+            client.config_set("maxmemory", 0)
+    await store.close()
+
+
+class Telltale(threading.Thread):
+    """A server that repeats what it is told, as old ones do with commands they do not know."""
+
+    def __init__(self, separator: str) -> None:
+        super().__init__(daemon=True)
+        self._separator = separator
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.start()
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                with connection:
+                    told = b" ".join(connection.recv(4096).split()).decode()
+                    connection.sendall(f"-ERR unknown{self._separator}{told}\r\n".encode())
+
+    def stop(self) -> None:
+        self._socket.close()
+
+
+@pytest.mark.parametrize("separator", [" command, with args beginning with: ", ": "])
+@pytest.mark.parametrize("user", [":Zk9x%2Fy@", "user:Zk9x%2Fy@", ""])
+def test_a_server_that_repeats_the_password_is_not_repeated(separator: str, user: str) -> None:
+    server = Telltale(separator)
+    option = "" if user else "?password=Zk9x%2Fy"
+    store = RedisStore(f"redis://{user}127.0.0.1:{server.port}/0{option}", keep=60)
+    try:
+        with pytest.raises(StoreError) as error:
+            store.open()
+    finally:
+        server.stop()
+    assert str(error.value)
+    assert "Zk9x" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize("url", ["redis://:Zk#9x@h/0", "redis://:Zk/9x@h/0", "redis://Zk?9x@h/0"])
+def test_a_password_that_would_be_cut_is_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="percent-encoded") as error:
+        RedisStore(url, keep=60)
+    assert "Zk" not in str(error.value)
+    assert "9x" not in str(error.value)
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ import logging
 from typing import Any
 
 import pytest
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.stores import Entry, Kind, Resilient, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.resilient import AT_ONCE, AWAY, QUIET
+from scrapy_rep.waiting import sleep
 
 OLD, NEW = (Entry(Kind.RULES, at, 0, body=b"") for at in (1, 2))
 
@@ -92,14 +94,67 @@ async def test_it_may_go_away_while_it_is_given_back(
 ) -> None:
     fragile.left = 0
     await store.put("a", OLD)
-    fragile.left = 2  # for the question, and for whether there is something newer
+    fragile.left = 1  # for whether there is something newer
     clock.now += AWAY
-    assert await store.get("a") is None
     assert await store.get("a") == OLD, "kept in memory"
+    assert await store.get("a") == OLD
     fragile.left = 1000
     clock.now += AWAY
-    await store.get("a")
     assert await store.get("a") == OLD
+    assert await fragile.get("a") == OLD
+
+
+async def test_what_is_given_back_is_not_lost_with_a_call_that_is_cancelled(
+    store: Resilient, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fragile.left = 0
+    await store.put("a", OLD)
+    fragile.left = 1000
+    clock.now += AWAY
+
+    async def slow(origin: str, entry: Entry) -> None:
+        await sleep(10)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fragile, "put", slow)
+        call = deferred_from_coro(store.get("b"))
+        call.addErrback(lambda failure: None)
+        await sleep(0.05)
+        call.cancel()
+        await sleep(0.05)
+    clock.now += AWAY
+    assert await store.get("b") is None
+    assert await fragile.get("a") == OLD
+
+
+async def test_what_is_slow_is_given_back_a_little_at_a_time(
+    store: Resilient, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fragile.left = 0
+    for origin in "abc":
+        await store.put(origin, OLD)
+    fragile.left = 1000
+    clock.now += AWAY
+    monkeypatch.setattr("scrapy_rep.stores.resilient.GIVE_BACK", -1)
+    await store.get("z")
+    assert [await fragile.get(origin) for origin in "abc"] == [None, None, OLD]
+
+
+async def test_a_host_that_the_store_has_is_nobodys_while_it_is_away(
+    store: Resilient, fragile: Any, clock: Clock
+) -> None:
+    """Nobody waits for what can be released no more, or was reserved elsewhere."""
+
+    async def broken(*_: object) -> float:
+        raise StoreError("it fell")
+
+    assert await store.reserve_host("a", 3000) == 0
+    fragile.reserve_host, fragile.release_host = broken, broken
+    await store.release_host("a", 10)
+    assert await store.reserve_host("a", 10) == 0
+    assert await store.reserve_host("b", 10) == 0
+    await store.release_host("b", 10)
+    assert 0 < await store.reserve_host("b", 10) <= 10
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrapy_rep.stores import Entry, Kind, StoreError, open_store
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
+from scrapy_rep.stores.store import MAX_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,14 +204,150 @@ async def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(path: Path) -
     await opened.close()
 
 
-async def test_a_clock_that_was_set_back_stops_no_turn(path: Path) -> None:
+@pytest.mark.parametrize("days", [30, 0.01], ids=["30 days", "a quarter of an hour"])
+async def test_a_clock_that_was_set_back_stops_nobody(path: Path, days: float) -> None:
+    now = 1e9 + days * 86_400
+    ahead, opened = (SQLiteStore(path, keep=60, now=lambda: now) for _ in range(2))
+    assert await ahead.claim(ORIGIN, 90) == (True, None)
+    assert await ahead.reserve_host("a.example", 90) == 0
+    assert await ahead.reserve_host("b.example", 90) == 0
+    await ahead.release_host("b.example", 90)
+    assert not (await opened.claim(ORIGIN, 90))[0]
     now = 1e9
-    opened = SQLiteStore(path, keep=60, now=lambda: now)
-    assert await opened.turn("a.example", 1) == 0
-    now -= 1e6
-    assert await opened.turn("a.example", 1) == 0
-    assert await opened.turn("a.example", 1) == 1
+    assert await opened.claim(ORIGIN, 90) == (True, None)
+    for host in ("a.example", "b.example"):
+        assert await opened.reserve_host(host, 90) == 0
+        await ahead.release_host(host, 90)
+        assert await opened.reserve_host(host, 90) == 0
+    await ahead.release(ORIGIN)
+    assert not (await ahead.claim(ORIGIN, 90))[0]
+    await ahead.close()
     await opened.close()
+
+
+async def test_a_clock_that_is_corrected_a_little_changes_nothing(path: Path) -> None:
+    now = 1e9
+    one, other = (SQLiteStore(path, keep=60, now=lambda: now) for _ in range(2))
+    assert await one.claim(ORIGIN, 90) == (True, None)
+    assert await one.reserve_host("a.example", 90) == 0
+    now -= 1
+    assert not (await other.claim(ORIGIN, 90))[0]
+    assert await other.reserve_host("a.example", 90) == MAX_RETRY
+    await one.close()
+    await other.close()
+
+
+@pytest.mark.parametrize("until", ["'never'", "9e18", "x'ff'", "9e999"])
+async def test_what_ends_at_no_time_is_over(path: Path, until: str) -> None:
+    opened = store(path)
+    opened.open()
+    with sqlite3.connect(path) as db:
+        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until})")
+        db.execute(f"INSERT INTO hosts VALUES ('a.example', 'theirs', 0, {until})")
+        db.execute(f"INSERT INTO hosts VALUES ('b.example', 'theirs', {until}, 1e9)")
+    db.close()
+    assert (await opened.claim(ORIGIN, 90))[0]
+    assert await opened.reserve_host("a.example", 90) == 0
+    assert await opened.reserve_host("b.example", 90) == 0
+    await opened.close()
+
+
+@pytest.mark.parametrize("entry", ["'text'", "1", "zeroblob(2000000)", "zeroblob(5)"])
+async def test_an_entry_that_is_none_is_missing(path: Path, entry: str) -> None:
+    opened = store(path)
+    opened.open()
+    with sqlite3.connect(path) as db:
+        db.execute(f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry})")
+    db.close()
+    assert await opened.get(ORIGIN) is None
+    assert await opened.claim(ORIGIN, 1) == (True, None)
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    await opened.close()
+
+
+# Whose the file is
+
+
+def modes(path: Path) -> dict[str, int]:
+    return {
+        file.name.removeprefix(path.name): stat.S_IMODE(file.stat().st_mode)
+        for file in path.parent.iterdir()
+    }
+
+
+async def test_a_new_file_is_its_owners_alone(path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        opened = store(path)
+        await opened.put(ORIGIN, ENTRY)
+    finally:
+        os.umask(mask)
+    assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+    await opened.close()
+
+
+async def test_a_file_that_is_there_keeps_its_mode(path: Path) -> None:
+    os.close(os.open(path, os.O_CREAT, 0o640))
+    os.chmod(path, 0o640)
+    opened = store(path)
+    await opened.put(ORIGIN, ENTRY)
+    assert modes(path) == {"": 0o640, "-wal": 0o640, "-shm": 0o640}
+    await opened.close()
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_is_refused(path: Path, suffix: str, there: bool) -> None:
+    target = path.with_name("precious")
+    if there:
+        write(target, b"Precious words.")
+    path.with_name(path.name + suffix).symlink_to(target)
+    with pytest.raises(StoreError, match="symbolic link"):
+        store(path).open()
+    assert target.exists() is there
+    if there:
+        assert read(target) == b"Precious words."
+
+
+def test_a_link_that_comes_in_between_is_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = path.with_name("theirs")
+    connect = sqlite3.connect
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        path.unlink()
+        path.symlink_to(target)
+        connection = connect(*arguments, **options)
+        path.unlink()
+        return connection
+
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.sqlite3.connect", late)
+    with pytest.raises(StoreError, match="symbolic link"):
+        store(path).open()
+    assert read(target) == b"", "nothing was written"
+
+
+async def test_a_folder_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    opened = store(tmp_path / "link" / "robots.db")
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    await opened.close()
+
+
+def test_what_is_not_regular_is_refused(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="regular"):
+        store(path).open()
+
+
+def test_a_link_is_refused_at_the_start(path: Path) -> None:
+    path.symlink_to("elsewhere.db")
+    with pytest.raises(StoreError, match="symbolic link"):
+        open_store(f"sqlite:///{path}", jobdir=None, keep=60)
 
 
 @pytest.mark.parametrize("name", ["missing/robots.db", "."])
@@ -236,8 +374,9 @@ async def test_a_file_that_may_not_be_written_is_said_once(
     assert await opened.get("https://b.example") is None
     assert await opened.claim(ORIGIN, 1) == (True, ENTRY)
     await opened.release(ORIGIN)
-    assert await opened.turn("a.example", 60) == 0
-    assert await opened.turn("a.example", 60) == 0
+    assert await opened.reserve_host("a.example", 60) == 0
+    await opened.release_host("a.example", 60)
+    assert await opened.reserve_host("a.example", 60) == 0
     (warning,) = caplog.records
     assert "cannot be written" in warning.getMessage()
     await opened.close()

@@ -13,6 +13,8 @@ from scrapy_rep.stores import Entry, Kind, Resilient
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.stores.store import MAX_RETRY
+from scrapy_rep.scheduling.clock import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,16 +67,36 @@ async def test_a_claim_tells_what_is_there(make: Callable[[], Store]) -> None:
     await store.close()
 
 
-async def test_turns_at_one_host_are_apart(make: Callable[[], Store]) -> None:
+async def test_a_host_rests_after_its_reservation(make: Callable[[], Store]) -> None:
     store = make()
-    assert await store.turn("a.example", 0.3) == 0
-    left = await store.turn("a.example", 0.3)
+    assert await store.reserve_host("a.example", 30) == 0
+    assert await store.reserve_host("a.example", 30) == 0, "renewed"
+    await store.release_host("a.example", 0.3)
+    left = await store.reserve_host("a.example", 30)
     assert 0 < left <= 0.3
-    assert await store.turn("b.example", 0.3) == 0
+    assert await store.reserve_host("b.example", 30) == 0
+    await store.release_host("a.example", 30)  # it is not reserved
     await sleep(left)
-    while left := await store.turn("a.example", 0.3):
+    while left := await store.reserve_host("a.example", 30):
+        assert left <= 0.3
         await sleep(left)
-    assert await store.turn("a.example", 0.3) > 0
+    await store.release_host("a.example", 0)
+    assert await store.reserve_host("a.example", 30) == 0
+    await store.close()
+
+
+async def test_nobody_is_told_to_wait_for_long(make: Callable[[], Store]) -> None:
+    store = make()
+    assert await store.reserve_host("a.example", 1e300) == 0
+    await store.release_host("a.example", 1e300)
+    assert await store.reserve_host("a.example", 30) == MAX_RETRY
+    await store.close()
+
+
+async def test_what_is_not_reserved_is_not_released(make: Callable[[], Store]) -> None:
+    store = make()
+    await store.release_host("a.example", 30)
+    assert await store.reserve_host("a.example", 30) == 0
     await store.close()
 
 
@@ -118,10 +140,28 @@ async def test_a_claim_runs_out(shared: Callable[[], Store]) -> None:
     await other.close()
 
 
-async def test_turns_are_shared(shared: Callable[[], Store]) -> None:
+async def test_one_of_two_reserves(shared: Callable[[], Store]) -> None:
     one, other = shared(), shared()
-    assert await one.turn("a.example", 10) == 0
-    assert 5 < await other.turn("a.example", 10) <= 10
+    assert await one.reserve_host("a.example", 10) == 0
+    assert 5 < await other.reserve_host("a.example", 10) <= 10
+    await other.release_host("a.example", 0)  # which is not theirs to release
+    assert await other.reserve_host("a.example", 10) > 0
+    assert await other.reserve_host("b.example", 10) == 0
+    await one.release_host("a.example", 20)
+    assert 15 < await one.reserve_host("a.example", 10) <= 20
+    assert 15 < await other.reserve_host("a.example", 10) <= 20
+    await one.close()
+    await other.close()
+
+
+async def test_a_crawler_that_dies_gives_its_host_up(shared: Callable[[], Store]) -> None:
+    one, other = shared(), shared()
+    assert await one.reserve_host("a.example", 0.2) == 0
+    while left := await other.reserve_host("a.example", 10):
+        assert left <= 0.2
+        await sleep(left)
+    await one.release_host("a.example", 30)  # too late: it is the other's
+    assert await other.reserve_host("a.example", 10) == 0
     await one.close()
     await other.close()
 
@@ -138,16 +178,61 @@ async def test_what_is_under_way_when_it_closes_is_done(shared: Callable[[], Sto
 
 async def test_whoever_waits_may_be_cancelled(shared: Callable[[], Store]) -> None:
     store = shared()
+    gets = [deferred_from_coro(store.get(f"http://{n}.example")) for n in range(50)]
     puts = [deferred_from_coro(store.put(f"http://{n}.example", OLD)) for n in range(50)]
     await sleep(0)
-    for put in puts:
-        put.addErrback(lambda failure: None)
-        put.cancel()
+    for each in gets + puts:
+        each.addErrback(lambda failure: None)
+        each.cancel()
+    await sleep(0.05)
     kept = [await store.get(f"http://{n}.example") for n in range(50)]
     assert all(entry in (None, OLD) for entry in kept)
     await store.put(ORIGIN, NEW)
     assert await store.get(ORIGIN) == NEW
     await store.close()
+
+
+@pytest.mark.parametrize("pause", [None, 0, 0.0005, 0.002, 0.005], ids=str)
+async def test_what_a_cancelled_call_has_taken_it_gives_back(
+    shared: Callable[[], Store], pause: float | None
+) -> None:
+    one, other = shared(), shared()
+    names = [f"{n}.example" for n in range(20)]
+    calls: list[Any] = [deferred_from_coro(one.claim(f"http://{name}", 1000)) for name in names]
+    calls += [deferred_from_coro(one.reserve_host(name, 1000)) for name in names]
+    for call in calls:
+        call.addErrback(lambda failure: None)
+    if pause is not None:
+        await sleep(pause)
+    taken = [call for call in calls if not call.called]
+    for call in calls:
+        call.cancel()
+    await sleep(0.1)
+    await one.get(ORIGIN)
+    claims = [(await other.claim(f"http://{name}", 1))[0] for name in names]
+    waits = [await other.reserve_host(name, 1) for name in names]
+    free = [call not in taken or done for call, done in zip(calls, claims)]
+    free += [call not in taken or not wait for call, wait in zip(calls[20:], waits)]
+    assert all(free)
+    await one.close()
+    await other.close()
+
+
+async def test_a_cancelled_call_gives_up_nothing_that_is_held(
+    shared: Callable[[], Store],
+) -> None:
+    """A renewal that is cancelled: the request it is for may be under way."""
+    one, other = shared(), shared()
+    assert await one.reserve_host("a.example", 10) == 0
+    renewals = [deferred_from_coro(one.reserve_host("a.example", 10)) for _ in range(20)]
+    await sleep(0)
+    for renewal in renewals:
+        renewal.addErrback(lambda failure: None)
+        renewal.cancel()
+    await sleep(0.05)
+    assert await other.reserve_host("a.example", 10) > 0
+    await one.close()
+    await other.close()
 
 
 async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) -> None:
@@ -179,5 +264,7 @@ def test_a_memory_forgets_the_oldest() -> None:
     assert store.take() == ("c", OLD)
     assert store.take() == ("a", OLD)
     assert store.take() is None
-    assert [run(store.turn(host, 5)) for host in "abcab"] == [0, 0, 0, 0, 0]
-    assert run(store.turn("b", 5)) == 5
+    for host in "abcab":
+        assert run(store.reserve_host(host, 5)) == 0
+        run(store.release_host(host, 5))
+    assert run(store.reserve_host("b", 5)) == 5

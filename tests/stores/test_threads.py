@@ -9,8 +9,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.threads import CALL_LIMIT, Threads, _as_deferred
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores.threads import Threads, _as_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +45,89 @@ async def test_what_has_begun_ends_before_the_last_call() -> None:
     assert done == ["slow", "last"]
 
 
+async def test_what_comes_too_late_is_undone() -> None:
+    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+    call = deferred_from_coro(threads.run(go_on.wait, 10, undo=undone.append))
+    call.addErrback(lambda failure: None)
+    await sleep(0.05)
+    call.cancel()
+    assert undone == []
+    go_on.set()
+    await threads.close(lambda: None)
+    assert undone == [True]
+
+
+async def test_what_fails_and_what_never_began_is_not_undone() -> None:
+    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+
+    def fail() -> None:
+        go_on.wait(10)
+        raise ZeroDivisionError
+
+    calls = [
+        deferred_from_coro(threads.run(call, undo=undone.append)) for call in (fail, undone.clear)
+    ]
+    await sleep(0.05)
+    for call in calls:
+        call.addErrback(lambda failure: None)
+        call.cancel()
+    go_on.set()
+    await threads.close(lambda: None)
+    assert undone == []
+
+
+async def test_what_is_to_be_done_always_is_done_for_nobody() -> None:
+    threads, done, go_on = Threads(1), list[Any](), threading.Event()
+    calls = [
+        deferred_from_coro(threads.run(go_on.wait, 10)),
+        deferred_from_coro(threads.run(done.append, "once", always=False)),
+        deferred_from_coro(threads.run(done.append, "always", always=True)),
+        deferred_from_coro(threads.run(divmod, 1, 0, always=True)),
+    ]
+    await sleep(0.05)
+    for call in calls:
+        call.addErrback(lambda failure: None)
+        call.cancel()
+    await sleep(0.01)
+    go_on.set()
+    await threads.close(lambda: done.append("last"))
+    assert done == ["always", "last"]
+
+
+async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.threads.CALL_LIMIT", 0.05)
+    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+    with pytest.raises(StoreError, match=r"not answered for 0\.05 s"):
+        await threads.run(go_on.wait, 10, undo=undone.append)
+    await threads.close(lambda: None)
+    with pytest.raises(StoreError, match="closed"):
+        await threads.run(divmod, 7, 2)
+    go_on.set()
+    while not undone:
+        await sleep(0.01)
+    assert undone == [True]
+
+
+async def test_behind_what_is_slow_to_fail_everything_fails_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_LIMIT", 0.05)
+    threads, done, go_on = Threads(1), list[Any](), threading.Event()
+    slow = deferred_from_coro(threads.run(go_on.wait, 10))
+    behind = [deferred_from_coro(threads.run(done.append, n, always=True)) for n in range(3)]
+    failures: list[Any] = []
+    for call in behind:
+        call.addErrback(failures.append)
+    await sleep(0.1)
+    go_on.set()
+    assert await maybe_deferred_to_future(slow)
+    await threads.close(lambda: None)
+    await sleep(0)
+    assert done == []
+    assert all(failure.check(StoreError) for failure in failures)
+    assert len(failures) == 3
+
+
 # On reactors without asyncio; it works on every reactor.
 
 
@@ -57,13 +141,13 @@ def one_thread() -> Iterator[ThreadPoolExecutor]:
 
 async def test_a_deferred_has_the_result(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 2)
-    assert await maybe_deferred_to_future(_as_deferred(work)) == (3, 1)
+    assert await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT)) == (3, 1)
 
 
 async def test_a_deferred_has_the_error(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 0)
     with pytest.raises(ZeroDivisionError):
-        await maybe_deferred_to_future(_as_deferred(work))
+        await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT))
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -71,7 +155,7 @@ async def test_a_deferred_is_cancelled(one_thread: ThreadPoolExecutor, begun: bo
     go_on = threading.Event()
     if not begun:
         one_thread.submit(go_on.wait, 10)
-    deferred = _as_deferred(one_thread.submit(go_on.wait, 10))
+    deferred = _as_deferred(one_thread.submit(go_on.wait, 10), CALL_LIMIT)
     await sleep(0.05)
     failures: list[Any] = []
     deferred.addErrback(failures.append)
@@ -79,3 +163,25 @@ async def test_a_deferred_is_cancelled(one_thread: ThreadPoolExecutor, begun: bo
     go_on.set()
     await sleep(0.05)
     assert failures[0].check(CancelledError)
+
+
+async def test_a_deferred_does_not_wait_for_ever(one_thread: ThreadPoolExecutor) -> None:
+    go_on = threading.Event()
+    with pytest.raises(StoreError, match="not answered"):
+        await maybe_deferred_to_future(_as_deferred(one_thread.submit(go_on.wait, 10), 0.05))
+    go_on.set()
+    await sleep(0.05)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+async def test_a_deferred_that_is_cancelled_may_leave_the_work(
+    one_thread: ThreadPoolExecutor, keep: bool
+) -> None:
+    go_on, done = threading.Event(), list[str]()
+    one_thread.submit(go_on.wait, 10)
+    deferred = _as_deferred(one_thread.submit(done.append, "done"), CALL_LIMIT, keep=keep)
+    deferred.addErrback(lambda failure: None)
+    deferred.cancel()
+    go_on.set()
+    await sleep(0.05)
+    assert done == ["done"] * keep

@@ -1,0 +1,228 @@
+"""What others have left in a store, clocks that are set, and crawls that end too early: none of it
+stops a crawl for long, or for good. Judged by what the servers received.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from scrapy_rep.stores.entry import _DICTIONARY, VERSION
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.waiting import sleep
+
+from ..stores.servers import RedisServer
+from .conftest import Closer, our_warnings
+from .web import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_rep.stores import Store
+
+    from .conftest import Crawl
+    from .web import Web
+
+PRIVATE = "User-agent: *\nDisallow: /private\n"
+PATHS = ("/", "/private/1")
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def kind(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "robots.db"
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest, kind: str, path: Path) -> dict[str, Any]:
+    """The settings of crawls that keep what they learn."""
+    if kind == "sqlite":
+        return {"REP_STORE": f"sqlite:///{path}"}
+    return {"REP_STORE": request.getfixturevalue("redis_server").url}
+
+
+@pytest.fixture
+def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
+    """The store as another crawler has it."""
+    store: Any = SQLiteStore(path, keep=1e6)
+    if kind == "redis":
+        store = RedisStore(kept["REP_STORE"], keep=1e6)
+    store.open()
+    yield store
+    store._disconnect()
+    store._threads._executor.shutdown()
+
+
+# Claims
+
+
+async def test_a_claim_for_longer_than_ours_holds_nobody_up(
+    web: Web, crawl: Crawl, kept: dict[str, Any], other: Store
+) -> None:
+    site = web.site(PRIVATE)
+    assert (await other.claim(site.root, 3600))[0]
+    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3})
+    assert site.paths == ["/robots.txt", "/"]
+    assert outcome.stats["robotstxt/store/wait_timeout_count"] == 1
+    assert outcome.stats["robotstxt/store/wait_count"] < 10
+    entry = await other.get(site.root)
+    assert entry is not None
+    assert entry.body == PRIVATE.encode()
+
+
+async def test_a_claim_of_a_clock_that_is_ahead_holds_nobody_up(
+    web: Web, crawl: Crawl, path: Path
+) -> None:
+    site = web.site(PRIVATE)
+    ahead = SQLiteStore(path, keep=1e9, now=lambda: time.time() + 30 * 86_400)
+    assert (await ahead.claim(site.root, 93))[0]
+    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": f"sqlite:///{path}"})
+    assert site.paths == ["/robots.txt", "/"]
+    assert "robotstxt/store/wait_count" not in outcome.stats
+    await ahead.close()
+
+
+async def test_a_claim_that_never_ends_holds_nobody_up(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    with redis_server.client as client:
+        client.set(f"rep:2:{{{site.root}}}:claim", "theirs")
+    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": redis_server.url})
+    assert site.paths == ["/robots.txt", "/"]
+    assert "robotstxt/store/wait_count" not in outcome.stats
+    with redis_server.client as client:
+        assert not client.exists(f"rep:2:{{{site.root}}}:claim")
+
+
+async def test_a_claim_is_not_left_by_a_crawl_that_ends_while_it_claims(
+    web: Web, crawl: Crawl, kind: str, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store: Any = SQLiteStore if kind == "sqlite" else RedisStore
+    claim: Callable[..., Any] = store._claim
+    begun: list[str] = []
+
+    def slow(*arguments: Any) -> Any:
+        begun.append("")
+        claimed = claim(*arguments)
+        time.sleep(1.5)
+        return claimed
+
+    site = web.site(PRIVATE)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_claim", slow)
+        await crawl(site.urls("/a"), kept, spider=Closer)
+    assert begun
+    outcome = await crawl(site.urls("/b"), {**kept, "REP_TIMEOUT": 5})
+    assert site.paths == ["/robots.txt", "/b"]
+    assert "robotstxt/store/wait_count" not in outcome.stats
+
+
+# Entries
+
+
+def octets(**fields: object) -> bytes:
+    head = {"kind": "rules", "fetched_at": time.time() - 9, "settled_until": 0, **fields}
+    deflate = zlib.compressobj(zdict=_DICTIONARY)
+    content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n"
+    return VERSION + deflate.compress(content) + deflate.flush()
+
+
+def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
+    if kind == "sqlite":
+        with sqlite3.connect(path) as db:
+            db.execute("INSERT INTO entries VALUES (?, ?, ?)", (origin, time.time(), entry))
+        db.close()
+    else:
+        store = RedisStore(url, keep=60)
+        store._client.set(f"rep:2:{{{origin}}}", entry)
+        store._disconnect()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(VERSION + bytes(3_000_000), id="3 MB"),
+        pytest.param(octets(settled_until=1e18, expires_at=1e18), id="for ever"),
+        pytest.param(octets(settled_until=1e18), id="settled for ever"),
+        pytest.param(octets(kind="unreachable", settled_until=1e18), id="unreachable for ever"),
+        pytest.param(octets(expires_at="never"), id="a word for a time"),
+        pytest.param(octets(expires_at=4e9, etag=["x"]), id="a list for a validator"),
+        pytest.param(octets(etag='"1"\r\nX-Injected: 1', copy_url="x"), id="a header in a header"),
+        pytest.param(octets(failures="many", status="no"), id="words for numbers"),
+        pytest.param(
+            VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"
+        ),
+    ],
+)
+async def test_an_entry_that_no_crawl_has_put_is_missing_and_is_replaced(
+    web: Web,
+    crawl: Crawl,
+    kind: str,
+    path: Path,
+    kept: dict[str, Any],
+    other: Store,
+    entry: bytes,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = web.site(PRIVATE)
+    put(site.root, entry, kind, path, kept["REP_STORE"])
+    for _ in range(2):
+        outcome = await crawl(site.urls(*PATHS), kept)
+        assert set(outcome.responses) == {site.url("/")}
+    assert site.paths == ["/robots.txt", "/", "/"]
+    assert "x-injected" not in site.received[0].headers
+    assert our_warnings(caplog) == []
+
+
+async def test_an_entry_that_is_settled_for_longer_than_it_holds_is_not_believed(
+    web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Store
+) -> None:
+    """Its times are possible, each for itself; REP_CACHE_MAX of this crawl is a day."""
+    site = web.site(PRIVATE)
+    month = 30 * 86_400
+    then = time.time() - 2 * 86_400
+    entry = octets(fetched_at=then, settled_until=then + month, expires_at=then + month)
+    put(site.root, entry, kind, path, kept["REP_STORE"])
+    await crawl(site.urls(*PATHS), kept)
+    assert site.paths == ["/robots.txt", "/"]
+
+
+# Passwords
+
+
+@pytest.mark.parametrize(
+    "form", ["redis://:{}@127.0.0.1:{}/0", "redis://127.0.0.1:{1}/0?password={0}"]
+)
+async def test_no_password_is_told_when_a_store_fails(
+    web: Web,
+    crawl: Crawl,
+    form: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="Zk9")
+    site = web.site(Page(PRIVATE, delay=1))
+    running = deferred_from_coro(
+        crawl(site.urls("/"), {"REP_STORE": form.format("Zk9", server.port)})
+    )
+    await sleep(0.5)
+    server.kill()
+    await maybe_deferred_to_future(running)
+    assert site.paths == ["/robots.txt", "/"]
+    (warning,) = our_warnings(caplog)
+    assert "The crawl goes on without it" in warning
+    assert "Zk9" not in caplog.text
