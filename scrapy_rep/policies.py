@@ -78,7 +78,7 @@ class Policies:
         self._origins: OrderedDict[str, Origin] = OrderedDict()
         self._recall = open_recall(settings, crawler.stats, clock.time)
         if self._recall is not None:
-            crawler.signals.connect(self._recall.store.close, signal=signals.spider_closed)
+            crawler.signals.connect(self._recall.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_room)
         self._want_room: deque[str] = deque()
         """Origins whose requests wait until a further fetch may begin."""
