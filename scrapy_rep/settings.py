@@ -7,18 +7,16 @@ the value and what it may be.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+
+from .stores import url as store_url
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-
-
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
 
 
 class SettingError(ValueError):
@@ -374,7 +372,16 @@ def reads_strictly(crawler: Crawler) -> bool:
 
 def without_password(value: object) -> object:
     """``value`` as it may be shown: in a URL that holds a password, stars in place of it."""
-    return _PASSWORD.sub(r"\1:***@", value) if isinstance(value, str) else value
+    match value:
+        case str():
+            return store_url.without_password(value)
+        case bytes():
+            return store_url.without_password(value.decode("latin-1")).encode("latin-1")
+        case list() | tuple():
+            return type(value)(without_password(each) for each in value)
+        case Mapping():
+            return {without_password(key): without_password(each) for key, each in value.items()}
+    return value
 
 
 def reference() -> list[tuple[str, Any, str]]:

@@ -96,6 +96,23 @@ def test_a_value_that_cannot_be_read_names_itself(name: str, value: Any, may_be:
     assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("postgres://user:Zk9@h/db", "'postgres://user:***@h/db'"),
+        ("postgres://h/db?password=Zk9", "'postgres://h/db?password=***'"),
+        ("postgres://:Zk#9@h/db", "'postgres://***'"),
+        (b"redis://:Zk9@h/0", "b'redis://:***@h/0'"),
+        (["redis://:Zk9@h/0"], "['redis://:***@h/0']"),
+        ({"url": "redis://:Zk9@h/0"}, "{'url': 'redis://:***@h/0'}"),
+    ],
+)
+def test_a_password_is_not_shown(value: object, shown: str) -> None:
+    with pytest.raises(SettingError) as error:
+        read(REP_STORE=value)
+    assert str(error.value).startswith(f"REP_STORE is {shown}: it must be None, 'sqlite:")
+
+
 def test_the_least_lifetime_may_not_be_above_the_most() -> None:
     with pytest.raises(SettingError, match=r"REP_CACHE_MIN is 500\.0: .* REP_CACHE_MAX"):
         read(REP_CACHE_MIN=500, REP_CACHE_MAX=400)
