@@ -35,8 +35,10 @@ LAST_LOOK = 2.0
 Half of robots.txt files are there within a few tenths of a second."""
 
 CLOSE_LIMIT = 30.0
+HELD_LIMIT = 1.0
 CLOSE_LOOK = 0.02
-"""Seconds that a store is kept open at most for what is being put, and between two looks."""
+"""Seconds that a store is kept open at most for what is being put, and for a fetch that has claimed
+its origin; and between two looks."""
 
 SKEW = 300.0
 """Seconds by which the clocks of two machines may differ. What comes from further ahead was written
@@ -80,6 +82,7 @@ class Recall:
         longest = settings.timeout * (settings.retry_times + 1) + sum(pauses)
         self._claim = min(longest, LONGEST_LEASE)
         self._keeping = 0
+        self._closed = False
         self._held: set[str] = set()
         """The origins that we have claimed."""
 
@@ -122,7 +125,7 @@ class Recall:
 
     async def _keep(self, origin: str, entry: Entry | None, found: Recollection) -> None:
         try:
-            if entry is not None:
+            if entry is not None and not self._closed:
                 await self.store.put(origin, entry)
         finally:
             try:
@@ -133,15 +136,23 @@ class Recall:
 
     async def _release(self, origin: str) -> None:
         try:
-            await self.store.release(origin)
+            if not self._closed:
+                await self.store.release(origin)
         finally:
             self._held.discard(origin)
 
     async def close(self) -> None:
-        """Close the store, once everything is kept that is to be kept, and no origin claimed."""
-        until = monotonic() + CLOSE_LIMIT
-        while (self._keeping or self._held) and monotonic() < until:
+        """Close the store, once everything is kept that is being kept, and no origin claimed."""
+        began = monotonic()
+        while True:
+            # What has been cancelled may have to be told yet, and what it has claimed be released.
+            limit = CLOSE_LIMIT if self._keeping else HELD_LIMIT
+            if not (self._keeping or self._held) or monotonic() - began >= limit:
+                break
             await sleep(CLOSE_LOOK)
+        for origin in tuple(self._held):
+            await self._release(origin)
+        self._closed = True
         await self.store.close()
 
     async def turn(self, host: str, seconds: float) -> float:

@@ -65,6 +65,8 @@ class Threads:
 
     async def close(self, last: Callable[[], None]) -> None:
         """Make one last call, after all others: those take :data:`CALL_LIMIT` seconds at most."""
+        if self._closed:
+            return
         self._closed = True
         until = monotonic() + CALL_LIMIT
         try:

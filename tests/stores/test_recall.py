@@ -275,7 +275,29 @@ async def test_a_store_closes_whatever_becomes_of_what_is_kept(
     keeping = into.keep(KEY, after(RULES).record(BODY), Recollection())
     await into.close()
     assert store.calls == ["close"]
-    keeping.close()
+    with pytest.raises(StopIteration):  # and nothing is put any longer
+        keeping.send(None)
+    assert store.calls == ["close"]
+
+
+async def test_what_a_fetch_has_claimed_that_never_ends_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scrapy_rep.recall.HELD_LIMIT", 0.05)
+    store, origin, found = Claimed(), Origin(KEY), Recollection()
+
+    async def claim(origin: str, seconds: float) -> tuple[bool, Entry | None]:
+        return True, None
+
+    monkeypatch.setattr(store, "claim", claim)
+    origin.need(NOW)
+    origin.begin()
+    into = recall(store)
+    await into.settle(origin, found)
+    await into.close()
+    assert store.calls == ["release", "close"]
+    await into.keep(KEY, after(RULES).record(BODY), found)
+    assert store.calls == ["release", "close"]
 
 
 async def test_a_failure_is_not_older_than_the_clock_says() -> None:

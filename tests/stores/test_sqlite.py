@@ -344,6 +344,13 @@ def test_what_is_not_regular_is_refused(path: Path) -> None:
         store(path).open()
 
 
+def test_a_link_in_a_jobdir_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "robotstxt.sqlite").symlink_to("elsewhere.db")
+    assert open_store(None, jobdir=str(tmp_path), keep=60) is not None
+    assert "symbolic link" in caplog.records[0].getMessage()
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
 def test_a_link_is_refused_at_the_start(path: Path) -> None:
     path.symlink_to("elsewhere.db")
     with pytest.raises(StoreError, match="symbolic link"):

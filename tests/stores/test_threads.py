@@ -71,6 +71,7 @@ async def test_what_fails_and_what_never_began_is_not_undone() -> None:
     for call in calls:
         call.addErrback(lambda failure: None)
         call.cancel()
+    await sleep(0.01)
     go_on.set()
     await threads.close(lambda: None)
     assert undone == []
