@@ -131,6 +131,21 @@ async def test_a_claim_is_not_left_by_a_crawl_that_ends_while_it_claims(
     assert "robotstxt/store/wait_count" not in outcome.stats
 
 
+async def test_a_reservation_that_never_ends_holds_nobody_up(
+    web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Any
+) -> None:
+    """It was made by a clock that is 30 days ahead, or has lost its end."""
+    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.2\n")
+    if kind == "sqlite":
+        ahead = SQLiteStore(path, keep=1e9, now=lambda: time.time() + 30 * 86_400)
+        assert await ahead.reserve_host("127.0.0.1", 90) == 0
+        await ahead.close()
+    else:
+        other._client.set("rep:2:host:{127.0.0.1}", "theirs")
+    await crawl(site.urls("/1", "/2"), kept)
+    assert site.page_paths == ["/1", "/2"]
+
+
 # Entries
 
 
