@@ -241,6 +241,7 @@ class RobotsTxtMiddleware:
     def _look(self) -> None:
         self._admission.look()
         self._policies.use_room()
+        self._policies.notice_clock_step()
 
     def _closing(self) -> None:
         """The spider is closing: whoever waits goes back to the scheduler."""

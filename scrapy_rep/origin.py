@@ -285,6 +285,14 @@ class Origin:
             self._paced = agents, Pacing.of(self.robots, agents)
         return self._paced[1]
 
+    def shift(self, seconds: float) -> None:
+        """Somebody has set the clock by so many seconds: what lies ahead is as far off as it was."""
+        self.settled_until += seconds
+        self.expires_at += seconds
+        self.fetched_at += seconds
+        if self.unreachable_since is not None:
+            self.unreachable_since += seconds
+
     def summary(self) -> str:
         """What the robots.txt meant, in a line for people."""
         if self.state is State.UNAVAILABLE:

@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
 """Origins in use that are looked at for one that can go."""
 
+LEAST_STEP = 5.0
+"""Seconds: less is a clock that is a little fast or slow."""
+
 # From Scrapy 2.18 on.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
@@ -88,6 +91,7 @@ class Policies:
         )
         self._fetches: dict[str, Deferred[None]] = {}
         self._closing = False
+        self._clock_offset = clock.time() - clock.monotonic()
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -153,6 +157,15 @@ class Policies:
         self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
         self._want_room.append(key)
         return False
+
+    def notice_clock_step(self) -> None:
+        """Keep what is known as long as was said, though somebody has set the clock."""
+        offset = self._clock.time() - self._clock.monotonic()
+        step = offset - self._clock_offset
+        if abs(step) > LEAST_STEP:
+            self._clock_offset = offset
+            for origin in self._origins.values():
+                origin.shift(step)
 
     def give_up(self) -> None:
         """The spider is closing: nothing is fetched any longer."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
 from .protocol.access import Meaning, Rules, meaning
 from .protocol.robotstxt import RobotsTxt
+from .scheduling.clock import sleep
 from .settings import SettingError, without_password
 from .stores import Entry, Kind, StoreError, open_store
 from .stores.store import LONGEST_LEASE
-from .scheduling.clock import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -154,15 +154,6 @@ class Recall:
             await self._release(origin)
         self._closed = True
         await self.store.close()
-
-    async def turn(self, host: str, seconds: float) -> float:
-        """0 if a request may go to a host now, and none for so many seconds after; else the seconds
-        after which to ask again. For a throttle that knows nothing of reservations.
-        """
-        wait = await self.store.reserve_host(host, seconds)
-        if not wait:
-            await self.store.release_host(host, seconds)
-        return wait
 
     def entry(self, origin: Origin, event: Event, found: Recollection) -> Entry | None:
         """What there is to keep after ``event``; None where others are better off without it."""

@@ -192,8 +192,6 @@ class Admission:
         """The spider is closing: nobody waits inside of the downloader any longer."""
         self._closed = True
         for host in tuple(self.hosts.values()):
-            if self._reservations is not None:
-                self._reservations.cancel(host)
             for entry in tuple(host.entries()):
                 if entry.waiter is not None:
                     host.discard(entry.request)
@@ -353,11 +351,12 @@ class Admission:
                 break
             entries.remove(entry)
             self._leave(host, entry)
-        scheduled = host.first_scheduled()
+        scheduled = None if self._closed else host.first_scheduled()
         if scheduled is not None and self._may_start(host, scheduled[1].request):
             self._ready.setdefault(host.name, host)
             self._engine.wake()
         if self._reservations is not None and not host.under_way and not self._is_wanted(host):
+            self._reservations.cancel(host)
             self._reservations.release(host, 0)
         self._forget_if_over(host)
 
@@ -387,8 +386,10 @@ class Admission:
         self._update(host)
 
     def _is_wanted(self, host: Host) -> bool:
-        """Whether somebody waits for a host whose line is not held."""
-        return bool(host.robots or host.first_called() or host.first_scheduled())
+        """Whether somebody waits for a host who might go on."""
+        return not self._closed and bool(
+            host.robots or host.first_called() or host.first_scheduled()
+        )
 
     def _is_preceded(self, host: Host, request: Request) -> bool:
         """Whether somebody waits for a host who comes before a request that came just now."""
@@ -423,8 +424,6 @@ class Admission:
             if host.timer is not None:
                 host.timer.cancel()
                 host.timer = None
-            if self._reservations is not None:
-                self._reservations.cancel(host)
 
     def _drop_oldest(self) -> None:
         """Forget the pace of the host that has not been asked for the longest time."""

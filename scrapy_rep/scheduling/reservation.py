@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
@@ -72,14 +72,15 @@ class Reservations:
     def ask(self, host: Host) -> None:
         """Reserve a host, unless that is under way. ``granted`` is called afterwards."""
         if host.name not in self._asking and host.name not in self._held:
-            self._asking[host.name] = self._run(self._reserve(host))
+            asking: Deferred[None] = deferred_from_coro(self._reserve(host))
+            self._asking[host.name] = asking.addErrback(self._ask_again, host)
 
     def release(self, host: Host, delay: float) -> None:
         """Let other crawlers have the host after so many seconds."""
         renewal = self._held.pop(host.name, None)
         if renewal is not None:
             renewal.cancel()
-            self._run(self._store.release_host(host.name, delay))
+            _run(self._store.release_host(host.name, delay))
 
     def cancel(self, host: Host) -> None:
         """Ask for a host no longer."""
@@ -112,17 +113,23 @@ class Reservations:
         self._held[host.name] = self._clock.call_later(LEASE / 3, self._renew, host)
 
     def _renew(self, host: Host) -> None:
-        self._run(self._store.reserve_host(host.name, LEASE))
+        _run(self._store.reserve_host(host.name, LEASE))
         self._renew_later(host)
 
-    @staticmethod
-    def _run(call: Coroutine[object, object, object]) -> Deferred[None]:
-        task: Deferred[None] = deferred_from_coro(call)  # type: ignore[arg-type]
-        return task.addErrback(_log)
+    def _ask_again(self, failure: Failure, host: Host) -> None:
+        if _log(failure):
+            self._clock.call_later(host.delay, self._granted, host)
 
 
-def _log(failure: Failure) -> None:
-    if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
-        error = failure.value
-        assert error is not None
-        logger.error("Reserving a host failed", exc_info=(type(error), error, error.__traceback__))
+def _run(call: Coroutine[Any, Any, object]) -> None:
+    deferred_from_coro(call).addErrback(_log)
+
+
+def _log(failure: Failure) -> bool:
+    """Log what went wrong, if anything did: what was cancelled did not."""
+    error = failure.value
+    assert error is not None
+    if isinstance(error, (asyncio.CancelledError, CancelledError)):
+        return False
+    logger.error("Reserving a host failed", exc_info=(type(error), error, error.__traceback__))
+    return True

@@ -370,7 +370,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
         problems.append(f"a request ended more than once: {spider.ends}")
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     admission, engine = middleware._admission, middleware._engine
-    downloader: Any = crawler.engine.downloader  # type: ignore[union-attr]
+    downloader: Any = crawler.engine.downloader
     left = {
         "parked": admission.parked,
         "waiting": len(admission._waiting),

@@ -327,6 +327,37 @@ async def test_a_closed_visit_time_lets_nobody_go(
     assert len(site.page_paths) + len(late) == 10
 
 
+class ClockSetter(Visitor):
+    """Sets the clock once its first page is there, and asks for another page later."""
+
+    steps: list[float]
+
+    async def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if response.url.endswith("/a"):
+            self.steps.append(self.step)
+            await sleep(2.5)
+            yield response.follow("/b")
+
+    step: float
+
+
+@pytest.mark.parametrize("step", [-1e6, 1e6])
+async def test_a_file_is_believed_as_long_as_it_says_though_the_clock_is_set(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    steps: list[float] = []
+    clock = "scrapy_rep.scheduling.clock.Clock.time"
+    monkeypatch.setattr(clock, lambda _: time.time() + sum(steps))
+    short, long = web.site(ALL), web.site(ALL, host="127.0.0.2")
+    arguments = {"spider": ClockSetter, "steps": steps, "step": step}
+    await crawl(short.urls("/a"), {"REP_CACHE_MIN": 1, "REP_CACHE_MAX": 1}, **arguments)
+    steps.clear()
+    await crawl(long.urls("/a"), **arguments)
+    assert short.paths == ["/robots.txt", "/a", "/robots.txt", "/b"]
+    assert long.paths == ["/robots.txt", "/a", "/b"]
+
+
 # Nothing of ours is scheduled, shown or stored
 
 

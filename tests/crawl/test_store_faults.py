@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.waiting import sleep
 
 from ..stores.servers import RedisServer
 from .conftest import Closer, our_warnings

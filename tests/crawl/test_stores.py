@@ -372,7 +372,7 @@ async def test_each_crawler_keeps_a_pace_of_its_own_where_that_is_set(
     assert min(gaps(site)) < 0.3
 
 
-async def test_a_turn_that_cannot_be_asked_for_is_asked_for_again(
+async def test_a_reservation_that_fails_is_tried_again(
     web: Web,
     crawl: Crawl,
     tmp_path: Path,
@@ -393,7 +393,7 @@ async def test_a_turn_that_cannot_be_asked_for_is_asked_for_again(
     assert site.page_paths == ["/1", "/2"]
     assert asked == ["127.0.0.1"] * 3
     assert min(gaps(site)) >= 0.3
-    assert our_warnings(caplog) == ["Asking for a turn went wrong"]
+    assert our_warnings(caplog) == ["Reserving a host failed"]
 
 
 # A spider that closes

@@ -19,10 +19,10 @@ from scrapy_rep.protocol.access import (
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.recall import Recall, Recollection
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Entry, Kind
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.waiting import sleep
 
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"

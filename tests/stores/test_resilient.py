@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, Kind, Resilient, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.resilient import AT_ONCE, AWAY, QUIET
-from scrapy_rep.waiting import sleep
 
 OLD, NEW = (Entry(Kind.RULES, at, 0, body=b"") for at in (1, 2))
 

@@ -14,7 +14,6 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.store import MAX_RETRY
-from scrapy_rep.scheduling.clock import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

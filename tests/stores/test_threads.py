@@ -9,9 +9,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.threads import CALL_LIMIT, Threads, _as_deferred
-from scrapy_rep.scheduling.clock import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
