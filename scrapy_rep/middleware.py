@@ -79,7 +79,6 @@ class RobotsTxtMiddleware:
         )
         if settings.shared_pace and self._policies.shared_store is not None:
             self._admission.share(self._policies.shared_store)
-        self._scheduler: WaitingScheduler | None = None
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
@@ -158,7 +157,7 @@ class RobotsTxtMiddleware:
         except RobotsTxtDisallowed:
             self._admission.withdraw(request)
             raise
-        if self._scheduler is not None and self._scheduler.takes_back(request):
+        if self._admission.takes_back(request):
             return request
         if key is not None and origin is None:
             self.process_request_2(self._policies.origins.get(key, Origin(key)), request)
@@ -233,10 +232,9 @@ class RobotsTxtMiddleware:
         self._engine.open(self._wrap)
 
     def _wrap(self, scheduler: Any) -> WaitingScheduler:
-        self._scheduler = WaitingScheduler(
+        return WaitingScheduler(
             scheduler, self._admission, self._engine, self._clock, self._line_for
         )
-        return self._scheduler
 
     def _look(self) -> None:
         self._admission.look()

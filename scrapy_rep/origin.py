@@ -286,7 +286,7 @@ class Origin:
         return self._paced[1]
 
     def shift(self, seconds: float) -> None:
-        """Somebody has set the clock by so many seconds: what lies ahead is as far off as it was."""
+        """Keep all times as far off as they are, when somebody has set the clock."""
         self.settled_until += seconds
         self.expires_at += seconds
         self.fetched_at += seconds

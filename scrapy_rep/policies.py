@@ -122,30 +122,31 @@ class Policies:
             self.make_room(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
-        need = self._need(origin)
+        need = self._need(origin, request)
         if need in (Need.REFRESH, Need.FETCH):
             self._begin_fetch(origin, request)
             # Where Twisted runs the coroutine at once, the fetch may be over by now.
             if need is Need.FETCH:
-                need = Need.JOIN if origin.in_flight else self._need(origin)
+                need = Need.JOIN if origin.in_flight else origin.need(self._now())
         if need in (Need.NOTHING, Need.REFRESH):
             return origin
         if need is Need.JOIN:
             self._admission.hold(origin.host, key, Hold.POLICY)
         return None
 
-    def _need(self, origin: Origin) -> Need:
+    def _need(self, origin: Origin, request: Request) -> Need:
         # A request that waits for its turn after the fetch must not find the file expired then:
         # where the delay is longer than the lifetime it would never come to its page.
-        usable = origin.answered_at + 2 * self._admission.delay_of(origin.host)
-        if self._clock.monotonic() < usable and not origin.in_flight:
-            return Need.NOTHING
+        if not origin.in_flight and self._admission.has_waited(request):
+            usable = origin.answered_at + 2 * self._admission.delay_of(origin.host)
+            if self._clock.monotonic() < usable:
+                return Need.NOTHING
         return origin.need(self._now())
 
     def needs_fetch(self, key: str) -> bool:
         """Whether a request of an origin has to wait until its robots.txt is fetched."""
         origin = self._origins.get(key)
-        return origin is None or self._need(origin) in (Need.FETCH, Need.JOIN)
+        return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
 
     def has_room_for(self, key: str) -> bool:
         """Whether a further fetch may begin now.

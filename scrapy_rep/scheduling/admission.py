@@ -71,6 +71,8 @@ class Admission:
         self._unjudged: set[Request] = set()
         """Those that were let go and have not come to the middleware since."""
         self._reservations: Reservations | None = None
+        self.takes_back: Callable[[Request], bool] = lambda _: False
+        """Whether a request that a downloader middleware returns goes back to the scheduler."""
         self._listens = False
         self._closed = False
 
@@ -116,6 +118,10 @@ class Admission:
         finally:
             if request in self._waiting:  # the download was cancelled
                 self._remove(host, request)
+
+    def has_waited(self, request: Request) -> bool:
+        """Whether a request was let go after it had waited."""
+        return request in self._under_way
 
     def withdraw(self, request: Request) -> None:
         """A request that was let go is not sent to its host."""
@@ -335,6 +341,7 @@ class Admission:
         """An entry waits no more, and goes on."""
         self._left(entry)
         self._let_go(host, entry)
+        host.remove_empty_lines()
 
     def _let_go(self, host: Host, entry: Entry) -> None:
         self._unjudged.add(entry.request)
@@ -480,6 +487,8 @@ class Admission:
             self.withdraw(request)
         elif goes_on:
             put_back()
+        elif self.takes_back(request):
+            download.callback(request)
         else:
             download.errback(IgnoreRequest("the spider is closing"))
 

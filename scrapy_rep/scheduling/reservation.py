@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 LEASE = 30.0
 """Seconds that a reservation lasts. It is renewed while the request is under way."""
 
+SHORTEST_PAUSE = 0.1
+"""Seconds between two attempts to reserve a host, at least, where its delay is shorter."""
+
 LONGEST_WAIT = 3600.0
 """Seconds that a crawler waits for a reservation, before it goes on without one."""
 
@@ -95,7 +98,8 @@ class Reservations:
             while self._wanted(host):
                 seconds = await self._store.reserve_host(host.name, LEASE)
                 if seconds > 0 and self._clock.monotonic() - began < LONGEST_WAIT:
-                    await self._clock.sleep(seconds)
+                    # Whoever has it may release it before its lease runs out.
+                    await self._clock.sleep(min(seconds, max(host.delay, SHORTEST_PAUSE)))
                     continue
                 if seconds > 0:
                     logger.warning(

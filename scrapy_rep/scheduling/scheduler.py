@@ -60,6 +60,7 @@ class WaitingScheduler(BaseScheduler):
         self._prefers_waiting = True
         self._paused_at: float | None = None
         self._returning: set[Request] = set()
+        admission.takes_back = self.takes_back
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)

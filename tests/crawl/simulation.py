@@ -1,6 +1,6 @@
 """Crawls without I/O on a clock of their own, in random circumstances, held against laws.
 
-    python -m tests.crawl.simulation [EXAMPLES]
+    python -m tests.crawl.simulation [EXAMPLES] [--seed SEED] [--shrink]
 
 The engine, the scheduler, the downloader and this package are the real ones. Only the network is
 not: a download handler answers from a scenario. The time is that of the event loop, which moves on
@@ -20,17 +20,18 @@ The laws, of every crawl:
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
 import selectors
-import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import seed as random_seed
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -497,15 +498,16 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     )
 
 
-def main(examples: int) -> None:
-    """Look for a scenario in which a law is broken, and print it."""
+def main(examples: int, seed: int | None, *, shrink: bool) -> None:
+    """Look for a scenario in which a law is broken, and print it; the smallest with ``shrink``."""
     logging.disable(logging.CRITICAL)
 
     @settings(
         max_examples=examples,
         deadline=None,
         database=None,
-        derandomize=True,
+        derandomize=seed is None,
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     @given(scenarios())
@@ -514,8 +516,15 @@ def main(examples: int) -> None:
         problems = run(scenario)
         assert not problems, problems[:5]
 
+    if seed is not None:
+        laws_hold = random_seed(seed)(laws_hold)
     laws_hold()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 500)
+    parser = argparse.ArgumentParser(description="Random crawls, held against laws.")
+    parser.add_argument("examples", type=int, nargs="?", default=500)
+    parser.add_argument("--seed", type=int, help="other scenarios than those of every run")
+    parser.add_argument("--shrink", action="store_true", help="look for the smallest")
+    arguments = parser.parse_args()
+    main(arguments.examples, arguments.seed, shrink=arguments.shrink)
