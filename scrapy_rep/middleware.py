@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from .origin import Origin, Patience
+from .origin import Origin, Patience, State
 from .policies import Policies
 from .protocol.agents import identify
 from .protocol.paths import host_of
@@ -185,6 +185,8 @@ class RobotsTxtMiddleware:
         pacing = None
         if origin.states_pace and self._settings.obey_crawl_delay:
             pacing = origin.pacing(self._tokens_of(request))
+        if origin.robots is None and origin.state is State.UNREACHABLE:
+            return None  # what it asks for is not known: what it has asked for still holds
         seconds = self._capped(origin, pacing.seconds_between(self._now())) if pacing else 0.0
         if seconds or origin.host in self._admission.hosts:
             last_end = self._last_end(origin)
@@ -207,8 +209,16 @@ class RobotsTxtMiddleware:
         if self._admission.has_line(*line):
             return line
         if not exempt and self._policies.needs_fetch(key):
-            return None if self._policies.has_room_for(key) else line
+            return None if self._policies.has_room else line
         return line if self._admission.is_resting(name, request) else None
+
+    def _park(self, request: Request, line: tuple[str, str]) -> tuple[bool, list[Request]]:
+        """Keep a request from the scheduler in its line; as Admission.park."""
+        kept, evicted = self._admission.park(request, *line)
+        _, key = line
+        if kept and key != NO_ROBOTS and self._policies.needs_fetch(key):
+            self._policies.await_room(key)
+        return kept, evicted
 
     def _tokens_of(self, request: Request) -> tuple[str, ...]:
         headers = request.headers
@@ -233,7 +243,7 @@ class RobotsTxtMiddleware:
 
     def _wrap(self, scheduler: Any) -> WaitingScheduler:
         return WaitingScheduler(
-            scheduler, self._admission, self._engine, self._clock, self._line_for
+            scheduler, self._admission, self._engine, self._clock, self._line_for, self._park
         )
 
     def _look(self) -> None:

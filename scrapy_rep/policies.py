@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ class Policies:
         if self._recall is not None:
             crawler.signals.connect(self._recall.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_room)
-        self._want_room: deque[str] = deque()
+        self._want_room: dict[str, None] = {}
         """Origins whose requests wait until a further fetch may begin."""
         shared = self.shared_store is not None
         self._fetcher = Fetcher(
@@ -148,16 +148,18 @@ class Policies:
         origin = self._origins.get(key)
         return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
 
-    def has_room_for(self, key: str) -> bool:
-        """Whether a further fetch may begin now.
+    @property
+    def has_room(self) -> bool:
+        """Whether a further fetch may begin now."""
+        return bool(self._fetch_limit.room) or self._closing
 
-        If not, the line of the origin is held until one may.
-        """
-        if self._fetch_limit.room or self._closing:
-            return True
-        self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
-        self._want_room.append(key)
-        return False
+    def await_room(self, key: str) -> None:
+        """Hold the line of an origin until its robots.txt may be fetched."""
+        if key not in self._want_room and not (
+            key in self._origins and self._origins[key].in_flight
+        ):
+            self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
+            self._want_room[key] = None
 
     def notice_clock_step(self) -> None:
         """Keep what is known as long as was said, though somebody has set the clock."""
@@ -188,7 +190,8 @@ class Policies:
         """Let requests go on for which a fetch may begin now."""
         self._fetch_limit.make_room(len(self._want_room))
         for _ in range(min(self._fetch_limit.room, len(self._want_room))):
-            key = self._want_room.popleft()
+            key = next(iter(self._want_room))
+            del self._want_room[key]
             self._admission.release(host_of(key), key, Hold.FETCH_LIMIT)
 
     def _begin_fetch(self, origin: Origin, page: Request) -> None:

@@ -283,6 +283,9 @@ class Admission:
         for entry, host in found:
             host.discard(entry.request)
             self._left(entry)
+        for host in tuple(self.hosts.values()):
+            for line in host.lines.values():
+                line.holds.clear()
             self._forget_if_over(host)
         return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].order)]
 

@@ -40,6 +40,7 @@ class WaitingScheduler(BaseScheduler):
     """The scheduler that the engine sees. Whatever is not defined here is that of ``scheduler``.
 
     ``line_for`` tells the host and the line in which a request has to wait, None if it has not to.
+    ``park`` keeps it there, as :meth:`~scrapy_rep.scheduling.admission.Admission.park`.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class WaitingScheduler(BaseScheduler):
         engine: Engine,
         clock: Clock,
         line_for: Callable[[Request], tuple[str, str] | None],
+        park: Callable[[Request, tuple[str, str]], tuple[bool, list[Request]]],
     ) -> None:
         self._scheduler = scheduler
         self._admission = admission
         self._engine = engine
         self._clock = clock
         self._line_for = line_for
+        self._keep = park
         self._ahead: Request | None = None
         """The next request from the scheduler, which does not have to wait."""
         self._prefers_waiting = True
@@ -111,9 +114,7 @@ class WaitingScheduler(BaseScheduler):
         """The next request that can go on; None if there is none at the moment."""
         if not self._admission.hosts and self._ahead is None:
             request: Request | None = self._scheduler.next_request()
-            if request is None or self._line_for(request) is None:
-                return request
-            self._park(request)
+            return request
         return self._choose()
 
     def takes_back(self, request: Request) -> bool:
@@ -160,10 +161,11 @@ class WaitingScheduler(BaseScheduler):
             request, self._ahead = self._ahead or self._pull(), None
             if request is None:
                 break
-            if self._line_for(request) is None:
+            line = self._line_for(request)
+            if line is None:
                 self._ahead = request
                 break
-            if not self._park(request):
+            if not self._park(request, line):
                 refused.append(request)
         else:
             self._engine.wake()
@@ -183,11 +185,9 @@ class WaitingScheduler(BaseScheduler):
         request: Request | None = self._scheduler.next_request()
         return request
 
-    def _park(self, request: Request) -> bool:
+    def _park(self, request: Request, line: tuple[str, str]) -> bool:
         """Keep a request until it can go on. Whether there is room for it."""
-        line = self._line_for(request)
-        assert line is not None
-        kept, evicted = self._admission.park(request, *line)
+        kept, evicted = self._keep(request, line)
         for other in reversed(evicted):
             self._put_back(other)
         return kept

@@ -208,21 +208,23 @@ class Network:
         answers = self.robots[site.root]
         if not answers:
             self.problems.append(f"{request.url} was sent before its robots.txt was there")
-            return
-        answer = self._known(site)
-        if answer is None:  # it came at this very moment
-            answer = answers[-1][1]
-        if answer.status == 200:
-            robots = RobotsTxt.parse(answer.body)
-            if not robots.allowed(path, "testbot"):
-                self.problems.append(f"{request.url} was sent, which {answer.rules} forbids")
-        elif answer.status >= 500:
-            copies = [one for at, one in answers if one.status < 500]
-            if not copies or not (
-                copies[-1].status != 200
-                or RobotsTxt.parse(copies[-1].body).allowed(path, "testbot")
-            ):
-                self.problems.append(f"{request.url} was sent to an unreachable origin")
+        # What came at this very moment may be known already, or not yet.
+        first = max(sum(at < self.loop.now - MOMENT for at, _ in answers), 1)
+        if answers and not any(
+            self._allows([answer for _, answer in answers[:known]], path)
+            for known in range(first, len(answers) + 1)
+        ):
+            self.problems.append(f"{request.url} was sent, against {answers}")
+
+    @staticmethod
+    def _allows(answers: list[Answer], path: str) -> bool:
+        """Whether a path may be asked for after these answers."""
+        while len(answers) > 1 and answers[-1].status >= 500:
+            answers = answers[:-1]  # an unreachable origin is what it was before
+        last = answers[-1]
+        if last.status == 200:
+            return RobotsTxt.parse(last.body).allowed(path, "testbot")
+        return last.status < 500
 
     def _check_pace(self, site: Site, request: Request, began: float) -> None:
         """The delay that was known, and has been asked for all the time since the last request."""
