@@ -21,13 +21,31 @@ from tests.protocol import reference
 _SMALL = 400
 
 
+_FIELDS = ["User-agent", "Allow", "Disallow", "Content-Usage", "Request-rate", "Visit-time"]
+_PIECES = ["*", "$", "%", "/", "?", "#", "a", "b", ":", "%2", "%2F", "*$", " ", "index.htm", "\0"]
+
+
+def made_up_file(provider: atheris.FuzzedDataProvider) -> bytes:
+    """A file of records, their values made of runs: of stars, of dollars, of nothing."""
+    lines = []
+    for _ in range(provider.ConsumeIntInRange(0, 8)):
+        field = provider.PickValueInList(_FIELDS)
+        runs = [
+            provider.PickValueInList(_PIECES) * provider.ConsumeIntInRange(0, 12)
+            for _ in range(provider.ConsumeIntInRange(0, 5))
+        ]
+        lines.append(f"{field}: {provider.PickValueInList(['', '/', '*'])}{''.join(runs)}\n")
+    return ("User-agent: *\n" + "".join(lines)).encode()
+
+
 def one_input(data: bytes) -> None:
     """One file, one URL and one user agent out of the fuzzer's octets."""
     provider = atheris.FuzzedDataProvider(data)
     strict = provider.ConsumeBool()
     url = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
     agent = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
-    body = provider.ConsumeBytes(provider.remaining_bytes())
+    made_up = provider.ConsumeBool()
+    body = made_up_file(provider) if made_up else provider.ConsumeBytes(provider.remaining_bytes())
     robots = RobotsTxt.parse(body, strict=strict, url="https://example.com/robots.txt")
     verdicts = [robots.verdict(url, agent) for _ in range(3)]
     assert verdicts[0] == verdicts[1] == verdicts[2]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from .lines import line_number
-from .matcher import PatternIndex, RankedRule, first_match, rank
+from .matcher import GAVE_UP, PatternIndex, RankedRule, first_match, rank
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Group:
         self.index: PatternIndex | None = None
         """Numbers its rules, best first, from the second question on."""
         self.verdicts: list[Verdict | None] = []
-        """By these numbers; the last is that no rule matches."""
+        """By these numbers; then that no rule matches, and last (`GAVE_UP`) that it is unknown."""
         self.allows: tuple[bool, ...] = ()
         """The same in short."""
 
@@ -57,8 +57,9 @@ class Group:
         if not self._asked:
             self._asked = True
             rules = list(islice(self._text.rules(path.encode("ascii")), _FEW))
-            if len(rules) < _FEW:
-                return self._only_verdict(path, rules)
+            verdict = self._only_verdict(path, rules) if len(rules) < _FEW else None
+            if verdict is not None:
+                return verdict
         index = self.index or self._build_index()
         return self.verdict_of(index.first(path))
 
@@ -69,25 +70,30 @@ class Group:
             verdict = self.verdicts[number] = self._decided_by(self._positions[number])
         return verdict
 
-    def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict:
+    def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:
         ranked = rank(rules, strict=self._strict)
         number = first_match([pattern for _, _, _, pattern in ranked], path)
+        if number == GAVE_UP:
+            return None  # What the index skips may be what took so long.
         if number == len(ranked):
             return self._undecided(ranked)
         return self._decided_by(ranked[number][2])
 
     def _build_index(self) -> PatternIndex:
         ranked = rank(self._text.rules(), strict=self._strict)
-        self.index = PatternIndex([pattern for _, _, _, pattern in ranked])
+        self.allows = (*(not disallow for _, disallow, _, _ in ranked), True, False)
+        self.index = PatternIndex([pattern for _, _, _, pattern in ranked], self.allows)
         self._positions = array("I", [position for _, _, position, _ in ranked])
-        self.verdicts = [*[None] * len(ranked), self._undecided(ranked)]
-        self.allows = (*(not disallow for _, disallow, _, _ in ranked), True)
+        self.verdicts = [*[None] * len(ranked), self._undecided(ranked), self._too_complex()]
         return self.index
 
     def _decided_by(self, position: int) -> Verdict:
         allow, value, _ = self._text.rule_at(position)
         line = line_number(self._text.text, position)
         return Verdict(allow, Reason.RULES, Rule.of(value, line, allow=allow), self._agent)
+
+    def _too_complex(self) -> Verdict:
+        return Verdict(False, Reason.TOO_COMPLEX, None, self._agent)
 
     def _undecided(self, ranked: list[RankedRule]) -> Verdict:
         reason = Reason.RULES if ranked or any(self._text.rules()) else Reason.NO_RULES

@@ -32,6 +32,8 @@ _TIMED = {
     b"visit-time": (parse_visit_time, "two times of day in UTC, such as 0600-0845"),
 }
 _LONGEST_FIELD = 40
+_MOST_OCTETS = 4 * SIZE_LIMIT
+"""Octets of groups that are looked through for rules that never decide."""
 
 
 class Severity(str, Enum):
@@ -191,8 +193,19 @@ def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
                 f"another group for {_quoted(token)}: the two are one",
                 "write the rules of a crawler in one place",
             )
+    left = _MOST_OCTETS
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
         group = GroupText(text, spans, dialect)
+        left -= sum(spans[1::2]) - sum(spans[::2])
+        if left < 0:
+            # Tokens may share groups in so many ways that the time would grow quadratically.
+            yield Finding(
+                line_at(spans[0]) or 1,
+                Severity.INFO,
+                "too many groups share their rules: which of them never decide is not looked for",
+                "write the rules of a crawler in one place",
+            )
+            return
         found = dict(_overridden(group, line_at, strict=strict))
         decided.update(position for _, _, position in group.rules() if position not in found)
         overridden.update(found)

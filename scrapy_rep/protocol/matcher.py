@@ -8,10 +8,13 @@ of theirs occurs in the path. No regular expression is made from what a server s
 
 from __future__ import annotations
 
+import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from .comparison import Comparison, allowance, matches
 from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
 
 if TYPE_CHECKING:
@@ -25,8 +28,20 @@ _PARTS = 8
 """Pieces of a pattern that are looked at for its key."""
 _CROWDED = 16
 """Patterns with one key, from which on another key is looked for."""
+_SKIP = 8
+"""Patterns that fail alike, from which on the end of them is looked for."""
+_MANY = 5_000
+"""Patterns with wildcards after which no more time is spent on finding good keys."""
 _LITTLE = 16_384
 """Octets to be looked through for all keys together, below which one search for each is fastest."""
+_SHORT = 2_048
+"""Octets of a path up to which some patterns are compared without counting steps."""
+_FEW = 64
+"""How many these are."""
+_STARS = re.compile(r"\*\*+")
+
+GAVE_UP = -1
+"""Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
 _Wild: TypeAlias = dict[str, list[int]]
 
@@ -52,54 +67,45 @@ def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
     return sorted(ranked.values())
 
 
-def first_match(patterns: Sequence[str], path: str) -> int:
-    """The index of the first pattern that matches, or their number: for a single question."""
+def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
+    """The indices of the patterns that match, in their order: for a single question.
+
+    The last is `GAVE_UP` if the comparison takes too many steps.
+    """
+    steps = allowance(len(path)) // 2
+    plain, encoded = Comparison(path, steps), None
     for number, pattern in enumerate(patterns):
-        if matches(pattern, path):
-            return number
-    return len(patterns)
+        if plain.matches(pattern):
+            yield number
+        elif is_doubtful(pattern):
+            # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
+            encoded = encoded or Comparison(encode_query(path), steps)
+            if encoded.matches(encode_query(pattern)):
+                yield number
+        if plain.left < 0 or (encoded and encoded.left < 0):
+            break
+    else:
+        return
+    yield GAVE_UP
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Whether one pattern matches a path, both in comparable form."""
-    if _matches(pattern, path):
-        return True
-    # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
-    return is_doubtful(pattern) and _matches(encode_query(pattern), encode_query(path))
-
-
-def _matches(pattern: str, path: str) -> bool:
-    """Whether one pattern matches literally, in one walk from left to right."""
-    star = pattern.find("*")
-    if star < 0:
-        return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
-    if star > 0 and not path.startswith(pattern[:star]):
-        return False
-    position = begin = star
-    # What a "*" skips is as short as can be: if that fails nothing longer would do.
-    while star >= 0:
-        begin = star + 1
-        star = pattern.find("*", begin)
-        if star >= 0:
-            position = path.find(pattern[begin:star], position)
-            if position < 0:
-                return False
-            position += star - begin
-    if pattern[-1] != "$":
-        return path.find(pattern[begin:], position) >= 0
-    tail = pattern[begin:-1]
-    return len(path) - len(tail) >= position and path.endswith(tail)
+def first_match(patterns: Sequence[str], path: str) -> int:
+    """The index of the first pattern that matches, or their number, or `GAVE_UP`."""
+    return next(matching(patterns, path), len(patterns))
 
 
 class PatternIndex:
     """The same as `first_match` for many questions."""
 
     __slots__ = (
+        "_allows",
         "_best",
         "_encoded",
         "_exact",
         "_keys",
+        "_order",
         "_patterns",
+        "_places",
         "_prefixes",
         "_short",
         "_shorter",
@@ -107,20 +113,26 @@ class PatternIndex:
         "_wild",
     )
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], allows: Sequence[bool] = ()) -> None:
         self._encoded: PatternIndex | None = None
-        self._build(range(len(patterns)), patterns)
-        doubtful = [
-            number
+        self._allows = allows
+        self._order: array[int] | None = None
+        self._build(range(len(patterns)), list(patterns))
+        doubtful = {
+            number: encode_query(pattern)
             for number, pattern in enumerate(patterns)
             if "?" in pattern and is_doubtful(pattern)
-        ]
+        }
         if doubtful:
-            self._encoded = PatternIndex(())
-            self._encoded._build(doubtful, [encode_query(pattern) for pattern in patterns])
+            encoded = [doubtful.get(number, "") for number in range(len(patterns))]
+            self._encoded = PatternIndex((), allows)
+            self._encoded._build(doubtful, encoded)
 
-    def first(self, path: str) -> int:
-        """The index of the first pattern that matches, or their number."""
+    def first(self, path: str, steps: int | None = None) -> int:
+        """The index of the first pattern that matches, or their number, or `GAVE_UP`.
+
+        `GAVE_UP` only if a pattern that is left may disallow, by what `allows` says of each.
+        """
         best = self._size
         prefixes = self._prefixes
         number = bisect_right(prefixes, path) - 1
@@ -133,24 +145,88 @@ class PatternIndex:
             best = self._exact[path]
         wild = self._wild
         if wild:
-            for key in wild if len(path) < self._short else self._keys_in(path):
-                if key in path:
-                    for number in wild[key]:
-                        if number >= best:
+            if len(path) < self._short:
+                few = _FEW
+                for key in wild:
+                    if key in path:
+                        for number in wild[key]:
+                            if number >= best:
+                                break
+                            if matches(self._patterns[number], path):
+                                best = number
+                                break
+                            few -= 1
+                            if few < 0:
+                                break
+                        if few < 0:
                             break
-                        if _matches(self._patterns[number], path):
-                            best = number
-                            break
+                if few < 0:
+                    keys = [key for key in wild if key in path]
+                    best, steps = self._first_of(keys, path, best, steps)
+            else:
+                best, steps = self._first_of(self._keys_in(path), path, best, steps)
         if self._encoded is not None and has_doubtful_query(path):
-            return min(best, self._encoded.first(encode_query(path)))
+            steps = allowance(len(path)) if steps is None else steps
+            return min(best, self._encoded.first(encode_query(path), steps))
         return best
 
-    def _build(self, numbers: Iterable[int], patterns: Sequence[str]) -> None:
+    def _first_of(
+        self, keys: Iterable[str], path: str, best: int, steps: int | None
+    ) -> tuple[int, int]:
+        """The first of the patterns with these keys, or `best`, and the steps that are left."""
+        wild, patterns = self._wild, self._patterns
+        numbers: list[int] = []
+        for key in keys:
+            of_key = wild[key]
+            numbers += of_key if of_key[-1] < best else of_key[: bisect_left(of_key, best)]
+        text_order = len(numbers) > _FEW
+        order = self._in_order(numbers) if text_order else sorted(numbers)
+        comparison = Comparison(path, allowance(len(path)) if steps is None else steps)
+        index = 0
+        while index < len(order):
+            number = order[index]
+            index += 1
+            if number >= best:
+                comparison.left -= 1
+            elif comparison.matches(patterns[number]):
+                best = number
+            elif comparison.left < 0:
+                for rest in islice(order, index - 1, None):
+                    if rest < best and not (self._allows and self._allows[rest]):
+                        return GAVE_UP, comparison.left
+                break
+            elif (
+                text_order
+                and index + _SKIP < len(order)
+                and patterns[order[index + _SKIP]].startswith(comparison.failed or "$")
+            ):
+                # All that begin so follow each other, and no pattern has an octet like this.
+                beyond = comparison.failed + "\x7f"
+                index = bisect_left(order, beyond, index, key=patterns.__getitem__)
+        return best, comparison.left
+
+    def _in_order(self, numbers: list[int]) -> Sequence[int]:
+        """Patterns by their text, so that those that begin alike are compared together."""
+        if self._order is None:
+            wild = [number for of_key in self._wild.values() for number in of_key]
+            wild.sort(key=self._patterns.__getitem__)
+            self._order = array("I", wild)
+            self._places = array("I", bytes(4 * self._size))
+            for place, number in enumerate(wild):
+                self._places[number] = place
+        if len(numbers) > len(self._order) // 4:
+            return self._order
+        places = sorted([self._places[number] for number in numbers])
+        return [self._order[place] for place in places]
+
+    def _build(self, numbers: Iterable[int], patterns: list[str]) -> None:
         prefixes: dict[str, int] = {}
         self._size = len(patterns)
         self._patterns = patterns
         self._exact: dict[str, int] = {}
-        wild: _Wild = {}
+        self._wild: _Wild = {}
+        wild = self._wild
+        weighed = 0
         for number in numbers:
             pattern = patterns[number]
             if "*" not in pattern:
@@ -159,11 +235,14 @@ class PatternIndex:
                 else:
                     self._exact[pattern[:-1]] = number
                 continue
+            if "**" in pattern:
+                pattern = patterns[number] = _STARS.sub("*", pattern)
             stem = pattern.removesuffix("$")
             if stem is pattern or stem[-1] == "*":
                 stem = stem.rstrip("*")
             if "*" in stem:
-                key = _key(stem, wild)
+                weighed += 1
+                key = _key(stem, wild, weigh=weighed < _MANY)
                 if key in wild:
                     wild[key].append(number)
                 else:
@@ -186,8 +265,7 @@ class PatternIndex:
             best.append(number)
         self._shorter = tuple(links)
         self._best = tuple(best)
-        self._wild = wild
-        self._short = _LITTLE // (len(wild) or 1)
+        self._short = min(_LITTLE // (len(wild) or 1), _SHORT)
         self._keys: _Keys | None = None
 
     def _keys_in(self, path: str) -> Iterable[str]:
@@ -223,11 +301,11 @@ class _Keys:
                 yield keys[number]
 
 
-def _key(stem: str, wild: _Wild) -> str:
+def _key(stem: str, wild: _Wild, *, weigh: bool) -> str:
     """A piece of every path that a pattern matches; a long one that few patterns share."""
     head, *parts = stem.split("*", _PARTS)[:_PARTS]
     key = _end(max(parts, key=len))
-    if len(key) > 1 and (key not in wild or len(wild[key]) < _CROWDED):
+    if not weigh or (len(key) > 1 and (key not in wild or len(wild[key]) < _CROWDED)):
         return key
     keys = [_end(part) for part in [*parts, head] if part]
     return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))

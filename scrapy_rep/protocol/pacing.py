@@ -6,45 +6,45 @@ slower holds.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .records import RequestRate, Window
     from .robotstxt import RobotsTxt
 
 _DAY = 86_400
+_MINUTES = 24 * 60
 
 
 class Pacing(NamedTuple):
     """What one group asks for. Times are seconds since 1970; a time of day is UTC."""
 
     delay: float = 0
-    rates: tuple[RequestRate, ...] = ()
-    """One for a window, the slowest."""
+    """The seconds between two requests where no rate asks for more."""
+    changes: tuple[int, ...] = ()
+    """The minutes of the day at which another rate begins to hold, the first of them 0."""
+    seconds: tuple[float, ...] = ()
+    """The seconds between two requests from each of these on, by the slowest rate."""
     hours: Window | None = None
 
     @classmethod
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
         """What the group of these product tokens asks for; None where it asks for nothing."""
-        slowest: dict[Window | None, RequestRate] = {}
-        for rate in robots.request_rates(agents):
-            slowest[rate.window] = max(slowest.get(rate.window, rate), rate, key=_seconds)
-        pacing = cls(
-            robots.crawl_delay(agents) or 0, tuple(slowest.values()), robots.visit_time(agents)
-        )
+        changes, seconds = _of_the_day(robots.request_rates(agents))
+        delay = robots.crawl_delay(agents) or 0
+        pacing = cls(delay, changes, seconds, robots.visit_time(agents))
         return pacing if any(pacing) else None
 
     def seconds_between(self, now: float) -> float:
         """The seconds that are to lie between two requests at this time."""
-        if not self.rates:
+        if not self.changes:
             return self.delay
         minute = now % _DAY / 60
-        rates = (
-            _seconds(rate)
-            for rate in self.rates
-            if rate.window is None or rate.window.contains(minute)
-        )
-        return max(self.delay, *rates, 0)
+        return max(self.delay, self.seconds[bisect_right(self.changes, minute) - 1])
 
     def seconds_until_welcome(self, now: float) -> float:
         """The seconds until the Visit-time begins; 0 within it, and where there is none."""
@@ -53,6 +53,38 @@ class Pacing(NamedTuple):
         return (self.hours.start * 60 - now) % _DAY
 
 
-def _seconds(rate: RequestRate) -> float:
-    """Those from one request to the next."""
-    return rate.seconds / rate.requests
+def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The slowest rate at each time of a day, so that it need not be looked for when asked.
+
+    A day has few minutes, and a file may hold a rate for each two of them.
+    """
+    slowest: dict[tuple[int, int], float] = {}
+    for rate in rates:
+        for span in _spans(rate.window):
+            slowest[span] = max(slowest.get(span, 0), rate.seconds / rate.requests)
+    beginning: dict[int, list[tuple[float, int]]] = {}
+    for (start, end), seconds in slowest.items():
+        beginning.setdefault(start, []).append((-seconds, end))
+    changes: list[int] = []
+    seconds_from: list[float] = []
+    # The rates that have begun, the slowest first, and when they end.
+    begun: list[tuple[float, int]] = []
+    for minute in range(_MINUTES) if slowest else ():
+        for one in beginning.get(minute, ()):
+            heappush(begun, one)
+        while begun and begun[0][1] <= minute:
+            heappop(begun)
+        now = -begun[0][0] if begun else 0
+        if not changes or now != seconds_from[-1]:
+            changes.append(minute)
+            seconds_from.append(now)
+    return tuple(changes), tuple(seconds_from)
+
+
+def _spans(window: Window | None) -> list[tuple[int, int]]:
+    """The minutes of a window, from and before; two spans where it wraps around midnight."""
+    if window is None:
+        return [(0, _MINUTES)]
+    if window.start < window.end:
+        return [(window.start, window.end)]
+    return [(0, window.end), (window.start, _MINUTES)]

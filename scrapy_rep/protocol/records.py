@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from math import isfinite
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
 from .agents import line_tokens
-from .matcher import matches
+from .matcher import GAVE_UP, PatternIndex, matching
 from .parser import records
 from .paths import pattern_of
-from .usage import combine, combined, content_signals, content_usage
+from .usage import combine, combined, content_signals, content_usage, refusals
 
 GROUP_FIELDS = frozenset(
     [b"crawl-delay", b"request-rate", b"visit-time", b"content-signal", b"content-usage"]
@@ -35,6 +36,10 @@ _RATE = re.compile(rf"([0-9]{{1,9}}) ?/ ?([0-9]{{1,9}}) ?([smhd]?)(?: {_WINDOW})
 _SPACES = re.compile(r"[ \t\v\f]+")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DAY = 24 * 60
+
+
+_Ranked: TypeAlias = tuple[str, int, dict[str, bool]]
+"""A pattern, its length, and what is stated of it."""
 
 
 class Window(NamedTuple):
@@ -75,6 +80,11 @@ class GroupRecords:
     content_signals: dict[str, bool] = field(default_factory=dict)
     content_usage: dict[tuple[str, int], dict[str, bool]] = field(default_factory=dict)
     """What is stated of each path, in comparable form and with its length."""
+    _ranked: list[_Ranked] = field(default_factory=list, init=False, repr=False)
+    """The same, the longest first, when it has been asked for; and an index of it."""
+    _index: PatternIndex | None = field(default=None, init=False, repr=False)
+    _refusals: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
+    """What any of them refuses."""
 
     def add(self, name: bytes, octets: bytes) -> None:
         """Take in one record; of those that exclude each other the last valid one counts."""
@@ -94,10 +104,32 @@ class GroupRecords:
             combine(self.content_usage.setdefault(path, {}), stated)
 
     def usage_of(self, path: str) -> dict[str, bool]:
-        """What the longest of the paths that match states: the whole of it, and no more."""
-        found = [one for one in self.content_usage.items() if matches(one[0][0], path)]
-        longest = max((length for (_, length), _ in found), default=0)
-        return combined(stated for (_, length), stated in found if length == longest)
+        """What the longest of the paths that match states: the whole of it, and no more.
+
+        If it takes too many steps to find that path, what is refused for any is refused, and
+        nothing is granted.
+        """
+        if self._index is None:
+            self._ranked = sorted(
+                (
+                    (pattern, length, stated)
+                    for (pattern, length), stated in self.content_usage.items()
+                ),
+                key=lambda one: (-one[1], one[0]),
+            )
+            self._index = PatternIndex([pattern for pattern, _, _ in self._ranked])
+            self._refusals = refusals(self.content_usage.values())
+        first = self._index.first(path)
+        if first == GAVE_UP:
+            return dict(self._refusals)
+        length = self._ranked[first][1] if first < len(self._ranked) else 0
+        same = list(takewhile(lambda one: one[1] == length, islice(self._ranked, first, None)))
+        found: list[dict[str, bool]] = []
+        for number in matching((pattern for pattern, _, _ in same), path):
+            if number == GAVE_UP:
+                return dict(self._refusals)
+            found.append(same[number][2])
+        return combined(found)
 
 
 _Run: TypeAlias = list[tuple[bytes, bytes]]
@@ -112,6 +144,7 @@ class Records:
     __slots__ = (
         "_groups",
         "_runs",
+        "_sitemaps",
         "_url",
         "_written",
         "clean_params",
@@ -126,6 +159,7 @@ class Records:
         self._url = url
         self._written: tuple[str, ...] = ()
         """The sitemaps as they stand in the file."""
+        self._sitemaps: tuple[str, ...] | None = None
         self.host: str | None = None
         self.clean_params: tuple[CleanParam, ...] = ()
         self.noindex: tuple[str, ...] = ()
@@ -143,8 +177,10 @@ class Records:
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps, resolved where the URL of the robots.txt is known, each once."""
-        found = (absolute(sitemap, self._url) for sitemap in self._written)
-        return tuple(dict.fromkeys(sitemap for sitemap in found if sitemap is not None))
+        if self._sitemaps is None:
+            found = (absolute(sitemap, self._url) for sitemap in self._written)
+            self._sitemaps = tuple(dict.fromkeys(url for url in found if url is not None))
+        return self._sitemaps
 
     def of(self, token: bytes) -> GroupRecords:
         """What is said to the crawlers of one token."""

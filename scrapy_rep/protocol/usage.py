@@ -87,6 +87,11 @@ def combine(result: dict[str, bool], statement: Preferences) -> None:
         result[name] = result.get(name, True) and granted
 
 
+def refusals(statements: Iterable[Preferences]) -> dict[str, bool]:
+    """What any of the statements refuses."""
+    return {name: False for name, granted in combined(statements).items() if not granted}
+
+
 def of_response(signals: Sequence[str], usages: Sequence[str]) -> dict[str, bool]:
     """What a response states by the lines of its Content-Signal and its Content-Usage headers."""
     # RFC 9651 §4.2: the lines of a field are one dictionary.

@@ -22,6 +22,10 @@ class Reason(str, Enum):
     """There is no robots.txt (RFC 9309 §2.3.1.3)."""
     UNREACHABLE = "unreachable"
     """There may be a robots.txt and it could not be had (RFC 9309 §2.3.1.4)."""
+    TOO_COMPLEX = "too-complex"
+    """The rules take more steps to compare with the URL than a question has, and may disallow it.
+
+    No file of a real site is known that does (see `comparison`)."""
     VISIT_TIME = "visit-time"
     """The rules allow it, at another hour: outside of the group's Visit-time."""
 

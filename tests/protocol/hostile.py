@@ -6,6 +6,10 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 LIMIT = 500 * 1024
 
@@ -85,6 +89,12 @@ RECORDS = {
     "spaces in a Request-rate": ALL + b"Request-rate: 1/1" + b" " * 250_000 + b"s" + b" " * 250_000,
     "spaces in a Visit-time": ALL + b"Visit-time: 0600" + b" " * 250_000 + b"-" + b" " * 250_000,
     "digits": ALL + b"Crawl-delay: " + b"9" * 500_000,
+    "Request-rates of a day": ALL
+    + b"".join(
+        b"Request-rate: 1/%d %02d%02d-%02d%02d\n" % (number, *divmod(number, 60), 23, number % 60)
+        for number in range(1, 1300)
+        for _ in range(8)
+    ),
     "delays": ALL + b"Crawl-delay: 1\n" * 33_000,
     "runs with a delay each": b"User-agent: *\nUser-agent: b\nCrawl-delay: 1\n" * 11_000,
     "agents before delays": b"".join(b"User-agent: a%d\n" % i for i in range(12_000))
@@ -92,6 +102,88 @@ RECORDS = {
     + b"Crawl-delay: 1\n" * 15_000,
 }
 """Files that have more to say than rules."""
+
+
+class Attack(NamedTuple):
+    """A file whose patterns cannot be told apart without looking at most of a path."""
+
+    body: bytes
+    start: str
+    unit: str
+    """What the path begins with, and then holds again and again."""
+
+    def url(self, length: int) -> str:
+        path = "/" + self.start + self.unit * (length // len(self.unit) + 1)
+        return "https://example.com" + path[:length]
+
+
+def attack(
+    pattern: Callable[[random.Random], str], unit: str, start: str = "", field: str = "Disallow:"
+) -> Attack:
+    """As many patterns as a file holds."""
+    source = random.Random(9309)
+    lines, size = [ALL], len(ALL)
+    while size < LIMIT:
+        lines.append(f"{field}{pattern(source)}\n".encode())
+        size += len(lines[-1])
+    return Attack(b"".join(lines[:-1]), start, unit)
+
+
+def sequence(
+    head: str, pieces: Sequence[str], number: int, end: str
+) -> Callable[[random.Random], str]:
+    return lambda source: "*".join([head, *source.choices(pieces, k=number), end])
+
+
+A_TO_E = "abcde"
+PAIRS = [first + second for first in "abcdefgh" for second in A_TO_E]
+RUNS = ["a" * length for length in range(1, 12)]
+LETTERS = "".join(random.Random(1).choices("abcdefghijklmnop", k=20_000))
+
+ATTACKS = {
+    "pieces of a query": attack(sequence("/", ["?", ":", "/::/", "/", "::"], 6, "cc"), "?:/::/"),
+    "permutations": attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq"),
+    "long permutations": attack(sequence("/", A_TO_E, 24, "z"), A_TO_E, "z"),
+    "permutations of pairs": attack(sequence("/", PAIRS, 6, "zq"), "".join(PAIRS), "zq"),
+    "permutations that allow": attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq", "Allow:"),
+    "permutations that end": attack(sequence("/", A_TO_E, 6, "ab$"), A_TO_E),
+    "empty pieces": attack(sequence("/", ["", "a", "b", "", ""], 12, "zq"), A_TO_E, "zq"),
+    "dollars": attack(sequence("/", ["$", "%24", "a"], 6, "zq$"), "a$%24", "zq"),
+    "runs": attack(sequence("/", RUNS, 4, "ab"), "a", "ab"),
+    "near misses": attack(
+        lambda source: f"/*{'a' * source.randint(5, 60)}b{'a' * source.randint(5, 60)}*aaaa", "a"
+    ),
+    "long near misses": attack(
+        lambda source: f"/*{'a' * source.randint(400, 600)}b{'a' * 500}*aaaa", "a"
+    ),
+    "both forms": attack(sequence("/*?", ["/", ":", "?", "@", "%2F"], 6, "zq"), "?/:@%2Fa", "zq"),
+    "both forms without stars": attack(
+        lambda source: "/?" + "".join(source.choices(["/", ":", "?", "@", "%2F", "a"], k=9)),
+        "?/:@%2Fa",
+    ),
+    "numbers": attack(
+        lambda source: f"/*{source.randint(0, 999)}*{source.randint(0, 999)}*zq",
+        "".join(map(str, range(9999))),
+        "zq",
+    ),
+    "keys at the end": attack(
+        lambda source: f"/*{source.randint(0, 9999):04}*x",
+        "".join(f"{number:04}" for number in range(10_000)),
+        "x",
+    ),
+    "three letters": attack(
+        lambda source: "*" + "".join(source.choices("abcdefghijklmnop", k=3)) + "*z",
+        LETTERS,
+        "z",
+        "Allow:",
+    ),
+    "heads": attack(
+        lambda source: "/" + "a" * source.randint(1, 30) + sequence("*", A_TO_E, 6, "z")(source),
+        A_TO_E,
+        "z" + "a" * 30,
+    ),
+}
+"""More of it: every pattern looks as if it matched, until the end."""
 
 HEADERS = [
     "a" * 10_000,

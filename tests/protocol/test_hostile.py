@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import permutations
 
 import pytest
 
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.pacing import Pacing
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
 
-from .hostile import HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
+from .hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -22,9 +23,9 @@ def test_hostile_files_are_answered_the_same_every_time(name: str) -> None:
     assert robots.allowed(url, "a-bad") is first.allowed
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [*HOSTILE, *ATTACKS])
 def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
-    body, url = HOSTILE[name]
+    body, url = HOSTILE.get(name) or (ATTACKS[name].body, ATTACKS[name].url(2048))
     tracemalloc.start()
     try:
         robots = RobotsTxt.parse(body)
@@ -36,11 +37,53 @@ def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
     assert held < 20 * LIMIT
 
 
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_are_answered_the_same_every_time(name: str) -> None:
+    attack = ATTACKS[name]
+    robots = RobotsTxt.parse(attack.body)
+    for length in (60, 2048, 16_384):
+        first = robots.verdict(attack.url(length), "a")
+        assert robots.verdict(attack.url(length), "a") == first
+        assert first.reason in (Reason.RULES, Reason.TOO_COMPLEX)
+        assert not (first.allowed and first.reason is Reason.TOO_COMPLEX)
+
+
+def test_what_is_too_complex_is_disallowed_unless_no_rule_disallows() -> None:
+    for name, allowed in {"permutations": False, "permutations that allow": True}.items():
+        attack = ATTACKS[name]
+        verdict = RobotsTxt.parse(attack.body).verdict(attack.url(2048), "a")
+        reason = Reason.RULES if allowed else Reason.TOO_COMPLEX
+        assert verdict == (allowed, reason, None, "*")
+        assert str(verdict) == str(reason)
+
+
+def test_a_first_question_that_takes_too_long_is_left_to_the_index() -> None:
+    rules = b"".join(b"Disallow: /*%sb\n" % (b"a" * length) for length in range(30, 120))
+    robots = RobotsTxt.parse(ALL + rules)
+    url = "/" + "a" * 60_000 + "c"
+    assert [robots.verdict(url, "a").allowed for _ in range(3)] == [True] * 3
+
+
+def test_usage_that_takes_too_long_to_find_is_refused() -> None:
+    attack = ATTACKS["permutations"]
+    lines = attack.body.replace(b"Disallow:", b"Content-Usage:").split(b"\n")[1:]
+    for number, expected in {1000: {"ai-use": True}, 11_000: {"search": False}}.items():
+        body = ALL + b" train-ai=y\n".join(lines[:number])
+        robots = RobotsTxt.parse(body + b" search=n\nContent-Usage: ai-use=y\n")
+        for _ in range(2):
+            assert robots.content_usage(attack.url(2048), "a") == expected
+    # The same where the first is found and there are too many as long as it.
+    same = ["".join(pieces) for pieces in permutations("abcdefgh")][:20_000]
+    rules = "".join(f"Content-Usage: /*{'*'.join(piece)} {piece}=y\n" for piece in same[:9000])
+    robots = RobotsTxt.parse(ALL + rules.encode() + b"Content-Usage: /a ai-use=n\n")
+    assert robots.content_usage("/" + "abcdefgh" * 250, "a") == {"ai-use": False}
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_hostile_records_are_read(name: str) -> None:
     robots = RobotsTxt.parse(RECORDS[name], url="https://example.com/robots.txt")
     pacing = Pacing.of(robots, ("a-bad",))
-    assert pacing is None or len(pacing.rates) <= 1
+    assert pacing is None or len(pacing.changes) <= 24 * 60
     assert robots.crawl_delay("a-bad") in (None, 1)
     assert len(set(robots.sitemaps)) == len(robots.sitemaps)
     assert robots.content_usage(LONG_URL, "a-bad").get("train-ai") is (

@@ -98,3 +98,12 @@ def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
     findings = lint(body + b"Disallow: /a\n")
     assert [finding.line for finding in findings] == [line]
     assert "nothing is read" in findings[0].message
+
+
+def test_groups_that_share_too_many_rules_are_not_compared() -> None:
+    run = "".join(f"User-agent: a{number}\n" for number in range(300))
+    rules = "".join(f"Disallow: /{number}\n" for number in range(1000))
+    apart = "".join(f"User-agent: a{number}\nDisallow: /1\n" for number in range(300))
+    messages = {finding.message for finding in lint((run + rules + apart).encode())}
+    assert any("too many groups share their rules" in message for message in messages)
+    assert not any("never decides" in message for message in messages)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_rep.protocol.pacing import Pacing
-from scrapy_rep.protocol.records import RequestRate
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 HOUR = 3600
@@ -55,5 +56,28 @@ def test_who_is_asked_for_nothing_has_no_pace() -> None:
 
 def test_of_the_rates_in_a_window_the_slowest_is_kept() -> None:
     pacing = pacing_of(*["Request-rate: 1/5", "Request-rate: 1/7", "Request-rate: 1/6"] * 3)
+    assert pacing == Pacing(0, (0,), (7,))
+
+
+windows = st.one_of(
+    st.just(""),
+    st.tuples(*[st.sampled_from([0, 1, 60, 359, 360, 720, 1439, 1440])] * 2).map(
+        lambda times: " " + "-".join(f"{time // 60:02}{time % 60:02}" for time in times)
+    ),
+)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), windows), max_size=6))
+def test_at_each_minute_the_slowest_rate_of_the_windows_that_hold_it(
+    stated: list[tuple[int, str]],
+) -> None:
+    lines = [f"Request-rate: 1/{seconds}{window}" for seconds, window in stated]
+    body = "\n".join(["User-agent: a", *lines]).encode()
+    rates = RobotsTxt.parse(body).request_rates("a")
+    pacing = pacing_of(*lines, "Crawl-delay: 0.5")
     assert pacing is not None
-    assert pacing.rates == (RequestRate(1, 7),)
+    for minute in (0, 0.5, 1, 59.9, 60, 358, 359, 360, 500, 720, 1438.9, 1439, 1439.9):
+        holding = [
+            rate.seconds for rate in rates if rate.window is None or rate.window.contains(minute)
+        ]
+        assert pacing.seconds_between(minute * 60) == max([0.5, *holding])

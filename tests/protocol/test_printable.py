@@ -62,9 +62,9 @@ def test_a_rule_and_a_verdict_in_words() -> None:
 
 
 def test_a_verdict_is_small_whatever_its_rule() -> None:
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /" + "ツ*".encode() * 100_000)
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /" + "ツ*".encode() * 2000)
     for _ in range(2):
-        verdict = robots.verdict("/" + "ツ" * 100_000, "a")
+        verdict = robots.verdict("/" + "ツ" * 2000, "a")
         assert verdict.rule is not None
         assert len(verdict.rule.pattern) == LONGEST_PATTERN == 1000
         assert verdict.rule.pattern == "/" + "ツ*" * 499 + "…"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol import matcher
 from scrapy_rep.protocol.agents import identify, product_tokens
+from scrapy_rep.protocol.comparison import Comparison, matches
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.matcher import PatternIndex, first_match
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 TOKENS = ["a", "b", "a-b", "mj12", "x"]
 
+counts = st.one_of(st.integers(2, 4), st.integers(5, 20))
+
 pieces = st.sampled_from(
     [
         *"/ab*$?=&:@#% 'é[~.",
@@ -30,7 +35,9 @@ pieces = st.sampled_from(
         "%4", "%zz", "%25", "/index.htm", "/index.html", "//", "+", "%20", "\x00", "\x1c", "ツ",
     ]
 )  # fmt: skip
-values = st.lists(pieces, max_size=8).map("".join)
+# Runs of what is special, and so pieces between stars that are empty.
+runs = st.builds(str.__mul__, st.sampled_from(["*", "$", "%", "/", "?", "*$", "%%", "a"]), counts)
+values = st.lists(st.one_of(pieces, pieces, pieces, runs), max_size=8).map("".join)
 patterns = st.one_of(values.map("/".__add__), values, values.map("*".__add__))
 paths = values.map("/".__add__)
 agents = st.sampled_from(
@@ -96,6 +103,7 @@ def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> Non
 @settings(deadline=None)
 @given(st.lists(patterns, max_size=30), paths)
 @example(["a*"], "/")
+@example(["********x"], "/")
 def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     values: list[str], url: str
 ) -> None:
@@ -107,6 +115,43 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     assert index.first(long) == first_match(forms, long)
     matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
     assert first_match(forms, path) == min(matching, default=len(forms))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.tuples(patterns, st.booleans()), max_size=60),
+    paths,
+    st.integers(0, 150),
+    st.booleans(),
+)
+def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
+    rules: list[tuple[str, bool]], url: str, steps: int, few: bool
+) -> None:
+    stated = {pattern_of(value.encode())[0]: allow for value, allow in rules if value}
+    forms, allows = list(stated), (*stated.values(), True, False)
+    path = path_of(url)
+    expected = first_match(forms, path)
+    with pytest.MonkeyPatch.context() as patch:
+        # Every pattern with a star is compared within the steps, many of them in another order.
+        patch.setattr(matcher, "_SHORT", 0)
+        patch.setattr(matcher, "_FEW", 64 if few else 2)
+        patch.setattr(matcher, "_SKIP", 0)
+        index = PatternIndex(forms, allows)
+        assert index.first(path) == expected
+        found = index.first(path, steps)
+    assert allows[expected] or not allows[found]
+    assert found != matcher.GAVE_UP or not all(stated.values())
+
+
+@given(st.lists(patterns, max_size=30), paths)
+def test_comparing_all_patterns_is_comparing_each(values: list[str], url: str) -> None:
+    comparison = Comparison(path_of(url), 100_000)
+    for value in sorted(values) + values:
+        pattern = pattern_of(value.encode())[0]
+        expected = bool(pattern) and reference.matches(pattern, path_of(url))
+        if pattern:
+            assert matches(pattern, path_of(url)) is expected
+            assert comparison.matches(pattern) is expected
 
 
 @given(st.one_of(values, st.text(max_size=20)))
