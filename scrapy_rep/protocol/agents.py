@@ -25,7 +25,10 @@ taken for the other.
 _LINE_TOKEN = re.compile(LINE_TOKEN)
 _IDENTIFIER = re.compile(r"[A-Za-z_-]+")
 _IS_HEADER = re.compile(r"[\s/(]")
-_PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!#$%&'*+.^_`|~-]*")
+# The characters of a token of HTTP, but for "#" and "*", with which a line's token ends.
+_TOKEN = re.compile(r"[A-Za-z0-9!$%&'+.^_`|~-]+")
+_PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
+_CUT = re.compile(r"[*#]|:(?=[^/])")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 
 # What browsers, and crawlers that pose as one, put on every request. "like" is Internet
@@ -43,6 +46,7 @@ class Doubt(Enum):
 
     NO_TOKEN = "it holds no product token, so only the rules for everyone apply"
     FIRST_WORD = "only its first word is the product token"
+    CUT = "a product token ends before a character that no user-agent line can match"
     NOT_ASCII = "a product token ends where its letters are no longer those of ASCII"
 
 
@@ -112,14 +116,20 @@ def _identify_one(value: str | bytes) -> Identity:
         # Read like a line's: with all of its letters it would be nobody's (RFC 9309 §2.2.1).
         run = _IDENTIFIER.match(value)
         return Identity((run[0].lower(),), Doubt.NOT_ASCII) if run else Identity((), Doubt.NO_TOKEN)
-    return Identity((value.lower(),)) if value else Identity((), Doubt.NO_TOKEN)
+    token = _TOKEN.match(value)
+    if not token:
+        return Identity((), Doubt.NO_TOKEN)
+    return Identity((token[0].lower(),), None if token[0] == value else Doubt.CUT)
 
 
 def _identify_header(header: str) -> Identity:
     products, comments = _split_header(header)
     for number, word in enumerate(products):
-        name = _name(word)
+        cut = _CUT.split(word, maxsplit=1)[0]
+        name = _name(cut)
         if name:
+            if name == cut != word:
+                return Identity((name.lower(),), Doubt.CUT)
             plain = number == 0 and word == name and len(products) > 1
             followed = plain and header[len(word) :].lstrip()[:1] != "("
             return Identity((name.lower(),), Doubt.FIRST_WORD if followed else None)

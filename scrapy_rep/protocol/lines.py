@@ -24,9 +24,16 @@ def read(body: bytes) -> bytes:
     At most `SIZE_LIMIT` octets of the body are read. CR, LF and CRLF end lines and nothing else
     does, so that the number of a line is the number of LFs up to its beginning.
     """
+    text = lines_of(body)
+    return _without_nuls(text) if b"\0" in text else text
+
+
+def lines_of(body: bytes) -> bytes:
+    """The same as `read`, with the NUL octets at the ends of values."""
     text = _within_limit(body) if len(body) > SIZE_LIMIT else body
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        text = text.decode("utf-16", "replace").encode()
+        # Where no octet is NUL the mark is a mistake: decoding would lose every line.
+        text = text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
     elif text[:1] == BOM_UTF8[:1]:
         text = _without_bom(text)
     text = b"\n" + text
@@ -48,6 +55,16 @@ def _within_limit(body: bytes) -> bytes:
     if body[SIZE_LIMIT] in b"\r\n":
         return head
     return head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
+
+
+def _without_nuls(text: bytes) -> bytes:
+    """The lines without the NUL octets that end their values."""
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines):
+        if b"\0" in line:
+            content, mark, comment = line.partition(b"#")
+            lines[number] = content.rstrip(WHITE_SPACE + b"\0") + mark + comment
+    return b"\n".join(lines)
 
 
 def _without_bom(text: bytes) -> bytes:

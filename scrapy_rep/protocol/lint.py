@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, partial
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from .agents import line_tokens
-from .lines import SIZE_LIMIT, read
+from .lines import SIZE_LIMIT, lines_of, read
 from .matcher import PatternIndex, rank
-from .parser import FIELDS, LENIENT, STRICT, TYPOS, GroupText, groups, parse_line
+from .parser import FIELDS, LENIENT, STRICT, GroupText, field_of, groups, parse_line
 from .printable import LENGTH, printable
 from .records import GROUP_FIELDS, parse_delay, parse_request_rate, parse_visit_time
 from .usage import content_usage
@@ -32,6 +33,8 @@ _TIMED = {
     b"visit-time": (parse_visit_time, "two times of day in UTC, such as 0600-0845"),
 }
 _LONGEST_FIELD = 40
+_GOOGLE_LINE = 16_664
+"""Octets of a line that Google's open-source parser keeps: eight times the longest URL."""
 _MOST_OCTETS = 4 * SIZE_LIMIT
 """Octets of groups that are looked through for rules that never decide."""
 
@@ -66,11 +69,39 @@ def lint(body: bytes, *, strict: bool = False) -> list[Finding]:
     """Everything that is worth a look, in the order of the file."""
     text = read(body)
     findings = [
+        *_about_octets(body, text),
         *_about_lines(text, strict=strict),
         *_about_groups(text, strict=strict),
         *_about_size(body, text),
     ]
     return sorted(findings, key=lambda finding: finding.line)
+
+
+def _about_octets(body: bytes, text: bytes) -> Iterator[Finding]:
+    """What is wrong with the octets of lines, whatever they say."""
+    if body[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) and b"\0" not in body[:SIZE_LIMIT]:
+        yield Finding(
+            1,
+            Severity.WARNING,
+            "a byte order mark of UTF-16 before text that is not UTF-16 is dropped",
+            "save the file as UTF-8",
+        )
+    written = lines_of(body).split(b"\n")
+    for number, (line, kept) in enumerate(zip(written, text.split(b"\n"), strict=True)):
+        if line != kept:
+            yield Finding(
+                number,
+                Severity.WARNING,
+                "NUL octets at the end of the value are dropped",
+                "remove them",
+            )
+        if len(line) > _GOOGLE_LINE:
+            yield Finding(
+                number,
+                Severity.WARNING,
+                f"Google reads only the first {_GOOGLE_LINE} octets of a line",
+                "write a shorter line",
+            )
 
 
 def _about_lines(text: bytes, *, strict: bool) -> Iterator[Finding]:
@@ -106,7 +137,7 @@ def _about_lines(text: bytes, *, strict: bool) -> Iterator[Finding]:
 def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Finding]:
     name, colon, _ = content.partition(b":")
     written = (name if colon else content.split()[0]).strip().lower()
-    field = TYPOS.get(written, written)
+    field = field_of(written)
     if field not in FIELDS:
         near = _nearest(_text(written))
         message = f"unknown field {_quoted(written, _LONGEST_FIELD)}, the line is skipped"
@@ -166,6 +197,9 @@ def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
         if parse(value) is None:
             message = f"{_text(field)} {quoted} cannot be read and is ignored"
             yield Finding(number, Severity.ERROR, message, f"write {instead}")
+        elif field != b"crawl-delay" and (b":" in octets or b"." in octets):
+            message = f"the times of day of {_text(field)} {quoted} are not read by every crawler"
+            yield Finding(number, Severity.WARNING, message, "write them as 0600-0845")
     elif field == b"content-usage":
         dictionary = value.partition(" ")[2] if value.startswith("/") else value
         if content_usage(dictionary) is None:

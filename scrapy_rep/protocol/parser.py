@@ -27,17 +27,26 @@ FIELDS = frozenset(
 )
 """The fields that mean something; any other record is skipped."""
 
-TYPOS = {
-    b"dissallow": b"disallow",
-    b"dissalow": b"disallow",
-    b"disalow": b"disallow",
-    b"diasllow": b"disallow",
-    b"disallaw": b"disallow",
-    b"useragent": b"user-agent",
-    b"user agent": b"user-agent",
-    b"site-map": b"sitemap",
+PREFIXES = {
+    b"user-agent": (b"user-agent", b"useragent", b"user agent"),
+    b"allow": (b"allow",),
+    b"disallow": (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"),
+    b"sitemap": (b"sitemap", b"site-map"),
 }
-"""The misspellings that Google's parser takes for what was meant."""
+"""What Google's parser takes for a field: every name that begins so."""
+
+TYPOS = {
+    b"crawl delay": b"crawl-delay",
+    b"crawldelay": b"crawl-delay",
+    b"request rate": b"request-rate",
+    b"visit time": b"visit-time",
+}
+"""Other names that are taken for what was meant, as Protego and others do."""
+
+_PREFIX = re.compile(
+    b"|".join(b"(%b)" % b"|".join(spellings) for spellings in PREFIXES.values())
+).match
+_PREFIXED = list(PREFIXES)
 
 RawRule: TypeAlias = tuple[bool, bytes, int]
 """Whether it allows, its value, and where its line begins: a rule as it stands in the file."""
@@ -132,10 +141,17 @@ def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
         if strict or len(words) != 2:
             return None
         name, value = words
-    field = name.strip(WHITE_SPACE).lower()
-    if not strict:
-        field = TYPOS.get(field, field)
+    name = name.strip(WHITE_SPACE).lower()
+    field = name if strict else field_of(name)
     return Record(number, field, value.strip(WHITE_SPACE))
+
+
+def field_of(name: bytes) -> bytes:
+    """The field that a name in lower case is taken for, unless the reading is strict."""
+    match = _PREFIX(name)
+    if match and match.lastindex:
+        return _PREFIXED[match.lastindex - 1]
+    return TYPOS.get(name, name)
 
 
 def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, end: int) -> None:
@@ -148,24 +164,26 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 
 
 def _dialect(*, strict: bool) -> Dialect:
-    def spellings(field: bytes) -> bytes:
-        typos = [] if strict else [typo for typo, meant in TYPOS.items() if meant == field]
-        # With "user agent" two words are no record yet, so there the colon is needed.
-        return b"|".join([field, *(t + rb"(?=[ \t\v\f]*:)" if b" " in t else t for t in typos)])
-
     space = rb"[ \t\v\f]*"
-    colon = space + rb":"
-    if not strict:
-        # Google: a missing colon is forgiven where the line is exactly two words.
-        word = rb"[^ \t\v\f\n#:]+"
-        colon = rb"(?:" + colon + rb"|[ \t\v\f]+(?=" + word + space + rb"(?:[\n#]|\Z)))"
+
+    def named(*fields: bytes) -> bytes:
+        """What a line with one of the fields begins with, its colon included."""
+        if strict:
+            return rb"(?i:%b)%b:" % (b"|".join(fields), space)
+        names = [name for field in fields for name in PREFIXES[field]]
+        # Google: a missing colon is forgiven where the line is exactly two words. With "user
+        # agent" two words are no record yet, so there the colon is needed.
+        words = [name for name in names if b" " not in name]
+        word = rb"[^ \t\v\f\n#:]"
+        two = rb"(?:%b)%b*[ \t\v\f]+(?=%b+%b(?:[\n#]|\Z))" % (b"|".join(words), word, word, space)
+        return rb"(?i:(?:%b)[^:\n#]*:|%b)" % (b"|".join(names), two)
+
     # The look at the first letter passes over most other lines.
-    line = rb"\n(?=[%b])(?i:%b)" + colon + space
-    rule = b"|".join([b"allow", spellings(b"disallow")])
+    line = rb"\n(?=[%b])%b" + space
     value = rb"(([A-Za-z0-9\-._~!&()+,/:;=@]*)[^\n#]*)"
     return Dialect(
-        re.compile(line % (b"Uu", spellings(b"user-agent")) + LINE_TOKEN),
-        re.compile(line % (b"AaDd", rule) + value),
+        re.compile(line % (b"Uu", named(b"user-agent")) + LINE_TOKEN),
+        re.compile(line % (b"AaDd", named(b"allow", b"disallow")) + value),
     )
 
 

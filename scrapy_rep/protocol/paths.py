@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
@@ -47,6 +47,10 @@ _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # What nearly every URL begins with: it need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
+_WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE).match
+# What `urlsplit` skips.
+_UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
+_C0_AND_SPACE = "".join(map(chr, range(33)))
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4; with the dot at the end.
 _LONGEST_HOST = 254
@@ -107,7 +111,8 @@ def is_doubtful(pattern: str) -> bool:
 def origin(url: str) -> str | None:
     """The origin whose robots.txt speaks for a URL: ``scheme://host[:port]`` in normal form.
 
-    None for a scheme that has no robots.txt, and for a host or port that is none.
+    None for a scheme that has no robots.txt, and for a host or port that is none: `lacks_host`
+    tells which.
     """
     plain = _plain_origin(url[: url.find("/", len("https://")) + 1])
     if plain is not None:
@@ -117,6 +122,15 @@ def origin(url: str) -> str | None:
         return _origin(parts.scheme, parts.netloc)
     except ValueError:  # no IPv6 address, no IDN
         return None
+
+
+def lacks_host(url: str) -> bool:
+    """Whether a URL is of the web (http, https, ws, wss) and has no origin.
+
+    Its host or port is none, even when it is percent-decoded. Who sends it to a proxy may have
+    it fetched all the same, so it must not pass as a URL without a robots.txt does.
+    """
+    return _WEB(url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)) is not None and origin(url) is None
 
 
 @lru_cache(maxsize=10_000)
@@ -163,6 +177,9 @@ def _host(name: str) -> str | None:
     """A host in lower case, as A-labels, without a dot at the end. ValueError for no IDN."""
     if len(name) > _LONGEST_HOST:
         return None
+    if "%" in name:
+        # RFC 3986 §3.2.2: percent-encoded octets of a name are UTF-8.
+        name = unquote(name, errors="strict")
     if not name.isascii():
         name = name.encode("idna").decode("ascii")
     name = name.lower().removesuffix(".")

@@ -26,11 +26,13 @@ GROUP_FIELDS = frozenset(
 """The fields that hold for the crawlers named above them."""
 
 _ANY = re.compile(
-    rb"\n(?i:site-?map|crawl-delay|request-rate|visit-time|host|clean-param|noindex|content-)"
+    rb"\n(?i:site-?map|crawl[ -]?delay|request[ -]rate|visit[ -]time|host|clean-param|noindex"
+    rb"|content-)"
 ).search
 _DELAY = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 # These are for values in which white space is one space: any number of it would take any time.
-_WINDOW = r"([0-9]{4})(?: ?- ?| )([0-9]{4})"
+_TIME = r"([0-9]{2}[:.]?[0-9]{2})"
+_WINDOW = rf"{_TIME}(?: ?- ?| ){_TIME}"
 _VISIT_TIME = re.compile(_WINDOW)
 _RATE = re.compile(rf"([0-9]{{1,9}}) ?/ ?([0-9]{{1,9}}) ?([smhd]?)(?: {_WINDOW})?", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\v\f]+")
@@ -250,7 +252,10 @@ def parse_delay(value: str) -> float | None:
 
 
 def parse_request_rate(value: str) -> RequestRate | None:
-    """``1/10``, ``1/10m``, ``1/10m 0600-0845``; seconds where there is no unit."""
+    """``1/10``, ``1/10m``, ``1/10m 0600-0845``; seconds where there is no unit.
+
+    A time may be written ``06:00`` or ``06.00``, too.
+    """
     match = _RATE.fullmatch(_SPACES.sub(" ", value))
     if not match:
         return None
@@ -263,7 +268,7 @@ def parse_request_rate(value: str) -> RequestRate | None:
 
 
 def parse_visit_time(value: str) -> Window | None:
-    """``0600-0845`` or ``0600 0845``."""
+    """``0600-0845`` or ``0600 0845``, also with ``06:00`` or ``06.00``."""
     match = _VISIT_TIME.fullmatch(_SPACES.sub(" ", value))
     return _window(match[1], match[2]) if match else None
 
@@ -293,7 +298,7 @@ def absolute(sitemap: str, url: str | None) -> str | None:
 
 
 def _window(start: str, end: str) -> Window | None:
-    minutes = [int(time[:2]) * 60 + int(time[2:]) for time in (start, end)]
-    if max(minutes) > _DAY or int(start[2:]) > 59 or int(end[2:]) > 59:
+    minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
+    if max(minutes) > _DAY or int(start[-2:]) > 59 or int(end[-2:]) > 59:
         return None
     return Window(*minutes)

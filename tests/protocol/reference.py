@@ -58,14 +58,16 @@ def read_groups(body: bytes, *, strict: bool) -> dict[str, list[Rule]]:
     naming = False
     for number, line in enumerate(lines(body), 1):
         field, value = read_line(line, strict=strict)
-        if field in USER_AGENT + ([] if strict else TYPOS_OF_USER_AGENT):
+        if not strict:
+            field = prefixed(field)
+        if field in USER_AGENT:
             if not naming:
                 current = []
             naming = True
             for token in line_tokens(value):
                 current.append(token)
                 groups.setdefault(token, [])
-        elif field in ALLOW + DISALLOW + ([] if strict else TYPOS_OF_DISALLOW):
+        elif field in ALLOW + DISALLOW:
             naming = False
             for token in dict.fromkeys(current):
                 if value:
@@ -78,7 +80,9 @@ def lines(body: bytes) -> list[bytes]:
     if len(body) > LIMIT and body[LIMIT : LIMIT + 1] not in (b"\r", b"\n"):
         while text and text[-1:] not in (b"\r", b"\n"):
             text = text[:-1]
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\x00" not in text:
+        text = text[2:]
+    elif text.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = text.decode("utf-16", "replace").encode("utf-8")
     else:
         for octet in (b"\xef", b"\xbb", b"\xbf"):
@@ -89,7 +93,10 @@ def lines(body: bytes) -> list[bytes]:
 
 
 def read_line(line: bytes, *, strict: bool) -> tuple[bytes, bytes]:
-    line = line.split(b"#")[0].strip(SPACE)
+    line = line.split(b"#")[0]
+    while line[-1:] and line[-1:] in SPACE + b"\x00":
+        line = line[:-1]
+    line = line.lstrip(SPACE)
     if b":" in line:
         field, value = line.split(b":", 1)
     elif not strict and len(re.split(rb"[ \t\v\f]+", line)) == 2:
@@ -97,6 +104,15 @@ def read_line(line: bytes, *, strict: bool) -> tuple[bytes, bytes]:
     else:
         return b"", b""
     return field.strip(SPACE).lower(), value.strip(SPACE)
+
+
+def prefixed(field: bytes) -> bytes:
+    """The field that a name begins with, as Google's matcher reads it."""
+    meant = [(USER_AGENT + TYPOS_OF_USER_AGENT, USER_AGENT), (ALLOW, ALLOW)]
+    for names, fields in [*meant, (DISALLOW + TYPOS_OF_DISALLOW, DISALLOW)]:
+        if any(field[: len(name)] == name for name in names):
+            return fields[0]
+    return field
 
 
 def line_tokens(value: bytes) -> list[str]:

@@ -62,6 +62,8 @@ def test_headers(header: str, token: str) -> None:
         "бот",
         "бот/1.0",
         "http://example.com/",
+        "Mozilla/5.0 (compatible; rv:11.0)",
+        "Mozilla/5.0 (compatible) http://example.com:80/",
     ],
 )
 def test_headers_without_a_token(header: str) -> None:
@@ -83,6 +85,26 @@ def test_headers_without_a_token(header: str) -> None:
 )
 def test_first_words(header: str, token: str, doubt: Doubt | None) -> None:
     assert identify(header) == ((token,), doubt)
+
+
+@pytest.mark.parametrize(
+    ("value", "token"),
+    [
+        ("Foobot*", "foobot"), ("Foobot:1", "foobot"), ("Foobot;x", "foobot"), ("a,b", "a"),
+        ("Foo#bot", "foo"), ("MJ12bot*", "mj12bot"), ("Foobot*/1.0", "foobot"),
+        ("Foobot:1/2.0 (+http://x)", "foobot"), ("Foobot#1 (x)", "foobot"),
+        ("Mozilla/5.0 Foobot:1/2", "foobot"), ('"Foobot"', None), ("*Foobot", None), (":1", None),
+    ],
+)  # fmt: skip
+def test_tokens_are_read_up_to_what_no_line_can_match(value: str, token: str | None) -> None:
+    expected = ((token,), Doubt.CUT) if token else ((), Doubt.NO_TOKEN)
+    assert identify(value) == expected
+
+
+@pytest.mark.parametrize("value", ["MJ12bot", "foo.bot", "a_b-c", "80legs", "a!$%&'+^`|~"])
+def test_tokens_that_a_line_can_match_are_whole(value: str) -> None:
+    assert identify(value) == ((value.lower(),), None)
+    assert value.lower().encode() in line_tokens(value.encode())
 
 
 def test_sequences_keep_their_order() -> None:

@@ -22,6 +22,11 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT, line_number, read
         (b"\xbb\xbfa", b"\n\xbb\xbfa"),
         ("é\r\n".encode("utf-16"), "\né\n".encode()),
         (b"\xfe\xff\x00a\x00", "\na\ufffd".encode()),
+        (b"\xff\xfea\r\nb", b"\na\nb"),  # a mark of UTF-16 before what is not
+        (b"\xfe\xffa", b"\na"),
+        (b"\xff\xfe", b"\n"),
+        (b"a: b\0\nc: d \0\0 \0\n\0", b"\na: b\nc: d\n"),
+        (b"a: b\0 # c\0\nd:\0e\n", b"\na: b# c\0\nd:\0e\n"),
         (b"\xff\xfe\x00\xd8", "\n\ufffd".encode()),
     ],
 )

@@ -16,8 +16,15 @@ ALL = "User-agent: *\n"
         ("Disallow: /a\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
         ("Crawl-delay: 1\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
         (ALL + "dissallow: /a", 2, "warning", "'dissallow' is misspelt", "disallow:"),
-        (ALL + "disallows: /a", 2, "error", "unknown field 'disallows'", "disallow:"),
-        (ALL + "sitemaps: /a", 2, "error", "unknown field", "sitemap:"),
+        (ALL + "disallows: /a", 2, "warning", "'disallows' is misspelt", "disallow:"),
+        (ALL + "Disallow /a: /b", 2, "warning", "'disallow /a' is misspelt", "disallow:"),
+        ("User-agents: *\nDisallow: /a", 1, "warning", "'user-agents' is misspelt", "user-agent:"),
+        ("sitemaps: https://h/s.xml", 1, "warning", "'sitemaps' is misspelt", "sitemap:"),
+        (ALL + "crawl delay: 1", 2, "warning", "'crawl delay' is misspelt", "crawl-delay:"),
+        (ALL + "crawl-delays: 1", 2, "error", "unknown field 'crawl-delays'", "crawl-delay:"),
+        (ALL + "Visit-time: 06:00-08:45", 2, "warning", "not read by every", "0600-0845"),
+        (ALL + "Request-rate: 1/2 06.00-08.45", 2, "warning", "not read by every", "0600-0845"),
+        (ALL + "Disallow: /a\0", 2, "warning", "NUL octets at the end", "remove"),
         (ALL + "foo: /a", 2, "info", "unknown field 'foo'", "remove it"),
         (ALL + f"{'x' * 99}: /a", 2, "info", "unknown field", "remove it"),
         (ALL + "hello world", 2, "error", "unknown field 'hello'", "'#'"),
@@ -92,12 +99,25 @@ def test_octets_that_are_not_utf_8() -> None:
     ]
 
 
-@pytest.mark.parametrize(("end", "line"), [(b"", 3), (b"x", 2)])
+@pytest.mark.parametrize(("end", "line"), [(b"\n", 39), (b"x", 38)])
 def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
-    body = (b"User-agent: *\n#" + b"x" * (SIZE_LIMIT - 16) + b"\n")[: SIZE_LIMIT - len(end)] + end
+    filler = (b"#" + b"x" * 13_999 + b"\n") * 36
+    body = b"User-agent: *\n" + filler
+    body += b"#" * (SIZE_LIMIT - len(body) - 1) + end
     findings = lint(body + b"Disallow: /a\n")
-    assert [finding.line for finding in findings] == [line]
-    assert "nothing is read" in findings[0].message
+    assert [finding.line for finding in findings if "nothing is read" in finding.message] == [line]
+
+
+def test_google_cuts_long_lines() -> None:
+    for length, findings in {16_664: 0, 16_665: 1}.items():
+        found = lint(b"User-agent: *\n" + b"Disallow: /".ljust(length, b"a"))
+        assert len([finding for finding in found if "Google reads" in finding.message]) == findings
+
+
+def test_a_mark_of_utf_16_before_plain_text() -> None:
+    findings = lint(b"\xff\xfeUser-agent: *\nDisallow: /a")
+    assert [(finding.line, finding.severity) for finding in findings] == [(1, Severity.WARNING)]
+    assert lint("User-agent: *\nDisallow: /a".encode("utf-16")) == []
 
 
 def test_groups_that_share_too_many_rules_are_not_compared() -> None:

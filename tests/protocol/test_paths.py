@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.paths import origin, path_of, pattern_of, robots_txt_url
+from scrapy_rep.protocol.paths import lacks_host, origin, path_of, pattern_of, robots_txt_url
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,17 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         ("http://example.com#a", "http://example.com"),
         ("HTTPS://u:p@Example.com:443", "https://example.com"),
         (" http://exa\tmple.com\n/", "http://example.com"),
+        ("http://e%78ample.com/", "http://example.com"),
+        ("http://e%78ample.com:80/a", "http://example.com"),
+        ("http://u%40v@%45XAMPLE%2Ecom%2e/", "http://example.com"),
+        ("http://m%C3%BCnchen.de/", "http://xn--mnchen-3ya.de"),
+        ("http://m%FCnchen.de/", None),
+        ("http://example.com%2Fa/", None),
+        ("http://example.com%3A81/", None),
+        ("http://example.com%00/", None),
+        ("http://e%2578ample.com/", None),
+        ("http://e%zzample.com/", None),
+        ("http://e%/", None),
         ("http://[example]/", None),
         ("ws://example.com/", "http://example.com"),
         ("wss://example.com:443/", "https://example.com"),
@@ -102,6 +113,21 @@ def test_origin(url: str, expected: str | None) -> None:
     assert origin(url) == expected
     if expected:
         assert origin(expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://./", True), ("https://a..b/", True), ("HTTP:///a", True), ("http:a", True),
+        ("ws://exa mple.com/", True), ("wss://[::zz]/", True), ("http://example.com:http/", True),
+        ("\x00 ht\ntp://./", True), ("http://e%2578ample.com/", True), ("http://[::1/", True),
+        ("http://e%78ample.com/", False), ("http://example.com", False), ("ftp://./", False),
+        ("data:text/plain,x", False), ("file:///a", False), ("about:blank", False),
+        ("s3://./", False), ("httpx://./", False), ("/http://./", False), ("", False),
+    ],
+)  # fmt: skip
+def test_urls_of_the_web_without_a_host(url: str, expected: bool) -> None:
+    assert lacks_host(url) is expected
 
 
 def test_where_robots_txt_is() -> None:

@@ -50,6 +50,7 @@ fields = st.sampled_from(
         ("User-agent", agents), ("user-agent", agents), ("useragent", agents),
         ("user agent", agents), ("Allow", patterns), ("Disallow", patterns),
         ("disallow", patterns), ("ALLOW", patterns), ("Dissallow", patterns),
+        ("User-agents", agents), ("Disallowed", patterns), ("Allow x", patterns),
         ("diasllow", patterns), ("Crawl-delay", st.just("1")), ("Sitemap", patterns),
         ("foo", patterns), ("Clean-param", values), ("Content-usage", values),
         ("Request-rate", values), ("Visit-time", values),

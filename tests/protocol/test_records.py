@@ -73,6 +73,8 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
         ("1/10", (1, 10, None)), ("1/10s", (1, 10, None)), ("1/10M", (1, 600, None)),
         ("3/2h", (3, 7200, None)), ("1 / 1d", (1, 86400, None)),
         ("1/10m 0600-0845", (1, 600, (360, 525))), ("1/1 2300 0100", (1, 1, (1380, 60))),
+        ("8/2m 07:00-21:00", (8, 120, (420, 1260))), ("1/1 07.00 21.00", (1, 1, (420, 1260))),
+        ("1/1 07:00", None), ("1/1 25:00-26:00", None),
         ("0/10", None), ("1/0", None), ("1", None), ("1/10x", None), ("-1/10", None),
         ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
     ],
@@ -87,7 +89,9 @@ def test_request_rate(value: str, rate: tuple[int, int, Window | None] | None) -
     [
         ("0600-0845", (360, 525)), ("0600 0845", (360, 525)), ("0600 - 0845", (360, 525)),
         ("0000-2400", (0, 1440)), ("2200-0600", (1320, 360)), ("600-845", None),
-        ("0600", None), ("0660-0700", None), ("0600-2401", None), ("06:00-08:45", None),
+        ("0600", None), ("0660-0700", None), ("0600-2401", None), ("06:00-08:45", (360, 525)),
+        ("06.00 08:45", (360, 525)), ("0600-08.45", (360, 525)), ("06:60-08:45", None),
+        ("6:00-8:45", None), ("06::00-08:45", None), ("06-08", None), ("06:00", None),
     ],
 )  # fmt: skip
 def test_visit_time(value: str, window: tuple[int, int] | None) -> None:
@@ -187,3 +191,29 @@ Disallow:
 )
 def test_content_usage_of_the_longest_path(url: str, agent: str, stated: dict[str, bool]) -> None:
     assert RobotsTxt.parse(USAGE).content_usage(url, agent) == stated
+
+
+@pytest.mark.parametrize("name", ["crawl delay", "CrawlDelay", "Crawl Delay "])
+def test_other_names_of_records(name: str) -> None:
+    body = f"User-agent: *\n{name}: 7\nRequest rate: 1/5\nvisit TIME: 0600-0845".encode()
+    robots = RobotsTxt.parse(body)
+    assert robots.crawl_delay("a") == 7
+    assert robots.request_rate("a") == RequestRate(1, 5)
+    assert robots.visit_time("a") == Window(360, 525)
+    assert robots.states_pace
+    strict = RobotsTxt.parse(body, strict=True)
+    assert strict.crawl_delay("a") is None
+    assert strict.request_rate("a") is None
+    assert strict.visit_time("a") is None
+
+
+def test_google_prefixes_name_the_crawlers_of_records() -> None:
+    robots = RobotsTxt.parse(b"User-agents: a\nCrawl-delay: 7\nSitemaps: http://h/s.xml\n\0")
+    assert robots.crawl_delay("a") == 7
+    assert robots.sitemaps == ("http://h/s.xml",)
+
+
+def test_a_record_without_the_octets_that_end_it() -> None:
+    robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
+    assert robots.crawl_delay("a") == 7
+    assert robots.host == "h"

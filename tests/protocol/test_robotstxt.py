@@ -295,7 +295,10 @@ disallow: /
         ("dissallow: /a", True), ("dissalow: /a", True), ("disalow: /a", True),
         ("diasllow: /a", True), ("disallaw: /a", True), ("DISALLAW : /a", True),
         ("disallow /a", True), ("disallow\t/a # why", True), ("disallow /a b", False),
-        ("disallowed: /a", False), ("disallow", False), ("disallow =/a", False),
+        ("disallowed: /a", True), ("Disallow all of: /a", True), ("disallowed /a", True),
+        ("disallow /b: /a", True), ("dissallowing : /a", True), ("allow-not: /a", False),
+        ("xdisallow: /a", False), ("disallow # x: /a", False),
+        ("disallow", False), ("disallow =/a", False),
     ],
 )  # fmt: skip
 def test_google_typos(line: str, lenient: bool) -> None:
