@@ -6,7 +6,8 @@ Prints for each file the time of what is done once (a parse, a first answer and 
 of an answer for a URL of 2 KB and of 16 KB: a verdict, a verdict whose query is compared in a
 second form, what content may be used for, and the pace. Ends with status 1 if an answer for 2 KB
 takes more than a fifth of Protego's time, one for 16 KB more than that time, or what is done once
-more than five times that time. Everything is the best of some rounds.
+more than five times that time. Everything is the best of some rounds, Protego's before and after
+those of each file, so that a busy machine slows both.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from scrapy_rep.protocol.pacing import Pacing
 from tests.protocol.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 AGENT = "a-bad"
 MOST = {2048: 0.2, 16_384: 1.0}
@@ -34,7 +35,7 @@ MOST_ONCE = 5.0
 
 
 class Row(NamedTuple):
-    """Seconds: of what is done once, and of the slowest answer for each length."""
+    """Parts of Protego's time: what is done once, and the slowest answer for each length."""
 
     name: str
     once: float
@@ -54,7 +55,7 @@ def ordinary() -> str:
     return "\n".join(lines[:-1])
 
 
-def best(run: Callable[[], object], rounds: int = 3) -> float:
+def best(run: Callable[[], object], rounds: int = 5) -> float:
     """Seconds of the fastest round."""
     seconds = []
     for _ in range(rounds):
@@ -79,8 +80,17 @@ def repeated(path: str, length: int) -> str:
     return "/" + (path * (length // len(path) + 1))[: length - 1]
 
 
+def beside(protego: Callable[[], object], row: Callable[[], Row]) -> Row:
+    """A row of seconds as one of parts."""
+    before = best(protego, 2)
+    name, once, answers = row()
+    unit = min(before, best(protego, 2))
+    ratios = {length: seconds / unit for length, seconds in answers.items()}
+    return Row(name, once / unit, ratios)
+
+
 def measure(name: str, body: bytes, url: Callable[[int], str]) -> Row:
-    """The figures of one file."""
+    """The seconds of one file."""
 
     def once() -> RobotsTxt:
         robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
@@ -97,35 +107,41 @@ def measure(name: str, body: bytes, url: Callable[[int], str]) -> Row:
     return Row(name, max(best(once, 2), records), answers)
 
 
+def measure_header(header: str) -> Row:
+    """The seconds of one User-Agent header."""
+    once = best(lambda: product_tokens(["Mozilla/5.0 (" + header, header]), 1)
+    return Row(f"header of {len(header)} {header[:2]!r}", once, dict.fromkeys(MOST, 0.0))
+
+
+def measures() -> Iterator[Callable[[], Row]]:
+    """What is measured, one row after the other."""
+    for name, (body, url) in HOSTILE.items():
+        path = url.removeprefix("https://example.com/")
+        yield partial(measure, name, body, partial(repeated, path))
+    for name, attack in ATTACKS.items():
+        yield partial(measure, name, attack.body, attack.url)
+        usage = attack.body.replace(b"Disallow:", b"Content-Usage:")
+        usage = usage.replace(b"Allow:", b"Content-Usage:").replace(b"\nC", b" train-ai=n\nC")
+        yield partial(measure, f"{name}, usage", usage, attack.url)
+    for name, body in RECORDS.items():
+        yield partial(measure, name, body, ATTACKS["permutations"].url)
+    for header in HEADERS:
+        yield partial(measure_header, header)
+
+
 def main() -> int:
     """Print every figure; the exit status."""
     file = ordinary()
-    protego = best(lambda: Protego.parse(file), 5)
-    rows = []
-    for name, (body, url) in HOSTILE.items():
-        path = url.removeprefix("https://example.com/")
-        rows.append(measure(name, body, partial(repeated, path)))
-    for name, attack in ATTACKS.items():
-        rows.append(measure(name, attack.body, attack.url))
-        usage = attack.body.replace(b"Disallow:", b"Content-Usage:")
-        usage = usage.replace(b"Allow:", b"Content-Usage:").replace(b"\nC", b" train-ai=n\nC")
-        rows.append(measure(f"{name}, usage", usage, attack.url))
-    for name, body in RECORDS.items():
-        rows.append(measure(name, body, ATTACKS["permutations"].url))
-    for header in HEADERS:
-        once = best(partial(product_tokens, ["Mozilla/5.0 (" + header, header]), 1)
-        rows.append(Row(f"header of {len(header)} {header[:2]!r}", once, dict.fromkeys(MOST, 0.0)))
-    protego = min(protego, best(lambda: Protego.parse(file), 5))
-    print(f"Protego parses an ordinary file of {len(file)} octets in {protego * 1000:.0f} ms = 1")
+    protego = partial(Protego.parse, file)
+    print(f"Protego parses an ordinary file of {len(file)} octets in {best(protego):.3f} s = 1")
+    rows = [beside(protego, row) for row in measures()]
     print("   once" + "".join(f"{length:>8}" for length in MOST))
     slow = 0
     for name, once, answers in sorted(rows, key=lambda row: -row.answers[2048]):
-        ratios = {length: seconds / protego for length, seconds in answers.items()}
-        passed = all(ratios[length] <= MOST[length] for length in MOST)
-        passed = passed and once / protego <= MOST_ONCE
+        passed = once <= MOST_ONCE and all(answers[length] <= MOST[length] for length in MOST)
         slow += not passed
-        figures = "".join(f"{ratio:8.3f}" for ratio in ratios.values())
-        print(f"{once / protego:7.2f}{figures}  {name}{'' if passed else '  TOO SLOW'}")
+        figures = "".join(f"{answer:8.3f}" for answer in answers.values())
+        print(f"{once:7.2f}{figures}  {name}{'' if passed else '  TOO SLOW'}")
     return int(slow > 0)
 
 

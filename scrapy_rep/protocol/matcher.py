@@ -34,7 +34,7 @@ _MANY = 5_000
 """Patterns with wildcards after which no more time is spent on finding good keys."""
 _LITTLE = 16_384
 """Octets to be looked through for all keys together, below which one search for each is fastest."""
-_SHORT = 2_048
+_SHORT = 512
 """Octets of a path up to which some patterns are compared without counting steps."""
 _FEW = 64
 """How many these are."""
@@ -145,7 +145,7 @@ class PatternIndex:
             best = self._exact[path]
         wild = self._wild
         if wild:
-            if len(path) < self._short:
+            if len(path) < self._short and len(path) < _SHORT:
                 few = _FEW
                 for key in wild:
                     if key in path:
@@ -161,8 +161,7 @@ class PatternIndex:
                         if few < 0:
                             break
                 if few < 0:
-                    keys = [key for key in wild if key in path]
-                    best, steps = self._first_of(keys, path, best, steps)
+                    best, steps = self._first_of(self._keys_in(path), path, best, steps)
             else:
                 best, steps = self._first_of(self._keys_in(path), path, best, steps)
         if self._encoded is not None and has_doubtful_query(path):
@@ -265,10 +264,12 @@ class PatternIndex:
             best.append(number)
         self._shorter = tuple(links)
         self._best = tuple(best)
-        self._short = min(_LITTLE // (len(wild) or 1), _SHORT)
+        self._short = _LITTLE // (len(wild) or 1)
         self._keys: _Keys | None = None
 
     def _keys_in(self, path: str) -> Iterable[str]:
+        if len(path) < self._short:
+            return [key for key in self._wild if key in path]
         if self._keys is None:
             self._keys = _Keys(self._wild)
         return self._keys.found(path)

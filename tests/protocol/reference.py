@@ -45,7 +45,7 @@ def answer(body: bytes, url: str, token: str, *, strict: bool = False) -> Answer
         agent = "*"
     path = url_form(url)
     if path == "/robots.txt":
-        return Answer(True, None, agent)
+        return Answer(True, None, None)  # whatever the groups say
     rule = decide(groups[agent] if agent else [], path, strict=strict)
     if rule is None:
         return Answer(True, None, agent)

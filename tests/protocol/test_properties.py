@@ -81,6 +81,7 @@ bodies = st.one_of(
 @example(b"User-agent: *\nDisallow: /%%36%31", "/%%361", "", False)
 @example(b"User-agent: *\nDisallow: /?u=/a", "/?u=%2Fa", "", False)
 @example(b"User-agent: *\nAllow: /index.html\nDisallow: /", "/", "", False)
+@example(b"User-agent: *\nDisallow: /", "/robots.txt", "", False)
 def test_agrees_with_the_reference(body: bytes, url: str, token: str, strict: bool) -> None:
     robots = RobotsTxt.parse(body, strict=strict)
     expected = reference.answer(body, url, token, strict=strict)
