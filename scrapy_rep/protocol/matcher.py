@@ -28,6 +28,8 @@ _PARTS = 8
 """Pieces of a pattern that are looked at for its key."""
 _CROWDED = 16
 """Patterns with one key, from which on another key is looked for."""
+_SOME = 100
+"""How many these are for a single question."""
 _SKIP = 8
 """Patterns that fail alike, from which on the end of them is looked for."""
 _MANY = 5_000
@@ -37,7 +39,7 @@ _LITTLE = 16_384
 _SHORT = 512
 """Octets of a path up to which some patterns are compared without counting steps."""
 _FEW = 64
-"""How many these are."""
+"""How many these are for each of many questions."""
 _STARS = re.compile(r"\*\*+")
 
 GAVE_UP = -1
@@ -90,8 +92,15 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
 
 
 def first_match(patterns: Sequence[str], path: str) -> int:
-    """The index of the first pattern that matches, or their number, or `GAVE_UP`."""
-    return next(matching(patterns, path), len(patterns))
+    """The index of the first of some patterns that matches, or their number, or `GAVE_UP`."""
+    if len(path) >= _SHORT or len(patterns) > _SOME:
+        return next(matching(patterns, path), len(patterns))
+    for number, pattern in enumerate(patterns):
+        if matches(pattern, path):
+            return number
+        if is_doubtful(pattern) and matches(encode_query(pattern), encode_query(path)):
+            return number
+    return len(patterns)
 
 
 class PatternIndex:
