@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import (
     combined,
     content_signals,
@@ -111,3 +112,12 @@ def test_what_is_not_mentioned_is_not_refused() -> None:
     assert refused(["search", "ai-input", "tdm"], preferences) == []
     assert refused(["search", "train-ai"], preferences) == ["train-ai"]
     assert refused(["ai-train"], preferences) == ["ai-train"]
+
+
+def test_rfc_figure_4_holds_for_the_paths_of_usage() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nContent-Usage: /?u=/a train-ai=n\n")
+    assert robots.content_usage("/?u=%2Fa", "a") == {"train-ai": False}
+    assert robots.content_usage("/?u=%2Fb", "a") == {}
+    assert not RobotsTxt.parse(b"User-agent: *\nDisallow: /*u=/a?b=").allowed(
+        "/" + "u" * 600 + "u=/a?b=", "a"
+    )
