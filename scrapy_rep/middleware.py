@@ -16,7 +16,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from .origin import Origin, Patience, State
 from .policies import Policies
 from .protocol.agents import identify
-from .protocol.paths import host_of
+from .protocol.paths import host_of, lacks_host
 from .protocol.paths import origin as origin_of
 from .protocol.verdict import Reason, Verdict
 from .scheduling.admission import NO_ROBOTS, Admission
@@ -105,7 +105,10 @@ class RobotsTxtMiddleware:
                 self._engine.exclude_download(request)
             return await self._wait(request, None) if hosts else None
         key = origin_of(request.url)
-        if key is None:  # a scheme without robots.txt, or no host: Scrapy will say what is wrong
+        if key is None:  # a scheme without robots.txt, or no host
+            if lacks_host(request.url):
+                verdict = request.meta["robotstxt"] = Verdict(False, Reason.INVALID_HOST)
+                raise self._disallowed(request, verdict)
             return None
         origin = self._policies.get_fresh(key)
         if origin is None or origin.states_pace or origin.host in hosts:

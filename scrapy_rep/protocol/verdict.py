@@ -26,6 +26,8 @@ class Reason(str, Enum):
     """The rules take more steps to compare with the URL than a question has, and may disallow it.
 
     No file of a real site is known that does (see `comparison`)."""
+    INVALID_HOST = "invalid-host"
+    """The URL has no valid host, so there is no robots.txt to ask. A proxy might fetch it."""
     VISIT_TIME = "visit-time"
     """The rules allow it, at another hour: outside of the group's Visit-time."""
 

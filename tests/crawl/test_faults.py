@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trustme
+from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 
 from .faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
+from .web import text
 
 if TYPE_CHECKING:
     from .conftest import Crawl, Outcome
@@ -69,11 +71,25 @@ async def test_nobody_at_home(crawl: Crawl, caplog: pytest.LogCaptureFixture) ->
     assert_nothing_went_wrong(outcome, caplog)
 
 
-async def test_a_host_name_that_is_none_is_left_to_scrapy(crawl: Crawl) -> None:
-    outcome = await crawl(["http://what!/a"])
+@pytest.mark.parametrize("url", ["http://what!/a", "http://e%2fx/a"])
+async def test_a_url_without_a_host_is_dropped_behind_a_proxy_too(
+    web: Web, crawl: Crawl, url: str
+) -> None:
+    proxy = web.site()
+    outcome = await crawl([Request(url, meta={"proxy": proxy.root}, dont_filter=True)])
     (error,) = outcome.failures.values()
-    assert not isinstance(error, RobotsTxtDisallowed)
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.verdict.reason is Reason.INVALID_HOST
+    assert proxy.received == []
     assert "robotstxt/request_count" not in outcome.stats
+
+
+async def test_a_host_with_percent_escapes_has_the_robots_txt_of_its_name(
+    web: Web, crawl: Crawl
+) -> None:
+    proxy = web.site("", {"http://127.0.0.1/robots.txt": text("User-agent: *\nDisallow: /\n")})
+    await crawl([Request("http://127.%30.0.1/a", meta={"proxy": proxy.root}, dont_filter=True)])
+    assert proxy.paths == ["http://127.0.0.1/robots.txt"]
 
 
 VERIFYING: dict[str, Any] = (
