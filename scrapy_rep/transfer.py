@@ -21,6 +21,7 @@ from twisted.internet.defer import CancelledError
 from .browsers import ZYTE_API, RobotsTxtRequest, keep_from_browsers
 from .intake import WIRE_LIMIT, Intake
 from .protocol.freshness import CacheHeaders
+from .scheduling.clock import sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -150,6 +151,9 @@ class Transfers:
                 if stop.response is None:
                     raise
                 response = stop.response
+        if "download_stopped" in response.flags:
+            # Its connection closes in a moment. A page that used it before would be sent twice.
+            await sleep(0)
         body = transfer.intake.body_of(response)
         if not transfer.intake.full and not _CUT_OFF.isdisjoint(response.flags):
             body = None

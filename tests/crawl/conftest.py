@@ -163,11 +163,12 @@ def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawler:
     """A crawler for the loop that the test runs on."""
     values = {**SETTINGS, **(settings or {})}
+    runner: type[AsyncCrawlerRunner | CrawlerRunner] = AsyncCrawlerRunner
     if not is_reactor_installed():
         values["TWISTED_REACTOR_ENABLED"] = False
     elif not is_asyncio_available():
         values["TWISTED_REACTOR"] = None
-    runner = AsyncCrawlerRunner if is_asyncio_available() else CrawlerRunner
+        runner = CrawlerRunner
     merged = Settings()
     merged.setdict(values, priority="project")
     return runner(merged).create_crawler(spider)

@@ -440,14 +440,13 @@ class Changer(Watcher):
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        await sleep(0.2)
         engine = self.crawler.engine
         assert engine is not None
         engine.downloader.total_concurrency = 3
 
 
 async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(Page(ALL, delay=0.5), host=f"127.0.0.{number}") for number in range(11, 41)]
+    sites = [web.site(Page(ALL, delay=2), host=f"127.0.0.{number}") for number in range(11, 41)]
     busy = 0
     most = 0
 
