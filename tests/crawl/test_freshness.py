@@ -44,7 +44,9 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("scrapy_rep.scheduling.clock.Clock.time", lambda _: clock.time())
+    theirs = "scrapy_rep.scheduling.clock.Clock"
+    monkeypatch.setattr(f"{theirs}.time", lambda _: clock.time())
+    monkeypatch.setattr(f"{theirs}.monotonic", lambda _: time.monotonic() + clock.ahead)
     return clock
 
 
