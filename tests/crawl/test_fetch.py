@@ -6,7 +6,6 @@ import gzip
 import json
 import subprocess
 import sys
-import time
 import zlib
 from itertools import pairwise
 from pathlib import Path
@@ -410,7 +409,6 @@ async def test_what_is_too_large_costs_neither_time_nor_memory(web: Web) -> None
     sites = {name: web.site(page) for name, (page, _) in too_large.items()}
     modest = web.site(RULES)
     urls = [url for site in (modest, *sites.values()) for url in site.urls(*PATHS)]
-    began = time.monotonic()
     child = subprocess.run(  # noqa: ASYNC221 - the web is in a thread of its own
         [sys.executable, "-m", "tests.crawl.measure", loop_of_this_run(), *urls],
         cwd=Path(__file__).parents[2],
@@ -426,7 +424,6 @@ async def test_what_is_too_large_costs_neither_time_nor_memory(web: Web) -> None
     assert {name: outcome_of(site) for name, site in sites.items()} == {
         name: expected for name, (_, expected) in too_large.items()
     }
-    assert time.monotonic() - began < 30
 
 
 async def test_header_lines_without_end(web: Web, crawl: Crawl) -> None:

