@@ -77,9 +77,9 @@ class Policies:
         self._settings = settings
         self._admission = admission
         self._clock = clock
-        self._now = clock.time
+        self._clock_offset = clock.time() - clock.monotonic()
         self._origins: OrderedDict[str, Origin] = OrderedDict()
-        self._recall = open_recall(settings, crawler.stats, clock.time)
+        self._recall = open_recall(settings, crawler.stats, self._now)
         if self._recall is not None:
             crawler.signals.connect(self._recall.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_room)
@@ -91,7 +91,6 @@ class Policies:
         )
         self._fetches: dict[str, Deferred[None]] = {}
         self._closing = False
-        self._clock_offset = clock.time() - clock.monotonic()
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -106,7 +105,7 @@ class Policies:
     def get_fresh(self, key: str) -> Origin | None:
         """The origin, where it can be asked straight away: the hot path."""
         origin = self._origins.get(key)
-        if origin is None or self._now() >= origin.settled_until:
+        if origin is None or self._clock.time() >= origin.settled_until:
             return None
         self._origins.move_to_end(key)
         return origin
@@ -160,6 +159,11 @@ class Policies:
         ):
             self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
             self._want_room[key] = None
+
+    def _now(self) -> float:
+        """The time, on the clock by which the times of all origins are."""
+        self.notice_clock_step()
+        return self._clock.time()
 
     def notice_clock_step(self) -> None:
         """Keep what is known as long as was said, though somebody has set the clock."""

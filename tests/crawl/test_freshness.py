@@ -33,20 +33,25 @@ OTHER_RULES = "User-agent: *\nDisallow: /public\n"
 
 @dataclass
 class Clock:
-    """The middleware's: as many seconds ahead of the real one as it has been moved."""
+    """The middleware's: as many seconds later than the real one as have been skipped."""
 
     ahead: float = 0
+    step: float = 0
+    """Seconds by which somebody has set it."""
 
     def time(self) -> float:
-        return time.time() + self.ahead
+        return time.time() + self.ahead + self.step
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    theirs = "scrapy_rep.scheduling.clock.Clock"
-    monkeypatch.setattr(f"{theirs}.time", lambda _: clock.time())
-    monkeypatch.setattr(f"{theirs}.monotonic", lambda _: time.monotonic() + clock.ahead)
+    name = "scrapy_rep.scheduling.clock.Clock"
+    monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
+    monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
     return clock
 
 
@@ -499,3 +504,45 @@ async def test_rfc_retry_after_is_waited_for(web: Web, travel: Travel, clock: Cl
         assert site.robots_fetches == 2
 
     await travel(story)
+
+
+# Somebody sets the clock. What is asked next comes before the crawl next looks at the clock.
+
+
+async def test_rfc_thirty_days_do_not_pass_because_somebody_sets_the_clock(
+    web: Web, travel: Travel, clock: Clock
+) -> None:
+    site = web.site(DOWN)
+
+    async def story(spider: Traveller) -> None:
+        assert not await spider.fetches(site.url("/public"))
+        clock.step = 40 * DAY
+        assert not await spider.fetches(site.url("/public"))
+
+    await travel(story)
+    assert site.paths == ["/robots.txt"]
+
+
+@pytest.mark.parametrize("robots", [text(RULES), Page(status=404)], ids=["rules", "missing"])
+@pytest.mark.parametrize("steps", [(40 * DAY, 0), (-40 * DAY, 0), (-40 * DAY, 40 * DAY)])
+async def test_a_file_holds_as_long_whoever_sets_the_clock(
+    web: Web, travel: Travel, clock: Clock, robots: Page, steps: tuple[float, float]
+) -> None:
+    site, other = web.site(robots), web.site(robots)
+
+    async def story(spider: Traveller) -> None:
+        assert await spider.fetches(site.url("/public"))
+        clock.step = steps[0]
+        assert await spider.fetches(other.url("/public"))
+        assert await spider.fetches(site.url("/public"))
+        clock.step = steps[1]
+        assert await spider.fetches(other.url("/public"))
+        assert await spider.fetches(site.url("/public"))
+        await sleep(0.6)  # within a day the crawl looks at the clock
+        clock.ahead += 1.01 * DAY
+        assert await spider.fetches(site.url("/public"))
+        assert await spider.fetches(other.url("/public"))
+
+    await travel(story)
+    for each in (site, other):
+        assert each.robots_fetches == 2
