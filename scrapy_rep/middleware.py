@@ -251,6 +251,7 @@ class RobotsTxtMiddleware:
 
     def _look(self) -> None:
         self._admission.look()
+        self._admission.forget_ended()
         self._policies.use_room()
         self._policies.notice_clock_step()
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
 NO_ROBOTS = ""
 """The line of requests that need no robots.txt, but keep the pace of their host."""
 
+MOST_AT_ONCE = 100
+"""Hosts that are looked at for one whose pace can be forgotten."""
+
 
 class Admission:
     """The queues of one crawl.
@@ -64,6 +66,9 @@ class Admission:
         """The hosts that somebody waits for, or that ask for a pace, by name."""
         self._ready: OrderedDict[str, Host] = OrderedDict()
         """Those that may have a request for the engine, the one that waited longest first."""
+        self.scheduled: set[Request] = set()
+        """The requests that the engine has from the scheduler. The others that the downloader has
+        are those of callers of ``engine.download_async``."""
         self._arrivals = count()
         self._waiting: set[Request] = set()
         """The requests that wait inside of the downloader."""
@@ -163,6 +168,9 @@ class Admission:
             return
         had_delay = bool(host.delay)
         host.set_delay(key, seconds)
+        if host.timer is not None:  # which may be for a longer delay
+            host.timer.cancel()
+            host.timer = None
         if not had_delay:
             if last_end is not None:
                 host.last_end = max(host.last_end, last_end)
@@ -209,7 +217,13 @@ class Admission:
         """Notice requests that have ended without a signal."""
         for request in tuple(self._under_way):
             if not self._engine.is_active(request):
-                self._ended(request, sent=True)
+                # A middleware before or after ours may have dropped it, or answered it.
+                is_judged = request not in self._unjudged
+                self._ended(request, sent=is_judged and self._engine.has_reached_slot(request))
+
+    def forget_ended(self) -> None:
+        """Forget which requests were from the scheduler, where the downloader has them no more."""
+        self.scheduled.intersection_update(self._engine.active)
 
     # For the scheduler.
 
@@ -224,7 +238,7 @@ class Admission:
         return (
             host is not None
             and bool(host.delay)
-            and (self._is_preceded(host, request) or not self._may_start(host, request))
+            and (self._is_wanted(host) or not self._may_start(host, request))
         )
 
     def begin(self, request: Request) -> None:
@@ -307,7 +321,7 @@ class Admission:
         request = entry.request
         if _is_robots_request(request):
             host.robots.append(entry)
-        elif entry.waiter is None or self._waits_for_engine(request):
+        elif entry.waiter is None or request in self.scheduled:
             add(host.line(key).scheduled, entry)
         else:
             add(host.line(key).called, entry)
@@ -318,9 +332,6 @@ class Admission:
             self._engine.exclude(request)
         self._engine.count_in_slot(request)
         self._update(host)
-
-    def _waits_for_engine(self, request: Request) -> bool:
-        return self._engine.has_scheduler and request.callback is not NO_CALLBACK
 
     def _left(self, entry: Entry) -> None:
         """An entry waits no more."""
@@ -405,7 +416,7 @@ class Admission:
         """Whether somebody waits for a host who comes before a request that came just now."""
         if _is_robots_request(request):
             return bool(host.robots)
-        if not self._waits_for_engine(request):
+        if request not in self.scheduled:
             return bool(host.robots or host.first_called())
         return self._is_wanted(host)
 
@@ -437,11 +448,13 @@ class Admission:
 
     def _drop_oldest(self) -> None:
         """Forget the pace of the host that has not been asked for the longest time."""
-        if len(self.hosts) > self._most_hosts:
+        for _ in range(min(len(self.hosts) - self._most_hosts, MOST_AT_ONCE)):
             host = next(iter(self.hosts.values()))
             if host.is_at_rest and not host.seconds_left(self._clock.monotonic(), 1):
                 host.delays.clear()
                 self._forget_if_over(host)
+            else:
+                self.hosts.move_to_end(host.name)
 
     # What is under way.
 

@@ -51,8 +51,6 @@ class Engine:
         self._counted: dict[Request, Any] = {}
         """The slots in which requests that wait are counted."""
         self._extra_connections = 0
-        self.has_scheduler = False
-        """Whether the engine asks :class:`~scrapy_rep.scheduling.scheduler.WaitingScheduler`."""
 
     @property
     def _downloader(self) -> Any:
@@ -74,7 +72,6 @@ class Engine:
             missing.append("requests that wait are kept in the downloader")
         else:
             self._slot.scheduler = wrap(scheduler)
-            self.has_scheduler = True
         if isinstance(getattr(self._downloader, "total_concurrency", None), int):
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = lambda: self._needs_backout(needs_backout)
@@ -114,6 +111,10 @@ class Engine:
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has it, in whatever stage."""
         return request in self._downloader.active
+
+    def has_reached_slot(self, request: Request) -> bool:
+        """Whether a request may have been sent: it came as far as the queue of its slot."""
+        return "download_slot" in request.meta or not hasattr(self._downloader, "_get_slot")
 
     @property
     def active(self) -> tuple[Request, ...]:

@@ -8,11 +8,14 @@ spider closes, and when more are parked than there is room for. They are then th
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
-from scrapy.http.request import NO_CALLBACK
+
+from ..protocol.pages import PageDirectives
+from ..protocol.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +27,7 @@ if TYPE_CHECKING:
     from .clock import Clock
     from .engine import Engine
 
-NOTES = ("robotstxt", "page_directives", "usage")
-"""The meta keys in which this package notes what it found out about one request or its response.
-They are not for another request to which a spider or a middleware copies them."""
+logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 100
 """Requests that are looked at, one after the other, for one that can go on. Then the loop turns."""
@@ -62,6 +63,8 @@ class WaitingScheduler(BaseScheduler):
         """The next request from the scheduler, which does not have to wait."""
         self._prefers_waiting = True
         self._paused_at: float | None = None
+        self._unstored: list[Request] = []
+        """Requests that the scheduler has given and could not take back."""
         self._returning: set[Request] = set()
         admission.takes_back = self.takes_back
 
@@ -73,7 +76,7 @@ class WaitingScheduler(BaseScheduler):
 
     @property
     def _kept(self) -> int:
-        return self._admission.parked + (self._ahead is not None)
+        return self._admission.parked + len(self._unstored) + (self._ahead is not None)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Called by the engine, before there is anything to wait for."""
@@ -86,10 +89,20 @@ class WaitingScheduler(BaseScheduler):
         if self._ahead is not None:
             requests.append(self._ahead)
             self._ahead = None
+        requests += self._unstored
+        self._unstored = []
         # Scrapy's queues give back first what came last.
         for request in reversed(requests):
             self._put_back(request)
-        closed: Deferred[None] | None = self._scheduler.close(reason)
+        if self._unstored:
+            logger.error(
+                "The scheduler did not take back %(count)d requests that were waiting: they are "
+                "lost, such as %(request)s.",
+                {"count": len(self._unstored), "request": self._unstored[0]},
+            )
+        # Scrapy does without it where a scheduler has none.
+        close = getattr(self._scheduler, "close", None)
+        closed: Deferred[None] | None = close(reason) if close is not None else None
         return closed
 
     def has_pending_requests(self) -> bool:
@@ -99,8 +112,7 @@ class WaitingScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Store a request. False if it is dropped, as a duplicate for instance."""
         if request.meta:
-            for name in NOTES:
-                request.meta.pop(name, None)
+            _remove_notes(request.meta)
         if request in self._returning:
             self._returning.discard(request)
             self._put_back(request)
@@ -112,10 +124,13 @@ class WaitingScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """The next request that can go on; None if there is none at the moment."""
-        if not self._admission.hosts and self._ahead is None:
-            request: Request | None = self._scheduler.next_request()
-            return request
-        return self._choose()
+        if self._admission.hosts or self._ahead is not None or self._unstored:
+            request = self._choose()
+        else:
+            request = self._scheduler.next_request()
+        if request is not None:
+            self._admission.scheduled.add(request)
+        return request
 
     def takes_back(self, request: Request) -> bool:
         """Whether a request that a downloader middleware returns goes back to the scheduler.
@@ -123,7 +138,7 @@ class WaitingScheduler(BaseScheduler):
         If so, it is stored unchanged, and is no duplicate. If not, the caller of
         ``engine.download_async`` would have it downloaded at once.
         """
-        if request.callback is NO_CALLBACK or request in self._returning:
+        if request not in self._admission.scheduled or request in self._returning:
             return False
         self._returning.add(request)
         return True
@@ -157,20 +172,22 @@ class WaitingScheduler(BaseScheduler):
     def _look_ahead(self) -> Request | None:
         """The next request from the scheduler that does not have to wait. The others are parked."""
         refused: list[Request] = []
-        for _ in range(MOST_AT_ONCE):
-            request, self._ahead = self._ahead or self._pull(), None
-            if request is None:
-                break
-            line = self._line_for(request)
-            if line is None:
-                self._ahead = request
-                break
-            if not self._park(request, line):
-                refused.append(request)
-        else:
-            self._engine.wake()
-        for request in reversed(refused):
-            self._put_back(request)
+        try:
+            for _ in range(MOST_AT_ONCE):
+                request, self._ahead = self._ahead or self._pull(), None
+                if request is None:
+                    break
+                line = self._line_for(request)
+                if line is None:
+                    self._ahead = request
+                    break
+                if not self._park(request, line):
+                    refused.append(request)
+            else:
+                self._engine.wake()
+        finally:  # the scheduler may raise
+            for request in reversed(refused):
+                self._put_back(request)
         if refused and self._ahead is None:
             self._paused_at = self._clock.monotonic()
             self._clock.call_later(PAUSE, self._engine.wake)
@@ -182,6 +199,8 @@ class WaitingScheduler(BaseScheduler):
             if is_full and self._clock.monotonic() < self._paused_at + PAUSE:
                 return None
             self._paused_at = None
+        if self._unstored:
+            return self._unstored.pop()
         request: Request | None = self._scheduler.next_request()
         return request
 
@@ -194,12 +213,37 @@ class WaitingScheduler(BaseScheduler):
 
     def _put_back(self, request: Request) -> None:
         """Store a request that the scheduler has given, as it is."""
-        duplicates = getattr(self._scheduler, "df", None)
-        if duplicates is None:
-            self._scheduler.enqueue_request(request)
-            return
-        self._scheduler.df = BaseDupeFilter()  # which knows no duplicates
         try:
-            self._scheduler.enqueue_request(request)
-        finally:
-            self._scheduler.df = duplicates
+            self._store(request)
+        except Exception:
+            self._unstored.append(request)
+            logger.exception("The scheduler does not take back %(request)s", {"request": request})
+
+    def _store(self, request: Request) -> None:
+        duplicates = getattr(self._scheduler, "df", None)
+        if duplicates is not None:
+            self._scheduler.df = BaseDupeFilter()  # which knows no duplicates
+            try:
+                self._scheduler.enqueue_request(request)
+            finally:
+                self._scheduler.df = duplicates
+        elif not self._scheduler.enqueue_request(request) and not request.dont_filter:
+            # It has a filter that is not known here.
+            request.dont_filter = True
+            try:
+                self._scheduler.enqueue_request(request)
+            finally:
+                request.dont_filter = False
+
+
+def _remove_notes(meta: dict[str, Any]) -> None:
+    """Remove what this package has noted about one request, or about its response.
+
+    It is not for another request to which a spider or a middleware copies it. What somebody else
+    keeps under these names stays.
+    """
+    if isinstance(meta.get("robotstxt"), Verdict):
+        del meta["robotstxt"]
+    if isinstance(meta.get("page_directives"), PageDirectives):
+        del meta["page_directives"]
+        meta.pop("usage", None)

@@ -1,0 +1,231 @@
+"""Beside schedulers and middlewares of others: nothing is lost, and nobody waits for ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import RobotsTxtMiddleware
+
+from .conftest import Visitor
+from .test_scheduling import ALL, Until, delayed, numbers
+from .web import Page, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from .conftest import Crawl
+    from .web import Web
+
+
+# Schedulers
+
+
+class Minimal:
+    """What Scrapy asks of a scheduler and no more, with a duplicate filter of its own."""
+
+    def __init__(self) -> None:
+        self.queue: list[Request] = []
+        self.seen: set[str] = set()
+
+    @classmethod
+    def from_crawler(cls, _: Crawler) -> Self:
+        return cls()
+
+    def has_pending_requests(self) -> bool:
+        return bool(self.queue)
+
+    def enqueue_request(self, request: Request) -> bool:
+        if request.url in self.seen and not request.dont_filter:
+            return False
+        self.seen.add(request.url)
+        self.queue.append(request)
+        return True
+
+    def next_request(self) -> Request | None:
+        return self.queue.pop(0) if self.queue else None
+
+
+@pytest.mark.parametrize("places", [1, 1000])
+async def test_a_scheduler_with_nothing_but_what_it_must_have(
+    web: Web, crawl: Crawl, places: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(Page(delayed(0.02), delay=0.3))
+    asked = [Request(url) for url in site.urls(*numbers(12))]
+    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": places, "CLOSESPIDER_TIMEOUT": 30}
+    outcome = await crawl(asked, settings)
+    assert site.page_paths == sorted(numbers(12))
+    assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
+    assert "Scheduler close failure" not in caplog.text
+
+
+class Failing(Scheduler):
+    """Raises now and again, once everything is stored."""
+
+    calls = 0
+    fails = False
+
+    def enqueue_request(self, request: Request) -> bool:
+        self._fail()
+        return super().enqueue_request(request)
+
+    def next_request(self) -> Request | None:
+        self._fail()
+        return super().next_request()
+
+    def _fail(self) -> None:
+        self.calls += 1
+        if self.fails and self.calls % 3 == 0:
+            raise RuntimeError("out of order")
+
+    def has_pending_requests(self) -> bool:
+        self.fails = len(self) >= 20 or self.fails
+        return super().has_pending_requests()
+
+
+@pytest.mark.parametrize("places", [1, 5, 1000])
+async def test_a_scheduler_that_raises_loses_nothing(
+    web: Web, crawl: Crawl, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Failing, "fails", False)
+    site = web.site(Page(delayed(0.02), delay=0.5))
+    asked = [Request(url) for url in site.urls(*numbers(20))]
+    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": places, "CLOSESPIDER_TIMEOUT": 60}
+    await crawl(asked, settings)
+    assert site.page_paths == sorted(numbers(20))
+
+
+class FailingAtTheEnd(Scheduler):
+    """Does not take back one of the requests."""
+
+    def enqueue_request(self, request: Request) -> bool:
+        crawler = self.crawler
+        assert crawler is not None
+        assert crawler.engine is not None
+        slot: Any = crawler.engine._slot
+        if slot.closing is not None and request.url.endswith("/11"):
+            raise RuntimeError("out of order")
+        return super().enqueue_request(request)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_request_that_cannot_be_stored_takes_no_other_with_it(
+    web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(delayed(0.2))
+    settings = {"JOBDIR": str(tmp_path)}
+    asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(20))]
+    first = {**settings, "SCHEDULER": FailingAtTheEnd}
+    await crawl(asked, first, spider=Until, pages=2)
+    assert "did not take back 1 requests" in caplog.text
+    site.pages["/robots.txt"] = text(ALL)
+    await crawl([], {**settings, "REP_STORE": None})
+    assert site.page_paths == sorted(set(numbers(20)) - {"/11"})
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("places", [2, 1000])
+async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
+    web: Web, crawl: Crawl, tmp_path: Path, places: int
+) -> None:
+    paced = web.site(delayed(0.05))
+    late = web.site(Page(ALL, delay=0.6), host="127.0.0.2")
+    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": places, "REP_STORE": None}
+    asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(30))]
+    for _ in range(3):
+        await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 6})
+        assert len(paced.page_paths) + len(late.page_paths) < 60
+        asked = asked[:5]  # which are known
+    await crawl([], settings)
+    assert paced.page_paths == late.page_paths == sorted(numbers(30))
+
+
+# Middlewares, and callers of the engine
+
+
+class Careless:
+    """Asks for something else first, and does not say that there is no callback."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        other = self.crawler.settings["OTHER"]
+        if request.url != other and not request.meta.get("is_robotstxt_request"):
+            engine = self.crawler.engine
+            assert engine is not None
+            await engine.download_async(Request(other))
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.1)), id="paced")],
+)
+async def test_a_request_that_waits_for_another_is_no_deadlock(
+    web: Web, crawl: Crawl, robots: Page
+) -> None:
+    site = web.site(ALL)
+    other = web.site(robots, host="127.0.0.2")
+    settings = {
+        "CONCURRENT_REQUESTS": 1,
+        "CLOSESPIDER_TIMEOUT": 20,
+        "DOWNLOADER_MIDDLEWARES": {Careless: 50},
+        "OTHER": other.url("/token"),
+    }
+    await crawl(site.urls(*numbers(3)), settings)
+    assert site.page_paths == numbers(3)
+    assert other.page_paths == ["/token"] * 3
+
+
+class Dropper:
+    """Drops some requests."""
+
+    def process_request(self, request: Request) -> None:
+        if "drop" in request.url:
+            raise IgnoreRequest("not wanted")
+
+
+@pytest.mark.parametrize("place", [50, 950])
+async def test_what_others_drop_keeps_nobody_waiting(web: Web, crawl: Crawl, place: int) -> None:
+    site = web.site(delayed(2))
+    urls = [*site.urls(*(f"/drop/{number}" for number in range(40))), site.url("/a")]
+    settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 40}
+    outcome = await crawl(urls, settings)
+    assert outcome.stats["finish_reason"] == "finished"
+    assert site.page_paths == ["/a"]
+
+
+class Keeper(Visitor):
+    """Keeps the meta of its first response."""
+
+    kept: dict[str, Any]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        self.kept.update(response.meta)
+
+
+async def test_the_meta_of_a_user_stays(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL)
+    own = {"usage": 3, "page_directives": "mine"}
+    by_hand = {
+        "ADDONS": {},
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+            RobotsTxtMiddleware: 100,
+        },
+    }
+    kept: dict[str, Any] = {}
+    await crawl([Request(site.url("/a"), meta=own)], by_hand, spider=Keeper, kept=kept)
+    assert {key: kept.get(key) for key in own} == own
