@@ -31,7 +31,7 @@ from .protocol.printable import printable
 from .protocol.robotstxt import RobotsTxt
 from .protocol.unwrap import unwrapped
 from .redirects import Redirects, redirect_target
-from .transfer import Transfers, request_for, timed_out
+from .transfer import Transfers, allow_cache, cached_answer, request_for, timed_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,19 +116,33 @@ class Fetcher:
         url = robots_txt_url(origin.key)
         visited: set[str] = set()
         redirects = Redirects(allow_private=self._settings.allow_private_redirects)
+        failure: Unreachable | None = None
         while True:
             visited.add(url)
+            request = self._request(origin, page, url)
+            began = monotonic()
+            answer = event = None
             try:
-                answer, took = await self._send(self._request(origin, page, url), left, deadline)
+                answer, took = await self._send(request, left, deadline)
             # Whatever keeps a robots.txt from coming, it is unreachable (section 2.3.1.4).
             except Exception as error:
-                return self._failed(origin, error, url)
-            refusal = redirects.refused_answer(answer)
-            if refusal is not None:
-                return Unreachable(refusal, url=url)
-            location = answer.headers.get("Location")
-            if answer.status not in access.REDIRECT_STATUSES or not location:
-                return self._event(origin, answer)
+                event, took = self._failed(origin, error, url), monotonic() - began
+            if answer is not None:
+                refusal = redirects.refused_answer(answer)
+                if refusal is not None:
+                    return Unreachable(refusal, url=url)
+                event = self._event(origin, answer)
+            if isinstance(event, Unreachable) and origin.robots is None:
+                cached = cached_answer(request)
+                if cached is not None:
+                    failure = failure or event
+                    answer, event = cached, self._event(origin, cached)
+            if event is not None or answer is None:
+                assert event is not None
+                if answer is None or failure is None:
+                    return event
+                return self._from_cache(origin, answer, event, failure)
+            location = answer.headers.get("Location") or b""
             target = redirect_target(url, location)
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
@@ -147,6 +161,20 @@ class Fetcher:
             self._stats.inc_value("robotstxt/redirect_count")
             url = target
 
+    def _from_cache(
+        self, origin: Origin, answer: Answer, event: Event, failure: Unreachable
+    ) -> Event:
+        """What holds where the answer came from an HTTP cache, because there was no other."""
+        if isinstance(event, Rules):  # a good copy is used without end (section 2.3.1.4)
+            origin.keep_copy(event)
+        elif isinstance(event, Unavailable):  # holds as long as if it had been kept since it came
+            arrived = freshness.http_date(answer.header("Date") or "")
+            if arrived is not None:
+                expires_at = self._expires_at(answer, arrived, _default_lifetime(answer.status))
+                if self._now() < expires_at:
+                    return event._replace(expires_at=expires_at)
+        return failure
+
     def _request(self, origin: Origin, page: Request, url: str) -> Request:
         request = request_for(url, self._meta_from(page, url))
         for name in ("Proxy-Authorization", "User-Agent"):
@@ -158,6 +186,8 @@ class Fetcher:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
             if (last_modified := _field_value(origin.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
+        if self._settings.http_cache:
+            allow_cache(request, only=self._settings.http_cache_only)
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
@@ -189,8 +219,8 @@ class Fetcher:
         self._stats.inc_value(f"robotstxt/response_status_count/{answer.status}")
         return answer, took
 
-    def _event(self, origin: Origin, answer: Answer) -> Event:
-        """What the last answer means."""
+    def _event(self, origin: Origin, answer: Answer) -> Event | None:
+        """What an answer means; None for a redirect that is to be followed."""
         now = self._now()
         agreed = terms(self._settings, origin)
         match access.meaning(answer.status, agreed, conditional=answer.conditional):
@@ -208,16 +238,20 @@ class Fetcher:
                     _field_value(answer.header("Last-Modified")),
                     freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
                     body,
+                    answer.from_cache,
                 )
             case Meaning.NOT_MODIFIED:
                 # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
                 return NotModified(self._expires_at(answer, now, origin.lifetime))
             case Meaning.UNAVAILABLE | Meaning.DISALLOWED as found:
-                default = None if answer.status in (404, 410) else freshness.ERROR_LIFETIME
-                expires_at = self._expires_at(answer, now, default)
+                expires_at = self._expires_at(answer, now, _default_lifetime(answer.status))
                 refused = found is Meaning.DISALLOWED
-                return Unavailable(answer.url, expires_at, answer.status, refused)
+                return Unavailable(
+                    answer.url, expires_at, answer.status, refused, answer.from_cache
+                )
             case Meaning.REDIRECT:
+                if answer.headers.get("Location"):
+                    return None
                 failure = f"status {answer.status} without a Location"
                 return Unreachable(failure, answer.status, answer.url)
             case Meaning.UNREACHABLE:
@@ -268,6 +302,10 @@ def terms(settings: Settings, origin: Origin) -> Terms:
         settings.unreachable_statuses,
         urlsplit(origin.key).hostname in settings.missing_5xx_hosts,
     )
+
+
+def _default_lifetime(status: int) -> float | None:
+    return None if status in (404, 410) else freshness.ERROR_LIFETIME
 
 
 def _field_value(validator: str | None) -> str | None:

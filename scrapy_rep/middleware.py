@@ -196,8 +196,10 @@ class RobotsTxtMiddleware:
             self._admission.set_delay(origin.host, origin.key, seconds, last_end)
         return pacing
 
-    def _last_end(self, origin: Origin) -> float:
+    def _last_end(self, origin: Origin) -> float | None:
         """When its robots.txt was fetched, by whatever crawler, on the monotonic clock."""
+        if origin.from_cache:
+            return None
         ago = max(self._now() - origin.fetched_at, 0)
         return self._clock.monotonic() - ago
 

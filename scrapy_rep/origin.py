@@ -150,6 +150,8 @@ class Origin:
     """When the last fetch of it ended that came to anything, here or elsewhere."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
+    from_cache: bool = field(default=False, repr=False)
+    """An HTTP cache has given the last answer: the host was not asked."""
     in_flight: bool = field(default=False, repr=False)
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""
@@ -175,14 +177,12 @@ class Origin:
     def learn(self, event: Event, now: float) -> None:
         """The fetch came to ``event``."""
         self.in_flight = False
+        self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
                 self._happen(Happening.RULES_CAME)
-                self.robots = event.robots
-                self._paced = None
-                self.url = self.copy_url = event.url
-                self.etag, self.last_modified = event.etag, event.last_modified
-                self.lifetime = event.lifetime
+                self.keep_copy(event)
+                self.url = event.url
                 self._answered(event.status, event.expires_at, now)
             case NotModified():
                 self._happen(Happening.RULES_CAME)
@@ -203,6 +203,12 @@ class Origin:
                 assert_never(event)
         if not isinstance(event, Abandoned):
             self.fetched_at = round(now, 3)  # as it is kept, so that the two can be compared
+
+    def keep_copy(self, rules: Rules) -> None:
+        """Take a good copy, of whatever age: what it means depends on the state."""
+        self.robots, self._paced = rules.robots, None
+        self.copy_url, self.lifetime = rules.url, rules.lifetime
+        self.etag, self.last_modified = rules.etag, rules.last_modified
 
     def record(self, body: bytes | None) -> Entry:
         """What is known, to be kept; ``body``: the good copy as it came. To be asked after an

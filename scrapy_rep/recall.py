@@ -157,6 +157,8 @@ class Recall:
 
     def entry(self, origin: Origin, event: Event, found: Recollection) -> Entry | None:
         """What there is to keep after ``event``; None where others are better off without it."""
+        if origin.from_cache:
+            return None
         body = event.body if isinstance(event, Rules) else found.body
         if body is None and origin.robots is not None:
             return None  # half of what is known: the copy is in no store

@@ -56,6 +56,8 @@ class Redirects:
             return None
         addresses = await addresses_of(host, seconds)
         if not addresses:
+            if answer.from_cache:  # where there is no network, there are no names
+                return None
             return f"redirect to {printable(target)} refused: its host cannot be resolved"
         private = next((each for each in addresses if not is_public(each)), None)
         return None if private is None else _refused(target, str(private))

@@ -324,6 +324,9 @@ class Settings:
     """Names of ZYTE_API_AUTOMAP_PARAMS; None where no setting of scrapy-zyte-api is."""
     zyte_api_transparent_mode: bool = False
     """Whether it downloads every request."""
+    http_cache: bool = False
+    http_cache_only: bool = False
+    """Whether what is not in Scrapy's HTTP cache is not asked for."""
     page_agent: str | bytes | None = None
     """The User-Agent that a request is sent with which has none of its own."""
 
@@ -347,6 +350,8 @@ class Settings:
             jobdir=settings["JOBDIR"] or None,
             zyte_api_params=_zyte_api_params(settings),
             zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
+            http_cache=settings.getbool("HTTPCACHE_ENABLED"),
+            http_cache_only=settings.getbool("HTTPCACHE_IGNORE_MISSING"),
             page_agent=_page_agent(settings, spider),
         )
 

@@ -21,6 +21,7 @@ from twisted.internet.defer import CancelledError
 from .browsers import ZYTE_API, RobotsTxtRequest, keep_from_browsers
 from .intake import WIRE_LIMIT, Intake
 from .protocol.freshness import CacheHeaders
+from .protocol.lines import SIZE_LIMIT
 from .scheduling.clock import sleep
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ _META = {
     "is_robotstxt_request": True,
 }
 
+CACHED = "cached_response"
+"""The meta key at which Scrapy's HTTP cache leaves a response that it may serve on an error."""
+
+_VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
+
 # Flags of a response that Scrapy gives where not all of it came.
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
@@ -79,6 +85,8 @@ class Answer(NamedTuple):
     """The request went by a proxy, or by a service that downloads it: those resolve names."""
     by_system_proxy: bool = False
     """That proxy is the environment's."""
+    from_cache: bool = False
+    """Scrapy's HTTP cache has answered."""
 
     def header(self, name: str) -> str | None:
         """The first header of that name; header octets are Latin-1 (RFC 9110, section 5.5)."""
@@ -105,6 +113,10 @@ class _Transfer:
     """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
     by_proxy: bool = False
     by_system_proxy: bool = False
+    validators: Mapping[bytes, bytes] = field(default_factory=dict)
+    """Those that we have put on the request."""
+    cached: Response | None = None
+    """What Scrapy's HTTP cache has, but would not serve."""
 
 
 def request_for(url: str, meta: Mapping[str, object]) -> Request:
@@ -144,7 +156,7 @@ class Transfers:
         """
         request.meta["download_timeout"] = seconds
         with self._watching():
-            transfer = request.meta[TRANSFER] = _Transfer()
+            transfer = request.meta[TRANSFER] = _Transfer(validators=_validators(request))
             try:
                 response = await self._within(seconds, request, longest_wait)
             except StopDownload as stop:  # another's, who wants it to fail
@@ -154,19 +166,17 @@ class Transfers:
         if "download_stopped" in response.flags:
             # Its connection closes in a moment. A page that used it before would be sent twice.
             await sleep(0)
-        body = transfer.intake.body_of(response)
-        if not transfer.intake.full and not _CUT_OFF.isdisjoint(response.flags):
-            body = None
-        validators = {b"If-None-Match", b"If-Modified-Since"} & set(request.headers)
+        body = _body_of(response, transfer.intake)
         answer = Answer(
             request.url,
             response.status,
             response.headers,
             body,
-            bool(validators),
+            bool(transfer.validators),
             response.ip_address,
             transfer.by_proxy,
             transfer.by_system_proxy,
+            "cached" in response.flags,
         )
         return answer, monotonic() - transfer.began
 
@@ -260,12 +270,53 @@ def timed_out(url: str) -> TimeoutError:
     return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
 
 
+def allow_cache(request: Request, *, only: bool) -> None:
+    """Let Scrapy's HTTP cache keep the answer to a request that is not sent yet, and give one.
+
+    A cache that knows of freshness is not to answer while the site does: what it has is for
+    :func:`cached_answer`. ``only``: it is to answer first, because what it lacks is not asked for.
+    """
+    del request.meta["dont_cache"]
+    if not only:
+        request.headers["Cache-Control"] = "no-cache"  # which is not sent
+
+
+def cached_answer(request: Request) -> Answer | None:
+    """What Scrapy's HTTP cache has for a request that was sent in vain; None if nothing."""
+    transfer: _Transfer = request.meta[TRANSFER]
+    response = transfer.cached
+    if response is None:
+        return None
+    intake = Intake()
+    intake.begin(_coding(response.headers))
+    intake.receive(response.body)
+    body = _body_of(response, intake)
+    return Answer(request.url, response.status, response.headers, body, False, from_cache=True)
+
+
+def _validators(request: Request) -> dict[bytes, bytes]:
+    found = {name: request.headers.get(name) for name in _VALIDATORS}
+    return {name: value for name, value in found.items() if value}
+
+
+def _body_of(response: Response, intake: Intake) -> bytes | None:
+    body = intake.body_of(response)
+    is_cut_off = not _CUT_OFF.isdisjoint(response.flags)
+    return None if is_cut_off and len(body or b"") <= SIZE_LIMIT else body
+
+
 def _reached_downloader(request: Request) -> None:
     transfer: _Transfer | None = request.meta.get(TRANSFER)
     if transfer is None:
         return
     keep_from_browsers(request)
     meta = request.meta
+    if not meta.get("dont_cache"):
+        # Else the cache would answer by itself: instead of a 5xx, say, and with an older copy.
+        transfer.cached = meta.pop(CACHED, None)
+        for name in (b"Cache-Control", *_VALIDATORS):
+            request.headers.pop(name, None)
+        request.headers.update(transfer.validators)
     transfer.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
     if meta.get(ZYTE_API):
         request.headers.pop("Accept-Encoding", None)  # it decodes by itself, and warns of this
@@ -303,12 +354,20 @@ def _downloaded(request: Request, response: Response) -> None:
     if not intake.received:  # a download handler that sends no signals
         intake.begin(_coding(response.headers))
         intake.receive(response.body)
+    is_cut_off = not intake.full and not _CUT_OFF.isdisjoint(response.flags)
+    if is_cut_off or not _is_worth_keeping(response.status):
+        request.meta["dont_cache"] = True
     counts = 200 <= response.status <= 299  # else nobody reads the body
     if not intake.readable and not (counts and intake.left_to_scrapy):
         # Whoever tried to decode it would fail, or inflate it without a limit.
         response.headers.pop("Content-Encoding", None)
     if intake.done:
         _set_body(response, response.body[: intake.consumed])
+
+
+def _is_worth_keeping(status: int) -> bool:
+    """Whether a status says something that may be replayed: not only that there is no answer."""
+    return 200 <= status <= 499 and status not in (206, 304, 407, 429)
 
 
 def _coding(headers: Headers) -> bytes:

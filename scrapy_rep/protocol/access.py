@@ -102,6 +102,8 @@ class Rules(NamedTuple):
     """What its headers say: it holds anew, where a later 304 says nothing of its own."""
     body: bytes = b""
     """The file as it came, up to the limit, for whoever keeps it."""
+    from_cache: bool = False
+    """An HTTP cache has answered: it says nothing of what the site says now."""
 
 
 class NotModified(NamedTuple):
@@ -117,6 +119,7 @@ class Unavailable(NamedTuple):
     expires_at: float
     status: int | None = None
     disallow: bool = False
+    from_cache: bool = False
 
 
 class Unreachable(NamedTuple):

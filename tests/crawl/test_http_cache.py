@@ -1,0 +1,190 @@
+"""With Scrapy's HTTP cache: what is replayed, what is asked for, and what is kept."""
+
+from __future__ import annotations
+
+import gzip
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .faults import PATHS, RULES, raw
+from .web import Page, Web, redirect, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Crawl
+    from .web import Pages, Site
+
+DUMMY = "DummyPolicy"
+RFC2616 = "RFC2616Policy"
+FRESH = {"Cache-Control": "max-age=3600"}
+KEPT: Pages = {path: Page(headers=FRESH) for path in PATHS}
+
+
+def cache_settings(directory: Path, policy: str) -> dict[str, Any]:
+    return {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(directory),
+        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
+    }
+
+
+class Gone:
+    """A web that is there for one crawl and gone for the next."""
+
+    def __init__(self) -> None:
+        self.web = Web()
+
+    def __enter__(self) -> Web:
+        return self.web
+
+    def __exit__(self, *_: object) -> None:
+        self.web.close()
+
+
+def expect_rules(outcome: Any, site: Site) -> None:
+    assert list(outcome.responses) == site.urls("/public")
+    assert outcome.responses[site.url("/public")].flags == ["cached"]
+    assert list(outcome.failures) == site.urls("/private")
+
+
+@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
+async def test_a_crawl_is_replayed_when_the_site_is_gone(
+    crawl: Crawl, tmp_path: Path, policy: str
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    with Gone() as web:
+        site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+        await crawl(site.urls(*PATHS), settings)
+    outcome = await crawl(site.urls(*PATHS), settings)
+    expect_rules(outcome, site)
+    reasons = {str(outcome.failures[url].verdict.reason) for url in outcome.failures}  # type: ignore[attr-defined]
+    assert reasons == {"rules"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "ignore_missing", "asked_again"),
+    [
+        pytest.param(DUMMY, False, 0, id="a cache that answers whatever it has"),
+        pytest.param(DUMMY, True, 0, id="and asks for nothing"),
+        pytest.param(RFC2616, True, 0, id="no page is asked for"),
+        pytest.param(RFC2616, False, 1, id="a cached page is no cached permission"),
+    ],
+)
+async def test_whether_robots_txt_is_asked_for_again(
+    web: Web, crawl: Crawl, tmp_path: Path, policy: str, ignore_missing: bool, asked_again: int
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+    await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = ignore_missing
+    outcome = await crawl(site.urls(*PATHS), settings)
+    expect_rules(outcome, site)
+    assert site.paths == ["/robots.txt", "/public"] + ["/robots.txt"] * asked_again
+    assert all("cache-control" not in received.headers for received in site.received)
+
+
+@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
+async def test_a_redirected_and_compressed_file_is_replayed(
+    crawl: Crawl, tmp_path: Path, policy: str
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    body = gzip.compress(RULES + b"# nothing\n" * 200_000)
+    with Gone() as web:
+        site = web.site(redirect("/moved.txt"), KEPT)
+        site.pages["/moved.txt"] = Page(body, headers={**FRESH, "Content-Encoding": "gzip"})
+        await crawl(site.urls(*PATHS), settings)
+    outcome = await crawl(site.urls(*PATHS), settings)
+    expect_rules(outcome, site)
+
+
+@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(Page(status=503, headers=FRESH), id="503"),
+        pytest.param(Page(status=429, headers=FRESH), id="429"),
+        pytest.param(
+            raw(
+                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nContent-Length: 99\r\n\r\n" + RULES
+            ),
+            id="cut off",
+        ),
+    ],
+)
+async def test_what_is_no_answer_is_not_kept(
+    web: Web, crawl: Crawl, tmp_path: Path, policy: str, bad: Any
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    site = web.site(bad)
+    await crawl(site.urls("/public"), settings)
+    site.pages["/robots.txt"] = text(RULES)
+    outcome = await crawl(site.urls("/public"), settings)
+    assert list(outcome.responses) == site.urls("/public")
+
+
+async def test_the_cache_serves_where_only_an_error_can_be_had(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    settings = cache_settings(tmp_path, RFC2616)
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+    await crawl(site.urls(*PATHS), settings)
+    site.pages["/robots.txt"] = Page(status=503)
+    expect_rules(await crawl(site.urls(*PATHS), settings), site)
+
+
+async def test_another_good_copy_comes_before_the_cache(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
+    cache = cache_settings(tmp_path / "cache", RFC2616)
+    site = web.site(text("User-agent: *\nDisallow: /\n", ETag='"old"'))
+    await crawl(site.urls("/public"), cache)
+    short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}
+    site.pages["/robots.txt"] = text(RULES, ETag='"new"')
+    await crawl(site.urls("/public"), {**store, **short})
+    site.pages["/robots.txt"] = Page(status=503)
+    outcome = await crawl(site.urls("/public"), {**store, **cache, **short})
+    assert list(outcome.responses) == site.urls("/public")
+
+
+@pytest.mark.parametrize("age", ["fresh", "old"])
+async def test_a_missing_file_is_believed_for_as_long_as_it_said(
+    crawl: Crawl, tmp_path: Path, age: str
+) -> None:
+    settings = {**cache_settings(tmp_path, RFC2616), "HTTPCACHE_ALWAYS_STORE": True}
+    date = {} if age == "fresh" else {"Date": "Mon, 05 Jan 2015 00:00:00 GMT"}
+    with Gone() as web:
+        site = web.site(Page(b"", 404, date), {"/public": Page(headers=FRESH)})
+        await crawl(site.urls("/public"), settings)
+    outcome = await crawl(site.urls("/public"), settings)
+    assert len(outcome.responses) == (age == "fresh")
+
+
+async def test_a_replayed_file_is_not_new_to_other_crawls(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    cache = cache_settings(tmp_path / "cache", DUMMY)
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
+    site = web.site(RULES)
+    await crawl(site.urls("/public"), cache)
+    await crawl(site.urls("/public"), {**cache, **store})
+    assert site.robots_fetches == 1
+    await crawl(site.urls("/public"), store)
+    assert site.robots_fetches == 2
+
+
+async def test_only_what_is_downloaded_keeps_the_pace(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 60}
+    site = web.site("User-agent: *\nCrawl-delay: 300\n")
+    urls = site.urls("/1", "/2", "/3", "/4")
+    await crawl(urls, {**settings, "REP_MAX_DELAY": 0.2})
+    assert len(site.paths) == 5
+    assert all(later.at - sooner.at >= 0.19 for sooner, later in pairwise(site.received))
+    outcome = await crawl(urls, {**settings, "REP_MAX_DELAY": 300})
+    assert sorted(outcome.responses) == urls
+    assert len(site.paths) == 5
