@@ -174,7 +174,7 @@ class RobotsTxtMiddleware:
             closed = pacing.seconds_until_welcome(self._now())
             if closed > self._settings.max_wait:
                 verdict = request.meta["robotstxt"]._replace(
-                    allowed=False, reason=Reason.VISIT_TIME, rule=None
+                    allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
                 )
                 request.meta["robotstxt"] = verdict
                 raise self._disallowed(request, verdict)

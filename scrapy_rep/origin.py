@@ -273,10 +273,11 @@ class Origin:
             return self.robots.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
-            return Verdict(allowed, Reason.UNAVAILABLE, None, None)
+            reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
+            return Verdict(allowed, reason, None, None, self._unavailable_for)
         given_up = patience.allow or self._is_given_up(now, patience)
         allowed = given_up or path_of(url) == ROBOTS_TXT
-        return Verdict(allowed, Reason.UNREACHABLE, None, None)
+        return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
 
     @property
     def states_pace(self) -> bool:
@@ -302,13 +303,16 @@ class Origin:
     def summary(self) -> str:
         """What the robots.txt meant, in a line for people."""
         if self.state is State.UNAVAILABLE:
-            answer = f"status {self.status}" if self.status else "redirects without an end"
-            return f"{answer}: {'everything is disallowed' if self.disallow_all else 'no rules'}"
+            return f"{self._unavailable_for}: {'everything is disallowed' if self.disallow_all else 'no rules'}"
         if self.robots is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
         held = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
         here = self.copy_url is None or self.copy_url.startswith(self.key + "/")
         return held if here else f"{held}, from {self.copy_url}"
+
+    @property
+    def _unavailable_for(self) -> str:
+        return f"status {self.status}" if self.status else "redirects without an end"
 
     def _happen(self, happening: Happening) -> None:
         self.state = TRANSITIONS[self.state, happening]

@@ -208,7 +208,7 @@ def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
     [
         (rules(T, held=DAY), "/private", (False, Reason.RULES)),
         (missing(T), "/private", (True, Reason.UNAVAILABLE)),
-        (missing(T, disallow=True), "/private", (False, Reason.UNAVAILABLE)),
+        (missing(T, disallow=True), "/private", (False, Reason.DISALLOWED_STATUS)),
     ],
     ids=["rules", "missing", "refused"],
 )
@@ -278,7 +278,7 @@ def test_rfc_unavailable_allows_everything() -> None:
 
 def test_a_refusal_disallows_everything_but_robots_txt() -> None:
     origin = origin_after((T, missing(T, disallow=True)))
-    assert allows(origin, "/", T) == (False, Reason.UNAVAILABLE)
+    assert allows(origin, "/", T) == (False, Reason.DISALLOWED_STATUS)
     assert allows(origin, "/robots.txt", T) == (True, Reason.UNAVAILABLE)
 
 
@@ -461,6 +461,21 @@ ELSEWHERE = "https://b.example/robots.txt"
 def test_summary(history: list[Event], line: str) -> None:
     origin = origin_after(*((T + day * DAY, event) for day, event in enumerate(history)))
     assert origin.summary() == line
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (missing(T), "unavailable: status 404"),
+        (missing(T, disallow=True), "disallowed-status: status 404"),
+        (Unavailable(URL, T + DAY), "unavailable: redirects without an end"),
+        (DOWN, "unreachable: status 503"),
+        (Unreachable("reset\x1b[2J"), r"unreachable: reset\x1b[2J"),
+    ],
+)
+def test_a_verdict_without_rules_says_what_was_answered(event: Event, line: str) -> None:
+    verdict = origin_after((T, event)).verdict("https://a.example/", (), T, Patience())
+    assert str(verdict) == line
 
 
 def test_states_read_as_words() -> None:

@@ -56,6 +56,10 @@ class Window(NamedTuple):
             return self.start <= minute < self.end
         return minute >= self.start or minute < self.end
 
+    def __str__(self) -> str:
+        (first, second), (third, fourth) = divmod(self.start, 60), divmod(self.end, 60)
+        return f"{first:02}:{second:02} to {third:02}:{fourth:02} UTC"
+
 
 class RequestRate(NamedTuple):
     """So many requests in so many seconds, all day or in a window of it."""
@@ -63,6 +67,10 @@ class RequestRate(NamedTuple):
     requests: int
     seconds: int
     window: Window | None = None
+
+    def __str__(self) -> str:
+        rate = f"{self.requests}/{self.seconds}s"
+        return rate if self.window is None else f"{rate} from {self.window}"
 
 
 class CleanParam(NamedTuple):

@@ -19,7 +19,9 @@ class Reason(str, Enum):
     NO_RULES = "no-rules"
     """No group is ours, or ours has no rules, or the URL is that of robots.txt itself."""
     UNAVAILABLE = "unavailable"
-    """There is no robots.txt (RFC 9309 §2.3.1.3)."""
+    """There is no robots.txt (RFC 9309 §2.3.1.3): everything is allowed."""
+    DISALLOWED_STATUS = "disallowed-status"
+    """There is no robots.txt, and a setting takes its status for a refusal of the whole site."""
     UNREACHABLE = "unreachable"
     """There may be a robots.txt and it could not be had (RFC 9309 §2.3.1.4)."""
     TOO_COMPLEX = "too-complex"
@@ -64,8 +66,11 @@ class Verdict(NamedTuple):
     """The rule that decided, if one did."""
     agent: str | None = None
     """The lower-case token of the group used, ``*`` for everyone's, None if there was none."""
+    detail: str | None = None
+    """More about the reason, such as ``status 403``, or the hours of a Visit-time."""
 
     def __str__(self) -> str:
         if self.rule is None:
-            return str(self.reason)
+            detail = f": {printable(self.detail)}" if self.detail else ""
+            return f"{self.reason}{detail}"
         return f"{self.rule}, for {printable(self.agent or '')}"

@@ -173,7 +173,9 @@ async def test_a_refusal_says_so(web: Web, crawl: Crawl) -> None:
     outcome = await crawl(site.urls("/a"), {"REP_DISALLOW_STATUSES": [403]})
     (error,) = outcome.failures.values()
     assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.UNAVAILABLE
+    assert error.verdict.reason is Reason.DISALLOWED_STATUS
+    assert str(error) == "Forbidden by robots.txt: disallowed-status: status 403"
+    assert outcome.stats["robotstxt/forbidden/disallowed-status"] == 1
     summary = outcome.middleware.origins[site.root].summary()
     assert summary == "status 403: everything is disallowed"
 

@@ -512,7 +512,7 @@ async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, cloc
     error = outcome.failures[site.url("/a")]
     assert isinstance(error, RobotsTxtDisallowed)
     assert error.verdict.reason is Reason.VISIT_TIME
-    assert str(error) == "Forbidden by robots.txt: visit-time"
+    assert str(error) == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
 
 

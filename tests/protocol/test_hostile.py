@@ -53,7 +53,7 @@ def test_what_is_too_complex_is_disallowed_unless_no_rule_disallows() -> None:
         attack = ATTACKS[name]
         verdict = RobotsTxt.parse(attack.body).verdict(attack.url(2048), "a")
         reason = Reason.RULES if allowed else Reason.TOO_COMPLEX
-        assert verdict == (allowed, reason, None, "*")
+        assert verdict == (allowed, reason, None, "*", None)
         assert str(verdict) == str(reason)
 
 
