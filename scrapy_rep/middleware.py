@@ -24,6 +24,7 @@ from .scheduling.clock import Clock
 from .scheduling.engine import Engine
 from .scheduling.scheduler import WaitingScheduler
 from .settings import obeys, settings_of
+from .startup import stops_crawl, warn_of_mistakes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from .protocol.pacing import Pacing
 
 logger = logging.getLogger(__name__)
+
+DOUBTFUL = "robotstxt/doubtful_user_agent_count"
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
@@ -81,13 +84,17 @@ class RobotsTxtMiddleware:
             self._admission.share(self._policies.shared_store)
         self._slowest: set[str] = set()
         self._tokens = lru_cache(maxsize=256)(self._identify)
+        self._has_doubted = False
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
         self._engine.watch(self._look, self._closing, self._policies.give_up_refreshes)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Raises NotConfigured where ROBOTSTXT_OBEY is off."""
-        return cls(crawler)
+        """Raises NotConfigured where ROBOTSTXT_OBEY is off, and
+        :class:`~scrapy_rep.settings.SettingError` for a setting that cannot be read.
+        """
+        with stops_crawl(crawler):
+            return cls(crawler)
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -235,15 +242,25 @@ class RobotsTxtMiddleware:
         user_agent = self._settings.user_agent(header)
         tokens, doubt = identify(user_agent)
         if doubt is not None:
+            self._stats.inc_value(DOUBTFUL)
+        if doubt is not None and not self._has_doubted:
+            self._has_doubted = True
             logger.warning(
                 "The user agent %(agent)r is read as %(tokens)s for robots.txt: %(doubt)s. "
-                "ROBOTSTXT_USER_AGENT can name the product token.",
-                {"agent": user_agent, "tokens": list(tokens), "doubt": doubt.value},
+                "ROBOTSTXT_USER_AGENT can name the product token. Further user agents like this "
+                "are counted in the stat %(stat)s.",
+                {
+                    "agent": user_agent,
+                    "tokens": list(tokens),
+                    "doubt": doubt.value,
+                    "stat": DOUBTFUL,
+                },
                 extra={"spider": self._crawler.spider},
             )
         return tokens
 
     def _opened(self) -> None:
+        warn_of_mistakes(self._crawler, self._settings, type(self))
         self._engine.open(self._wrap)
 
     def _wrap(self, scheduler: Any) -> WaitingScheduler:

@@ -303,7 +303,8 @@ class Origin:
     def summary(self) -> str:
         """What the robots.txt meant, in a line for people."""
         if self.state is State.UNAVAILABLE:
-            return f"{self._unavailable_for}: {'everything is disallowed' if self.disallow_all else 'no rules'}"
+            means = "everything is disallowed" if self.disallow_all else "no rules"
+            return f"{self._unavailable_for}: {means}"
         if self.robots is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
         held = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"

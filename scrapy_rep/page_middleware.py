@@ -27,6 +27,7 @@ from .protocol.freshness import http_date, utc
 from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, has_meta, statements
 from .protocol.paths import origin
 from .settings import settings_of
+from .startup import stops_crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -96,7 +97,8 @@ class PageDirectivesMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises :class:`~scrapy_rep.settings.SettingError` for a setting that cannot be read."""
-        return cls(crawler)
+        with stops_crawl(crawler):
+            return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response."""

@@ -10,6 +10,7 @@ from .protocol.lines import SIZE_LIMIT
 from .protocol.robotstxt import RobotsTxt
 from .protocol.unwrap import unwrapped
 from .settings import reads_strictly
+from .startup import stops_crawl
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -29,7 +30,10 @@ class RobotParser(ScrapyRobotParser):
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
         """Parse a body as it came, through a browser or not. Never raises for what it holds."""
-        strict = crawler is not None and reads_strictly(crawler)
+        strict = False
+        if crawler is not None:
+            with stops_crawl(crawler):
+                strict = reads_strictly(crawler)
         text = unwrapped(robotstxt_body, cut_off=len(robotstxt_body) > SIZE_LIMIT)
         return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
 

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from scrapy.settings import default_settings
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+from w3lib.url import safe_url_string
+
+from .protocol.paths import origin
 from .stores import url as store_url
 
 if TYPE_CHECKING:
@@ -93,9 +101,21 @@ def _statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
 
 def _hosts(value: object) -> frozenset[str]:
     try:
-        return frozenset(word.lower().rstrip(".") for word in _words(value))
+        return frozenset(map(_host, _words(value)))
     except ValueError:
-        raise ValueError("a list of host names") from None
+        raise ValueError("a list of host names, without scheme, port, path or wildcards") from None
+
+
+def _host(name: str) -> str:
+    """A host as origins have it. Raises ValueError for what can be the host of none."""
+    is_ipv6 = name.count(":") > 1 and not name.startswith("[")
+    key = origin(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
+    parts = urlsplit(key or "")
+    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
+        raise ValueError
+    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
+        raise ValueError
+    return parts.hostname
 
 
 def _choice(*choices: str) -> Callable[[object], str]:
@@ -117,6 +137,10 @@ def _store(value: object) -> str | None:
         if scheme in ("redis", "rediss", "unix") and slashes and rest:
             return value
     raise ValueError("None, 'sqlite:///path' or 'redis://host:port/db'")
+
+
+_SCRAPYS_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
+"""The settings for robots.txt that Scrapy has."""
 
 
 def _setting(name: str, default: Any, read: Callable[[object], Any], meaning: str) -> Any:
@@ -196,7 +220,7 @@ class Settings:
         (),
         _hosts,
         "Host names of sites that answer 5xx for every page that is missing: their 5xx counts as "
-        "404.",
+        "404. A name holds for all ports and schemes, and not for the hosts below it.",
     )
     unreachable: str = _setting(
         "REP_UNREACHABLE",
@@ -329,6 +353,8 @@ class Settings:
     """Whether what is not in Scrapy's HTTP cache is not asked for."""
     page_agent: str | bytes | None = None
     """The User-Agent that a request is sent with which has none of its own."""
+    has_default_agent: bool = False
+    """Whether nothing names the crawler, so that it is `Scrapy`, as all are that have no name."""
 
     def __post_init__(self) -> None:
         if self.cache_min > self.cache_max:
@@ -344,15 +370,18 @@ class Settings:
         Raises :class:`SettingError` for a value that cannot be read.
         """
         values = {name: _read(settings, meta) for name, meta in _described()}
+        robots_agent = _robots_agent(settings["ROBOTSTXT_USER_AGENT"])
+        page_agent = _page_agent(settings, spider)
         return cls(
             **values,
-            robots_agent=_robots_agent(settings["ROBOTSTXT_USER_AGENT"]),
+            robots_agent=robots_agent,
             jobdir=settings["JOBDIR"] or None,
             zyte_api_params=_zyte_api_params(settings),
             zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
             http_cache=settings.getbool("HTTPCACHE_ENABLED"),
             http_cache_only=settings.getbool("HTTPCACHE_IGNORE_MISSING"),
-            page_agent=_page_agent(settings, spider),
+            page_agent=page_agent,
+            has_default_agent=robots_agent is None and page_agent == default_settings.USER_AGENT,
         )
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
@@ -368,6 +397,29 @@ def settings_of(crawler: Crawler) -> Settings:
 def obeys(crawler: Crawler) -> bool:
     """Whether ROBOTSTXT_OBEY is on."""
     return crawler.settings.getbool("ROBOTSTXT_OBEY")
+
+
+def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
+    """The settings of a crawl whose names look like ours or Scrapy's for robots.txt, and are not.
+
+    Each comes with the known name that is the most like it, None where none is.
+    """
+    known = [meta["name"] for _, meta in _described()] + list(_SCRAPYS_NAMES)
+    return [
+        (name, next(iter(get_close_matches(name, known, n=1)), None))
+        for name in sorted(filter(_looks_like_ours, crawler.settings))
+        if name not in known
+    ]
+
+
+def _looks_like_ours(name: object) -> bool:
+    return isinstance(name, str) and name.startswith(("REP_", "ROBOTSTXT_"))
+
+
+def downloader_middlewares(crawler: Crawler) -> list[type]:
+    """The downloader middlewares that are not switched off, in the order in which requests pass."""
+    written = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+    return [load_object(each) for each in build_component_list(written)]
 
 
 def reads_strictly(crawler: Crawler) -> bool:

@@ -33,6 +33,8 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"REP_UNREACHABLE_STATUSES": []}, "unreachable_statuses", set()),
         ({"REP_5XX_AS_404": ["Example.COM.", "b.example"]}, "missing_5xx_hosts",
          {"example.com", "b.example"}),
+        ({"REP_5XX_AS_404": ["::1", "[2001:DB8::0:1]", "münchen.example", "10.0.0.1"]},
+         "missing_5xx_hosts", {"::1", "2001:db8::1", "xn--mnchen-3ya.example", "10.0.0.1"}),
         ({"REP_UNREACHABLE_DAYS": 0}, "unreachable_days", 0),
         ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
         ({"REP_NOINDEX": "drop"}, "noindex", "drop"),
@@ -63,6 +65,9 @@ def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
     assert read(Named(), USER_AGENT="a/1").page_agent == "named/1"
 
 
+HOSTS = "a list of host names, without scheme, port, path or wildcards"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "may_be"),
     [
@@ -80,7 +85,22 @@ def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
         ("REP_DISALLOW_STATUSES", 403, "a list of statuses from 400 to 499"),
         ("REP_UNREACHABLE_STATUSES", ["no"], "a list of statuses from 400 to 499"),
-        ("REP_5XX_AS_404", 1, "a list of host names"),
+        *(
+            ("REP_5XX_AS_404", value, HOSTS)
+            for value in (
+                1,
+                ["a.example", "b.example:8080"],
+                ["b.example:80"],
+                ["[::1]:80"],
+                ["http://b.example"],
+                ["b.example/"],
+                ["*.b.example"],
+                [".b.example"],
+                ["b example"],
+                ["b%2e.example"],
+                ["[::1"],
+            )
+        ),
         ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),

@@ -124,6 +124,7 @@ async def test_the_thirty_days_go_on_across_crawls(
             Reason.UNREACHABLE,
             None,
             None,
+            "status 503",
         )
     assert site.robots_fetches == 4
 

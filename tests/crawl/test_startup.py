@@ -1,0 +1,204 @@
+"""What is said when a crawl starts, and how a crawl ends that cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.settings import default_settings
+
+from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.settings import SettingError
+
+from .conftest import make_crawler, our_warnings, run_crawler
+
+if TYPE_CHECKING:
+    from .conftest import Crawl
+    from .web import Web
+
+OURS = "scrapy_rep.RobotsTxtMiddleware"
+BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        pytest.param({}, None, id="the add-on"),
+        pytest.param(
+            {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}, None, id="by hand"
+        ),
+        pytest.param(
+            {"REP_TIMOUT": 3},
+            "There is no setting REP_TIMOUT: it is ignored. Did you mean REP_TIMEOUT?",
+            id="misspelt",
+        ),
+        pytest.param(
+            {"ROBOTSTXT_USERAGENT": "me"},
+            "There is no setting ROBOTSTXT_USERAGENT: it is ignored. "
+            "Did you mean ROBOTSTXT_USER_AGENT?",
+            id="one of Scrapy's, misspelt",
+        ),
+        pytest.param(
+            {"REP_XYZZY": 1}, "There is no setting REP_XYZZY: it is ignored.", id="unlike any"
+        ),
+        pytest.param({"REPORT": 1}, None, id="of others"),
+        pytest.param(
+            {"USER_AGENT": default_settings.USER_AGENT},
+            "USER_AGENT is that of Scrapy itself: ",
+            id="no name",
+        ),
+        pytest.param(
+            {"USER_AGENT": default_settings.USER_AGENT, "ROBOTSTXT_USER_AGENT": "me"},
+            None,
+            id="a name for robots.txt",
+        ),
+        pytest.param(
+            {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
+            "Scrapy's own RobotsTxtMiddleware is enabled, too: ",
+            id="both",
+        ),
+        pytest.param(
+            {"DOWNLOADER_MIDDLEWARES": {OURS: 950}},
+            "RobotsTxtMiddleware stands after DownloaderStats and HttpCacheMiddleware in ",
+            id="last",
+        ),
+        pytest.param(
+            {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 875}},
+            "RobotsTxtMiddleware stands after DownloaderStats in ",
+            id="late",
+        ),
+        pytest.param({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None, id="in the middle"),
+    ],
+)
+async def test_a_mistake_is_warned_about_once_at_the_start(
+    web: Web,
+    crawl: Crawl,
+    caplog: pytest.LogCaptureFixture,
+    settings: dict[str, Any],
+    warning: str | None,
+) -> None:
+    site = web.site("User-agent: *\nDisallow:\n")
+    await crawl(site.urls("/a", "/b"), settings)
+    assert site.page_paths == ["/a", "/b"]
+    found = our_warnings(caplog)
+    assert [text[: len(warning or "")] for text in found] == ([warning] if warning else [])
+
+
+def user_agents(names: int) -> list[dict[str, str]]:
+    return [{"User-Agent": f"Mozilla/5.0 (X11) Firefox/{number}"} for number in range(names)]
+
+
+async def test_user_agents_without_a_name_are_warned_about_once_and_counted(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site("User-agent: *\nDisallow:\n")
+    requests = [
+        Request(site.url(f"/{number}"), headers=headers)
+        for number, headers in enumerate(user_agents(7))
+    ]
+    outcome = await crawl(requests)
+    assert len(site.page_paths) == 7
+    (warning,) = our_warnings(caplog)
+    assert "it holds no product token" in warning
+    assert outcome.stats["robotstxt/doubtful_user_agent_count"] == 7
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="the add-on"),
+        pytest.param({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, id="by hand"),
+        pytest.param({"ROBOTSTXT_OBEY": False}, id="the spider middleware alone"),
+        pytest.param(
+            {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser", "REP_STRICT": "maybe"},
+            id="the parser",
+        ),
+    ],
+)
+async def test_a_setting_that_cannot_be_read_fails_the_crawl_in_one_line(
+    caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
+) -> None:
+    crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
+    with pytest.raises(SettingError):
+        await run_crawler(crawler, name="none")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "REP_STRICT is 'maybe': it must be True or False. The crawl does not start."
+    ]
+    assert crawler.spider is None
+
+
+# As a user runs it
+
+SPIDER = """
+import scrapy
+
+class One(scrapy.Spider):
+    name = "one"
+    start_urls = ["data:,x"]
+
+    def parse(self, response):
+        self.logger.info("it crawls")
+"""
+
+SCRIPT = """
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+
+from spider import One
+
+process = {process}({{"ADDONS": {{"scrapy_rep.Addon": 500}}, "REP_TIMEOUT": "{value}"}})
+crawl = process.crawl(One)
+process.start()
+error = crawl.result.value if "{process}" == "CrawlerProcess" else crawl.exception()
+print("the caller gets", type(error).__name__, process.bootstrap_failed)
+"""
+
+
+def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    root = str(Path(__file__).parent.parent.parent)
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, str(directory)])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["ADDONS = {'scrapy_rep.Addon': 500}", f"DOWNLOADER_MIDDLEWARES = {{'{OURS}': 100}}"],
+    ids=["the add-on", "by hand"],
+)
+def test_scrapy_crawl_ends_with_one_line_and_an_exit_status(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
+    settings = ("SPIDER_MODULES = ['spider']", "ROBOTSTXT_OBEY = True", "REP_TIMEOUT = 'soon'")
+    (tmp_path / "project.py").write_text("\n".join([*settings, setting]), encoding="utf-8")
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
+    ended = run(tmp_path, "-m", "scrapy", "crawl", "one")
+    assert ended.returncode == 1
+    (line,) = (line for line in ended.stderr.splitlines() if "ERROR" in line or "CRITICAL" in line)
+    assert line.endswith(
+        "REP_TIMEOUT is 'soon': it must be a number of seconds above 0. The crawl does not start."
+    )
+    assert "Traceback" not in ended.stderr
+    assert "it crawls" not in ended.stderr
+
+
+@pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
+def test_the_caller_of_a_crawl_gets_the_error(tmp_path: Path, process: str) -> None:
+    (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
+    script = SCRIPT.format(process=process, value="soon")
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    ended = run(tmp_path, "script.py")
+    assert ended.stdout == "the caller gets SettingError True\n"
+    assert "it crawls" not in ended.stderr
+    assert ended.stderr.count("The crawl does not start.") == 1
