@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .transfer import Answer
 
+logger = logging.getLogger(__name__)
+
 FIRST_PAUSE = 1
 LONGEST_PAUSE = 60
 """Seconds between two attempts of one fetch, doubling from the first to the longest."""
@@ -58,6 +61,8 @@ VALIDATOR_LIMIT = 256
 
 # RFC 9110, section 5.5, field-value: visible characters, obs-text, SP and HTAB; no controls.
 _FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
+
+TOO_MANY_REDIRECTS = "too many redirects"
 
 FAILURE_LENGTH = 300
 """Characters of an error's text that are kept, and shown."""
@@ -106,6 +111,10 @@ class Fetcher:
             if not wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
+            logger.debug(
+                "Asking again for the robots.txt of %(origin)s (attempt %(attempt)d): %(failure)s",
+                {"origin": origin.key, "attempt": retry + 2, "failure": event.failure},
+            )
             event = await self._attempt(origin, page)
         return event
 
@@ -272,7 +281,7 @@ class Fetcher:
 
     def _endless(self, answer: Answer) -> Event:
         if self._settings.too_many_redirects == "unreachable":
-            return Unreachable("too many redirects", answer.status, answer.url)
+            return Unreachable(TOO_MANY_REDIRECTS, answer.status, answer.url)
         expires_at = self._expires_at(answer, self._now(), freshness.ERROR_LIFETIME)
         return Unavailable(answer.url, expires_at)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -16,6 +17,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from .origin import Origin, Patience, State
 from .policies import Policies
 from .protocol.agents import identify
+from .protocol.pacing import asked
 from .protocol.paths import host_of, lacks_host
 from .protocol.paths import origin as origin_of
 from .protocol.verdict import Reason, Verdict
@@ -25,6 +27,7 @@ from .scheduling.engine import Engine
 from .scheduling.scheduler import WaitingScheduler
 from .settings import obeys, settings_of
 from .startup import stops_crawl, warn_of_mistakes
+from .waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +85,7 @@ class RobotsTxtMiddleware:
         )
         if settings.shared_pace and self._policies.shared_store is not None:
             self._admission.share(self._policies.shared_store)
-        self._slowest: set[str] = set()
+        self._waits = Waits(crawler.stats, self._clock)
         self._tokens = lru_cache(maxsize=256)(self._identify)
         self._has_doubted = False
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
@@ -152,6 +155,7 @@ class RobotsTxtMiddleware:
             return None
         name = host_of(key or exempt or "")
         origin = None
+        self._note_wait(request, name, key)
         try:
             while True:
                 if key is None:
@@ -161,17 +165,29 @@ class RobotsTxtMiddleware:
                     may_go = origin is not None and self._may_go(request, origin)
                 if may_go:
                     self._policies.make_room()
+                    self._waits.end(request)
                     return None
+                self._waits.begin(request, for_policy=key is not None and origin is None)
                 if not await self._admission.wait(request, name, key or NO_ROBOTS):
                     break
+                self._note_wait(request, name, key)
         except RobotsTxtDisallowed:
             self._admission.withdraw(request)
+            self._waits.end(request)
             raise
+        self._waits.forget(request)
         if self._admission.takes_back(request):
             return request
         if key is not None and origin is None:
             self.process_request_2(self._policies.origins.get(key, Origin(key)), request)
         raise IgnoreRequest("the spider is closing")
+
+    def _note_wait(self, request: Request, name: str, key: str | None) -> None:
+        """A request comes out of its line: note what it has waited for."""
+        origin = self._policies.origins.get(key) if key is not None else None
+        asks = origin is not None and origin.states_pace and self._settings.obey_crawl_delay
+        paced = asks or self._admission.delay_of(name) > 0
+        self._waits.pause(request, -inf if origin is None else origin.answered_at, paced=paced)
 
     def _may_go(self, request: Request, origin: Origin) -> bool:
         """Whether a request may go on now. Raises :class:`RobotsTxtDisallowed` if it never may."""
@@ -197,7 +213,10 @@ class RobotsTxtMiddleware:
             pacing = origin.pacing(self._tokens_of(request))
         if origin.robots is None and origin.state is State.UNREACHABLE:
             return None  # what it asks for is not known: what it has asked for still holds
-        seconds = self._capped(origin, pacing.seconds_between(self._now())) if pacing else 0.0
+        seconds = 0.0
+        if pacing is not None:
+            seconds = min(pacing.seconds_between(self._now()), self._settings.max_delay)
+            self._report_pace(origin, pacing, request)
         if seconds or origin.host in self._admission.hosts:
             last_end = self._last_end(origin)
             self._admission.set_delay(origin.host, origin.key, seconds, last_end)
@@ -228,8 +247,13 @@ class RobotsTxtMiddleware:
         """Keep a request from the scheduler in its line; as Admission.park."""
         kept, evicted = self._admission.park(request, *line)
         _, key = line
-        if kept and key != NO_ROBOTS and self._policies.needs_fetch(key):
-            self._policies.await_room(key)
+        for other in evicted:
+            self._waits.forget(other)
+        if kept:
+            for_policy = key != NO_ROBOTS and self._policies.needs_fetch(key)
+            self._waits.begin(request, for_policy=for_policy)
+            if for_policy:
+                self._policies.await_room(key)
         return kept, evicted
 
     def _tokens_of(self, request: Request) -> tuple[str, ...]:
@@ -289,15 +313,29 @@ class RobotsTxtMiddleware:
         )
         return RobotsTxtDisallowed(request.url, verdict)
 
-    def _capped(self, origin: Origin, seconds: float) -> float:
-        """The pace that an origin asks for, as far as it is granted."""
-        most = self._settings.max_delay
-        if seconds > most and origin.key not in self._slowest:
-            self._slowest.add(origin.key)
-            logger.info(
-                "%(origin)s asks for %(seconds)g s between two requests: REP_MAX_DELAY makes it "
-                "%(most)g s.",
-                {"origin": origin.key, "seconds": seconds, "most": most},
-                extra={"spider": self._crawler.spider},
+    def _report_pace(self, origin: Origin, pacing: Pacing, request: Request) -> None:
+        """Tell once what an origin asks for and what of it is kept, and again if it changes."""
+        robots, told = origin.robots, origin.reported_pace
+        if robots is None or (told is not None and told[0] is robots):
+            return
+        wish = asked(robots, self._tokens_of(request))
+        origin.reported_pace = robots, wish
+        if told is not None and told[1] == wish:
+            return
+        kept = []
+        seconds, most = pacing.seconds_between(self._now()), self._settings.max_delay
+        if seconds > most:
+            kept.append(f"{most:g} s between two requests, the most that REP_MAX_DELAY allows")
+        elif pacing.delay or pacing.changes:
+            at_this_hour = " at this hour" if len(pacing.changes) > 1 else ""
+            kept.append(f"{seconds:g} s between two requests{at_this_hour}")
+        if pacing.hours is not None:
+            wait = self._settings.max_wait
+            kept.append(
+                f"requests wait up to {wait:g} s for that time (REP_MAX_WAIT), or are dropped"
             )
-        return min(seconds, most)
+        logger.info(
+            "%(origin)s asks for %(wish)s. What is kept: %(kept)s.",
+            {"origin": origin.key, "wish": wish, "kept": "; ".join(kept)},
+            extra={"spider": self._crawler.spider},
+        )

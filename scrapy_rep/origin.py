@@ -153,6 +153,8 @@ class Origin:
     from_cache: bool = field(default=False, repr=False)
     """An HTTP cache has given the last answer: the host was not asked."""
     in_flight: bool = field(default=False, repr=False)
+    reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
+    """The copy whose pace the log has told of last, and the words."""
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""
 

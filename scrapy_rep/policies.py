@@ -17,11 +17,12 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError
 
-from .fetch import Fetcher
+from .fetch import TOO_MANY_REDIRECTS, Fetcher
 from .origin import Need, Origin, State
 from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
 from .protocol.paths import host_of
 from .recall import Recollection, open_recall
+from .redirects import NOT_PUBLIC
 from .robotparser import RobotParser
 from .scheduling.fetch_limit import FetchLimit
 from .scheduling.hosts import Hold
@@ -273,11 +274,11 @@ class Policies:
         else:
             held = (
                 "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers; "
-                "REP_UNREACHABLE, REP_UNREACHABLE_STATUSES and REP_5XX_AS_404 change that"
+                f"{remedy(event)} changes that"
             )
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s; %(held)s.",
-            {"origin": origin.key, "failure": origin.failure, "held": held},
+            {"origin": origin.key, "failure": event.failure.rstrip("."), "held": held},
             extra={"spider": self._crawler.spider},
         )
 
@@ -295,3 +296,19 @@ class Policies:
             else:
                 del self._origins[key]
                 excess -= 1
+
+
+def remedy(event: Unreachable) -> str:
+    """The settings that make something else of what has happened."""
+    status = event.status or 0
+    if event.failure == TOO_MANY_REDIRECTS:
+        first = "REP_TOO_MANY_REDIRECTS or "
+    elif event.failure.endswith(NOT_PUBLIC):
+        first = "REP_ALLOW_PRIVATE_REDIRECTS or "
+    elif 400 <= status <= 499:
+        first = "REP_UNREACHABLE_STATUSES or "
+    elif 500 <= status <= 599:
+        first = "REP_5XX_AS_404 or "
+    else:
+        first = ""
+    return f"{first}REP_UNREACHABLE"

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 URL_LIMIT = 8000
 """Characters of a URL that is followed: RFC 9110, section 4.1, asks for 8000 octets at least."""
 
+NOT_PUBLIC = "is no public address"
+"""How the reason ends for which a redirect is refused that REP_ALLOW_PRIVATE_REDIRECTS allows."""
+
 
 class Redirects:
     """The redirects of one attempt at a robots.txt.
@@ -123,4 +126,4 @@ def _host_of(url: str) -> str:
 
 
 def _refused(target: str, what: str) -> str:
-    return f"redirect to {printable(target)} refused: {what} is no public address"
+    return f"redirect to {printable(target)} refused: {what} {NOT_PUBLIC}"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .records import RequestRate, Window
     from .robotstxt import RobotsTxt
 
+MOST_RATES = 3
+"""Rates that are named in words."""
+
 _DAY = 86_400
 _MINUTES = 24 * 60
 
@@ -51,6 +54,23 @@ class Pacing(NamedTuple):
         if self.hours is None or self.hours.contains(now % _DAY / 60):
             return 0
         return (self.hours.start * 60 - now) % _DAY
+
+
+def asked(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
+    """What the group of these product tokens asks for, in words; empty where it asks for nothing.
+
+    Of many rates the first few are named.
+    """
+    wishes = []
+    if delay := robots.crawl_delay(agents):
+        wishes.append(f"Crawl-delay: {delay:g}")
+    rates = robots.request_rates(agents)
+    wishes += [f"Request-rate: {rate}" for rate in rates[:MOST_RATES]]
+    if len(rates) > MOST_RATES:
+        wishes.append(f"{len(rates) - MOST_RATES} more rates")
+    if hours := robots.visit_time(agents):
+        wishes.append(f"Visit-time: {hours}")
+    return ", ".join(wishes)
 
 
 def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -10,6 +10,8 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
+from scrapy_rep.policies import remedy
+from scrapy_rep.protocol.access import Unreachable
 
 from .conftest import Visitor, our_warnings
 from .web import Page, redirect, text
@@ -256,6 +258,8 @@ async def test_stats_have_the_names_of_scrapy(web: Web, crawl: Crawl) -> None:
     (exception_count,) = (key for key in stats if key.startswith("robotstxt/exception_count/<cl"))
     assert "Refused" in exception_count
     assert stats.pop(exception_count) == 1
+    assert stats.pop("robotstxt/wait_seconds/robots_txt", 1) > 0
+    stats.pop("robotstxt/wait_count/robots_txt", None)
     assert stats == {
         "robotstxt/forbidden": 2,
         "robotstxt/forbidden/rules": 1,
@@ -269,17 +273,69 @@ async def test_stats_have_the_names_of_scrapy(web: Web, crawl: Crawl) -> None:
     }
 
 
+UNREACHABLE = "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers"
+
+
+@pytest.mark.parametrize(
+    ("robots", "settings", "report"),
+    [
+        (Page(status=503), {}, f"status 503; {UNREACHABLE}; REP_5XX_AS_404 or REP_UNREACHABLE"),
+        (
+            Page(status=429),
+            {},
+            f"status 429; {UNREACHABLE}; REP_UNREACHABLE_STATUSES or REP_UNREACHABLE",
+        ),
+        (
+            redirect("/robots.txt"),
+            {"REP_TOO_MANY_REDIRECTS": "unreachable"},
+            f"too many redirects; {UNREACHABLE}; REP_TOO_MANY_REDIRECTS or REP_UNREACHABLE",
+        ),
+        (Page(status=206), {}, f"status 206; {UNREACHABLE}; REP_UNREACHABLE"),
+    ],
+    ids=["5xx", "429", "redirects", "206"],
+)
 async def test_an_unreachable_origin_is_reported_once(
+    web: Web,
+    crawl: Crawl,
+    caplog: pytest.LogCaptureFixture,
+    robots: Page,
+    settings: dict[str, Any],
+    report: str,
+) -> None:
+    site = web.site(robots)
+    await crawl(site.urls("/a", "/b", "/c"), settings)
+    assert set(site.paths) == {"/robots.txt"}
+    assert our_warnings(caplog) == [
+        f"The robots.txt of {site.root} is unreachable: {report} changes that."
+    ]
+
+
+async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    await crawl(["http://127.0.0.1:1/"])
+    (warning,) = our_warnings(caplog)
+    failure, _, held = warning.partition("; ")
+    assert failure.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
+    assert not failure.endswith(".")
+    assert held == f"{UNREACHABLE}; REP_UNREACHABLE changes that."
+
+
+def test_a_redirect_that_a_setting_allows_is_reported_with_it() -> None:
+    event = Unreachable("redirect to http://10.0.0.1/ refused: 10.0.0.1 is no public address", 301)
+    assert remedy(event) == "REP_ALLOW_PRIVATE_REDIRECTS or REP_UNREACHABLE"
+
+
+async def test_a_retry_is_told_at_level_debug(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Page(status=503))
-    await crawl(site.urls("/a", "/b", "/c"))
-    assert site.paths == ["/robots.txt"]
-    warnings = our_warnings(caplog)
-    assert len(warnings) == 1
-    assert site.root in warnings[0]
-    assert "status 503" in warnings[0]
-    assert "REP_UNREACHABLE" in warnings[0]
+    await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1})
+    assert site.robots_fetches == 2
+    told = [r for r in caplog.records if r.getMessage().startswith("Asking again")]
+    assert [(r.levelname, r.getMessage()) for r in told] == [
+        ("DEBUG", f"Asking again for the robots.txt of {site.root} (attempt 2): status 503")
+    ]
 
 
 class Listener(Visitor):

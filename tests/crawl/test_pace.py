@@ -109,15 +109,119 @@ async def test_what_is_no_delay_for_us_delays_nothing(
     assert sum(gaps(site)) < 30
 
 
-async def test_a_wish_above_the_most_is_reported_once(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("robots", "settings", "line"),
+    [
+        (
+            delayed(60),
+            {"REP_MAX_DELAY": 0.1},
+            "Crawl-delay: 60. What is kept: 0.1 s between two requests, the most that "
+            "REP_MAX_DELAY allows.",
+        ),
+        (delayed(0.1), {}, "Crawl-delay: 0.1. What is kept: 0.1 s between two requests."),
+        (
+            f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
+            "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
+            {"REP_MAX_DELAY": 0.1},
+            "Crawl-delay: 60, Request-rate: 1/9s, "
+            "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, 1 more rates, "
+            "Visit-time: 00:00 to 24:00 UTC. "
+            "What is kept: 0.1 s between two requests, the most that REP_MAX_DELAY allows; "
+            "requests wait up to 300 s for that time (REP_MAX_WAIT), or are dropped.",
+        ),
+        (f"{ALL}Crawl-delay: 0\n", {}, None),
+        (delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, None),
+    ],
+    ids=["above the most", "kept", "everything", "nothing", "not obeyed"],
+)
+async def test_a_pace_is_reported_once(
+    web: Web,
+    crawl: Crawl,
+    caplog: pytest.LogCaptureFixture,
+    robots: str,
+    settings: dict[str, Any],
+    line: str | None,
 ) -> None:
-    site = web.site(delayed(60))
-    await crawl(site.urls("/a", "/b"), {"REP_MAX_DELAY": 0.1})
-    reports = [r.getMessage() for r in caplog.records if "REP_MAX_DELAY" in r.getMessage()]
-    assert reports == [
-        f"{site.root} asks for 60 s between two requests: REP_MAX_DELAY makes it 0.1 s."
-    ]
+    site = web.site(robots)
+    await crawl(site.urls("/a", "/b", "/c"), settings)
+    reports = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
+    assert reports == ([f"{site.root} asks for {line}"] if line else [])
+    assert {r.levelname for r in caplog.records if " asks for " in r.getMessage()} <= {"INFO"}
+
+
+class Renewed(Visitor):
+    """Has its site give another file after the first page."""
+
+    site: Site
+    file: str
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        self.site.pages["/robots.txt"] = text(self.file)
+
+
+@pytest.mark.parametrize(
+    ("file", "reports"),
+    [(delayed(0.2), 2), (f"# other words\n{delayed(0.3)}", 1)],
+    ids=["another pace", "the same pace"],
+)
+async def test_a_pace_is_reported_again_where_it_changes(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, file: str, reports: int
+) -> None:
+    site = web.site(delayed(0.3))
+    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
+    await crawl(site.urls(*PATHS), settings, spider=Renewed, site=site, file=file)
+    assert site.robots_fetches > 1
+    told = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
+    assert len(told) == reports
+
+
+def waits(outcome: Outcome) -> dict[str, Any]:
+    """What the stats say of waits; of the seconds, whether there are any."""
+    prefix = "robotstxt/wait_"
+    return {
+        name.removeprefix(prefix): value if "count" in name else value > 0
+        for name, value in outcome.stats.items()
+        if name.startswith(prefix)
+    }
+
+
+@pytest.mark.parametrize("concurrent", [1, 16])
+async def test_requests_that_wait_for_a_robots_txt_are_counted(
+    web: Web, crawl: Crawl, concurrent: int
+) -> None:
+    site = web.site(Page(ALL + "Disallow: /3\n", delay=0.2))
+    outcome = await crawl(site.urls(*PATHS), {"CONCURRENT_REQUESTS": concurrent})
+    assert len(site.page_paths) == 4
+    assert waits(outcome) == {"count/robots_txt": 5, "seconds/robots_txt": True}
+
+
+async def test_requests_that_wait_for_a_pace_are_counted(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(delayed(0.1), delay=0.2))
+    outcome = await crawl(site.urls(*PATHS))
+    assert waits(outcome) == {
+        "count/robots_txt": 5,
+        "count/pace": 5,
+        "seconds/robots_txt": True,
+        "seconds/pace": True,
+    }
+
+
+async def test_waits_of_evicted_and_exempt_requests_are_counted_once(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(Page(delayed(0.1), delay=0.2))
+    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
+    outcome = await crawl([*site.urls(*PATHS), exempt], {"REP_MAX_WAITING": 2})
+    assert len(site.page_paths) == 6
+    found = waits(outcome)
+    assert found["count/robots_txt"] <= 5
+    assert found["count/pace"] <= 6
+
+
+async def test_requests_that_do_not_wait_are_not_counted(web: Web, crawl: Crawl) -> None:
+    exempt = Request(web.site(ALL).url("/a"), meta={"dont_obey_robotstxt": True})
+    assert waits(await crawl([exempt])) == {}
 
 
 async def test_two_origins_on_one_host_keep_the_slower_pace(web: Web, crawl: Crawl) -> None:
