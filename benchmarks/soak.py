@@ -1,65 +1,77 @@
 """Crawl thousands of origins that misbehave at random, and see whether anything goes wrong.
 
-    python -m benchmarks.soak [--origins 2000] [--seed 1] [--loop asyncio|default|none]
+    python -m benchmarks.soak [VARIANT ...] [--origins 500] [--seed 1] [--loop asyncio]
 
-All of it on loopback, an address for each origin. Every request is to end in exactly one of a
-response, RobotsTxtDisallowed or its own download error, and no server is to receive a page that
-its robots.txt disallows.
+One crawl for each variant in :data:`tests.crawl.soak.VARIANTS`, or for those that are named, each
+in a process of its own. All of it on loopback, an address for each origin. Every request is to end
+in exactly one of a response, RobotsTxtDisallowed or its own download error, no server is to receive
+a page that its robots.txt disallows, and all counters are to end where they began.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import resource
+import subprocess
 import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.crawl.measure import process_on
-from tests.crawl.soak import SETTINGS, Soak, SoakSpider
+from tests.crawl.soak import VARIANTS, Soak, SoakSpider, circumstances, logged
 from tests.crawl.web import Web
-
-
-class _Errors(logging.Handler):
-    """Keeps what was logged as an error."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
 
 
 def main() -> int:
     """Print what the requests ended in, and what was wrong; 1 if anything was."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--origins", type=int, default=2000)
-    arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--loop", choices=("asyncio", "default", "none"), default="asyncio")
-    options = arguments.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("variants", nargs="*", metavar="VARIANT", help=", ".join(VARIANTS))
+    parser.add_argument("--origins", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--loop", choices=("asyncio", "default", "none"), default="asyncio")
+    options = parser.parse_args()
+    unknown = set(options.variants) - set(VARIANTS)
+    if unknown:
+        parser.error(f"no such variant: {', '.join(unknown)}")
+    if len(options.variants) == 1:
+        return _crawl(options.variants[0], options.origins, options.seed, options.loop)
+    failed = 0
+    for name in options.variants or VARIANTS:
+        values = [
+            f"--origins={options.origins}",
+            f"--seed={options.seed}",
+            f"--loop={options.loop}",
+        ]
+        command = [sys.executable, "-m", "benchmarks.soak", name, *values]
+        failed += subprocess.run(command, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+def _crawl(name: str, origins: int, seed: int, loop: str) -> int:
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     web = Web()
-    soak = Soak(web, options.origins, options.seed)
-    process = process_on(options.loop, {**SETTINGS, "LOG_ENABLED": False})
-    errors = _Errors()
-    logging.getLogger().addHandler(errors)
-    crawler = process.create_crawler(SoakSpider)
-    began = time.monotonic()
-    process.crawl(crawler, urls=soak.urls)
-    process.start()
-    took = time.monotonic() - began
-    spider = crawler.spider
-    assert isinstance(spider, SoakSpider)
-    print(f"{len(soak.urls)} requests to {options.origins} origins in {took:.0f} s")
-    for end, count in soak.summary(spider).most_common():
+    soak = Soak(web, origins, seed)
+    with (
+        TemporaryDirectory() as folder,
+        circumstances(VARIANTS[name], soak, Path(folder, "robots.db")) as settings,
+        logged() as log,
+    ):
+        process = process_on(loop, {**settings, "LOG_ENABLED": False})
+        crawler = process.create_crawler(SoakSpider)
+        began = time.monotonic()
+        process.crawl(crawler, urls=soak.urls)
+        process.start()
+        took = time.monotonic() - began
+    print(f"{name}: {len(soak.urls)} requests to {origins} origins in {took:.0f} s")
+    for end, count in soak.summary(crawler).most_common():
         print(f"{count:8} {end}")
-    print(f"{len(soak.late(spider))} origins answered later than REP_TIMEOUT, and were unreachable")
+    print(f"{len(soak.late(log)):8} origins answered later than REP_TIMEOUT, and were unreachable")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"peak of the process, the servers included: {peak} MiB")
-    problems = [*soak.problems(spider), *errors.messages]
-    print(f"{len(problems)} problems")
+    print(f"{peak:8} MiB: peak of the process, the servers included")
+    problems = soak.problems(crawler, log)
+    print(f"{len(problems):8} problems")
     for problem in problems:
         print("  ", problem)
     web.close()

@@ -41,7 +41,9 @@ from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 
-from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
+
+from .counters import left_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -371,21 +373,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
                 problems.append(f"request {number} ended {spider.ends[number]} times")
     elif any(count > 1 for count in spider.ends.values()):
         problems.append(f"a request ended more than once: {spider.ends}")
-    middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    admission, engine = middleware._admission, middleware._engine
-    downloader: Any = crawler.engine.downloader
-    left = {
-        "parked": admission.parked,
-        "waiting": len(admission._waiting),
-        "lines": sum(len(host.lines) for host in admission.hosts.values()),
-        "excluded": len(engine._excluded),
-        "counted": len(engine._counted),
-        "active": len(downloader.active),
-        "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
-        "fetches": len(middleware._policies._fetches),
-        "places": len(middleware._policies._fetch_limit._under_way),
-    }
-    problems += [f"{count} are left: {name}" for name, count in left.items() if count]
+    problems += left_over(crawler)
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
     reasons = len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import random
+import sqlite3
+import time
+import zlib
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 from scrapy import Request, Spider
 
-from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.protocol.paths import host_of
+from scrapy_rep.stores.entry import _DICTIONARY, VERSION
+from scrapy_rep.stores.sqlite import SQLiteStore
 
+from ..protocol.hostile import ATTACKS
+from .counters import left_over
 from .faults import (
     ALLOWED,
     DISALLOWED,
@@ -17,6 +30,7 @@ from .faults import (
     NAMES,
     PATHS,
     RULES,
+    RULES_HOLD,
     fault,
     length,
     meaning_of,
@@ -26,8 +40,10 @@ from .faults import (
 from .web import Page, redirect, text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
@@ -39,95 +55,163 @@ SETTINGS: dict[str, Any] = {
     "REP_TIMEOUT": 3,
 }
 
+DAY = 86_400
+DELAY = 0.1
+"""The Crawl-delay of sites that ask for a pace."""
+
+PRIORITIES = (0, 0, 0, 5, -2)
+
+
+# What the crawls are like.
+
+
+class Variant(NamedTuple):
+    """The circumstances of one crawl."""
+
+    settings: dict[str, Any]
+    clock: tuple[float, ...] = ()
+    """Seconds by which the clock is wrong, for a moment each, again and again."""
+    poisoned_store: bool = False
+
+
+_BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+_BY_SLOT = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
+_SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_FETCHES": 5, "REP_MAX_WAITING": 10}
+
+VARIANTS = {
+    "by slot": Variant(_BY_SLOT),
+    "by priority": Variant(_BY_PRIORITY),
+    "small limits, by slot": Variant({**_SMALL, **_BY_SLOT}),
+    "small limits, by priority": Variant({**_SMALL, **_BY_PRIORITY}),
+    "a clock that steps": Variant({}, (0, 40 * DAY, -400 * DAY, 3600, -3600)),
+    "a poisoned store": Variant({}, poisoned_store=True),
+    # A store counts the thirty days of RFC 9309 by the clock: so it stays within them.
+    "everything": Variant({**_SMALL, **_BY_PRIORITY}, (0, 7200, -3600), poisoned_store=True),
+}
+
+
+@contextmanager
+def circumstances(variant: Variant, soak: Soak, path: Path) -> Iterator[dict[str, Any]]:
+    """The settings of a crawl of ``soak``. ``path`` is for its store."""
+    settings = {**SETTINGS, **variant.settings}
+    if variant.poisoned_store:
+        poison(path, soak.roots, random.Random(9309))
+        settings["REP_STORE"] = f"sqlite:///{path}"
+    if not variant.clock:
+        yield settings
+        return
+    with patch("scrapy_rep.scheduling.clock.Clock.time", _stepping(variant.clock)):
+        yield settings
+
+
+STEP_EVERY = 0.7
+"""Seconds."""
+
+
+def _stepping(wrong_by: tuple[float, ...]) -> Callable[[object], float]:
+    """A clock that somebody sets again and again."""
+    began = time.monotonic()
+
+    def now(_: object) -> float:
+        number = int((time.monotonic() - began) / STEP_EVERY)
+        return time.time() + wrong_by[number % len(wrong_by)]
+
+    return now
+
+
+def poison(path: Path, roots: list[str], chance: random.Random) -> None:
+    """Make a store in which somebody has left entries, claims and reservations that are wrong."""
+    SQLiteStore(path, keep=DAY).open()
+    now = time.time()
+    spans: list[tuple[Any, Any]] = [
+        (now + 30 * DAY, now + 30 * DAY + 93),
+        (now, now + 30 * DAY),
+        (now, 1e18),
+        (now, "never"),
+        ("yesterday", now + 93),
+    ]
+    with sqlite3.connect(path) as db:
+        for root in roots:
+            db.execute(
+                "INSERT INTO entries VALUES (?, ?, ?)", (root, now, chance.choice(_bad_entries()))
+            )
+            # The last one is a crawler that has claimed an origin, and never comes back.
+            claim = chance.choice([*spans, (now, now + 93)])
+            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?)", (root, *claim))
+            reserved = (host_of(root), *chance.choice(spans))
+            db.execute("INSERT OR IGNORE INTO hosts VALUES (?, 'other', ?, ?)", reserved)
+    db.close()
+
+
+def _bad_entries() -> list[bytes]:
+    # Believed, each of them would allow what is disallowed, or the other way around.
+    return [
+        b"",
+        VERSION,
+        VERSION + b"no entry",
+        VERSION + bytes(1000),
+        VERSION + zlib.compress(b'{"a":' * 10_000),
+        _entry(settled_until=1e18, expires_at=1e18),
+        _entry(kind="unavailable", settled_until=1e18, expires_at=1e18),
+        _entry(kind="unreachable", settled_until=1e18, expires_at=1e18),
+        _entry(fetched_at=time.time() + 30 * DAY, expires_at=time.time() + 31 * DAY),
+        _entry(expires_at="never"),
+        _entry(expires_at=4e9, etag=["x"]),
+        _entry(etag='"1"\r\nX-Injected: 1', copy_url="x"),
+    ]
+
+
+def _entry(**fields: object) -> bytes:
+    head = {"kind": "rules", "fetched_at": time.time() - 9, "settled_until": 0, **fields}
+    deflate = zlib.compressobj(zdict=_DICTIONARY)
+    content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /public\n"
+    return VERSION + deflate.compress(content) + deflate.flush()
+
+
+# What the origins are like.
+
+
+class Kind(NamedTuple):
+    """What the robots.txt of an origin is like, and what comes of it."""
+
+    robots: Page | Misbehaviour
+    meaning: str
+    paths: tuple[str, ...] = ()
+    """More pages to ask for. What begins with /private is disallowed, where rules hold."""
+    delay: float = 0
+
+
 GOOD = "has rules"
 """A robots.txt without a fault, which every third origin has."""
 
-
-class SoakSpider(Spider):
-    """Asks for everything at once and notes how often and in what each request ended."""
-
-    name = "soak"
-
-    def __init__(self, urls: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.urls = urls
-        self.ends: defaultdict[str, list[str]] = defaultdict(list)
-
-    async def start(self) -> AsyncIterator[Any]:
-        for url in self.urls:
-            yield Request(
-                url,
-                callback=self.parse,
-                errback=self.failed,
-                cb_kwargs={"asked": url},
-                dont_filter=True,
-            )
-
-    def parse(self, _: Response, asked: str) -> None:
-        self.ends[asked].append("response")
-
-    def failed(self, failure: Failure) -> None:
-        request: Request = failure.request  # type: ignore[attr-defined]
-        disallowed = failure.check(RobotsTxtDisallowed)
-        end = "disallowed" if disallowed else f"error: {type(failure.value).__name__}"
-        self.ends[request.cb_kwargs["asked"]].append(end)
+PACE = "asks for a pace"
+PACED_HOST = "redirects to a paced host"
+HOSTILE = tuple(f"has hostile rules: {name}" for name in ATTACKS)
 
 
-class Soak:
-    """So many origins on a web, the URLs to ask for, and whether a crawl of them was right."""
-
-    def __init__(self, web: Web, origins: int, seed: int) -> None:
-        chance = random.Random(seed)
-        self._sites: list[tuple[Site, str]] = []
-        for number in range(origins):
-            name = GOOD if number % 3 == 0 else chance.choice(NAMES)
-            robots = text(RULES) if name == GOOD else fault(name)
-            host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
-            self._sites.append((web.site(robots, host=host), name))
-        for site, _ in self._sites:
-            other, _ = chance.choice(self._sites)
-            site.pages.update(_pages(chance, other))
-        self.urls = [
-            url for site, _ in self._sites for url in site.urls(*PATHS, "/faulty", "/moved")
-        ]
-        chance.shuffle(self.urls)
-
-    def problems(self, spider: SoakSpider) -> list[str]:
-        """What was wrong with a crawl; nothing, that is to say."""
-        problems = [
-            f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
-        ]
-        late = self.late(spider)
-        for site, name in self._sites:
-            meaning = DISALLOWED if site.root in late else _meaning_of(name)
-            pages = set(site.page_paths) & {*PATHS, "/faulty", "/moved"}
-            if meaning == DISALLOWED and pages:
-                problems.append(f"{site.root}, which {name}, received {pages}")
-            if meaning != ALLOWED and "/private" in pages:
-                problems.append(f"{site.root}, which {name}, received a disallowed page")
-            if meaning in (ALLOWED, "rules") and "/public" not in pages:
-                problems.append(f"{site.root}, which {name}, did not receive an allowed page")
-        return problems
-
-    def late(self, spider: SoakSpider) -> set[str]:
-        """The origins that a busy machine kept from answering within REP_TIMEOUT."""
-        middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        assert middleware is not None
-        return {
-            site.root
-            for site, name in self._sites
-            if _meaning_of(name) != DISALLOWED
-            and "longer than" in (middleware.origins[site.root].failure or "")
-        }
-
-    @staticmethod
-    def summary(spider: SoakSpider) -> Counter[str]:
-        """How many requests ended in what."""
-        return Counter(end for ends in spider.ends.values() for end in ends)
+def _kind(name: str, paced: Site) -> Kind:
+    if name == GOOD:
+        return Kind(text(RULES), RULES_HOLD)
+    if name == PACE:
+        return Kind(text(RULES + b"Crawl-delay: %g\n" % DELAY), RULES_HOLD, delay=DELAY)
+    if name == PACED_HOST:
+        return Kind(redirect(paced.url("/shared.txt")), RULES_HOLD)
+    if name in HOSTILE:
+        attack = ATTACKS[name.partition(": ")[2]]
+        path = attack.url(2000).removeprefix("https://example.com")
+        body = RULES + attack.body.partition(b"\n")[2]
+        return Kind(text(body), RULES_HOLD, ("/private" + path, "/public" + path))
+    return Kind(fault(name), meaning_of(name))
 
 
-def _meaning_of(name: str) -> str:
-    return "rules" if name == GOOD else meaning_of(name)
+def _name(number: int, chance: random.Random) -> str:
+    if number % 3 == 0:
+        return GOOD
+    if number % 8 == 1:
+        return PACED_HOST
+    if number % 8 == 2:
+        return PACE
+    return chance.choice(HOSTILE if number % 8 == 4 else NAMES)
 
 
 def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]:
@@ -143,3 +227,142 @@ def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]
         "/faulty": chance.choice(faulty),
         "/moved": redirect(other.url(chance.choice(PATHS))),
     }
+
+
+# The crawl.
+
+
+class SoakSpider(Spider):
+    """Asks for everything at once and notes how often and in what each request ended."""
+
+    name = "soak"
+
+    def __init__(self, urls: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.urls = urls
+        self.ends: defaultdict[str, list[str]] = defaultdict(list)
+
+    async def start(self) -> AsyncIterator[Any]:
+        chance = random.Random(len(self.urls))
+        for url in self.urls:
+            yield Request(
+                url,
+                callback=self.parse,
+                errback=self.failed,
+                cb_kwargs={"asked": url},
+                dont_filter=True,
+                priority=chance.choice(PRIORITIES),
+            )
+
+    def parse(self, _: Response, asked: str) -> None:
+        self.ends[asked].append("response")
+
+    def failed(self, failure: Failure) -> None:
+        request: Request = failure.request  # type: ignore[attr-defined]
+        disallowed = failure.check(RobotsTxtDisallowed)
+        end = "disallowed" if disallowed else f"error: {type(failure.value).__name__}"
+        self.ends[request.cb_kwargs["asked"]].append(end)
+
+
+class Log(logging.Handler):
+    """Keeps what was logged as an error, and which origins a busy machine kept from answering
+    within REP_TIMEOUT.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.errors: list[str] = []
+        self.late: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR:
+            self.errors.append(record.getMessage())
+        elif isinstance(record.args, dict) and "longer than" in str(record.args.get("failure")):
+            self.late.add(str(record.args["origin"]))
+
+
+@contextmanager
+def logged() -> Iterator[Log]:
+    """What is logged meanwhile."""
+    log = Log()
+    logging.getLogger().addHandler(log)
+    try:
+        yield log
+    finally:
+        logging.getLogger().removeHandler(log)
+
+
+class Soak:
+    """So many origins on a web, the URLs to ask for, and whether a crawl of them was right."""
+
+    def __init__(self, web: Web, origins: int, seed: int) -> None:
+        chance = random.Random(seed)
+        shared: dict[str, Page | Misbehaviour] = {"/shared.txt": text(RULES)}
+        paced = web.site(RULES + b"Crawl-delay: %g\n" % DELAY, shared, host="127.0.0.2")
+        self._sites: list[tuple[Site, str, Kind]] = [(paced, PACE, _kind(PACE, paced))]
+        for number in range(origins):
+            name = _name(number, chance)
+            kind = _kind(name, paced)
+            host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
+            self._sites.append((web.site(kind.robots, host=host), name, kind))
+        for site, _, _ in self._sites:
+            other, _, _ = chance.choice(self._sites)
+            site.pages.update(_pages(chance, other))
+        self.urls = [
+            url
+            for site, _, kind in self._sites
+            for url in site.urls(*PATHS, "/faulty", "/moved", *kind.paths)
+        ]
+        chance.shuffle(self.urls)
+
+    @property
+    def roots(self) -> list[str]:
+        """The origins."""
+        return [site.root for site, _, _ in self._sites]
+
+    def problems(self, crawler: Crawler, log: Log) -> list[str]:
+        """What was wrong with a crawl; nothing, that is to say."""
+        spider = crawler.spider
+        assert isinstance(spider, SoakSpider)
+        problems = [*log.errors, *left_over(crawler)]
+        problems += [
+            f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
+        ]
+        for site, name, kind in self._sites:
+            problems += [
+                f"{site.root}, which {name}, {problem}"
+                for problem in _problems(site, kind, is_late=site.root in log.late)
+            ]
+        return problems
+
+    def late(self, log: Log) -> set[str]:
+        """The origins that a busy machine kept from answering within REP_TIMEOUT."""
+        silent = {site.root for site, _, kind in self._sites if kind.meaning == DISALLOWED}
+        return log.late - silent
+
+    @staticmethod
+    def summary(crawler: Crawler) -> Counter[str]:
+        """How many requests ended in what."""
+        spider = crawler.spider
+        assert isinstance(spider, SoakSpider)
+        return Counter(end for ends in spider.ends.values() for end in ends)
+
+
+def _problems(site: Site, kind: Kind, *, is_late: bool) -> Iterator[str]:
+    """What is wrong with what a site has received."""
+    others = {"/robots.txt", "/shared.txt"}
+    pages = [received for received in site.received if received.path not in others]
+    paths = {page.path for page in pages}
+    if kind.meaning == DISALLOWED and paths:
+        yield f"received {paths}"
+    if kind.meaning != ALLOWED and any(path.startswith("/private") for path in paths):
+        yield "received a disallowed page"
+    if kind.meaning in (ALLOWED, RULES_HOLD) and "/public" not in paths and not is_late:
+        yield "did not receive an allowed page"
+    for earlier, later in pairwise(pages):
+        # A request is received after it began, and before it ended. One page twice is Twisted's
+        # client: it repeats what it has sent on a connection that was closed just then.
+        if later.at - earlier.at < kind.delay and later.path != earlier.path:
+            yield f"received {later.path} {later.at - earlier.at:.3f} s after {earlier.path}"
+    if any("x-injected" in received.headers for received in site.received):
+        yield "received a header that a store has made up"

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+import pytest
+
 from .conftest import make_crawler, run_crawler
-from .soak import SETTINGS, Soak, SoakSpider
+from .soak import VARIANTS, Soak, SoakSpider, circumstances, logged
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
     from .web import Web
 
+ORIGINS = 25
 
-async def test_soak(web: Web, caplog: pytest.LogCaptureFixture) -> None:
+
+@pytest.mark.parametrize("name", VARIANTS)
+async def test_soak(name: str, web: Web, tmp_path: Path) -> None:
     """The same with thousands of origins is ``python -m benchmarks.soak``."""
-    caplog.set_level(logging.WARNING)
-    soak = Soak(web, 150, seed=9309)
-    settings = {**SETTINGS, "DOWNLOAD_TIMEOUT": 1, "REP_TIMEOUT": 1, "LOG_LEVEL": "WARNING"}
-    crawler = make_crawler(SoakSpider, settings)
-    await run_crawler(crawler, urls=soak.urls)
-    spider = crawler.spider
-    assert isinstance(spider, SoakSpider)
-    assert soak.problems(spider) == []
-    assert len(soak.late(spider)) < 15
-    assert not [record.getMessage() for record in caplog.records if record.levelno > 30]
-    assert {"response", "disallowed"} < set(soak.summary(spider))
+    soak = Soak(web, ORIGINS, seed=list(VARIANTS).index(name))
+    with circumstances(VARIANTS[name], soak, tmp_path / "robots.db") as settings, logged() as log:
+        settings |= {"DOWNLOAD_TIMEOUT": 1, "REP_TIMEOUT": 1}
+        crawler = make_crawler(SoakSpider, settings)
+        await run_crawler(crawler, urls=soak.urls)
+    assert soak.problems(crawler, log) == []
+    assert len(soak.late(log)) < ORIGINS / 10
+    assert {"response", "disallowed"} < set(soak.summary(crawler))
