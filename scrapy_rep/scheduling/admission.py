@@ -425,15 +425,20 @@ class Admission:
 
         The share is what each has if all have the same, and at least ``more_than``.
         """
-        lines = [line for host in self.hosts.values() for line in host.lines.values()]
-        parked = [[entry for entry in line.scheduled if entry.waiter is None] for line in lines]
-        share = max(self.capacity // (sum(map(bool, parked)) + 1), more_than, 1)
+        lines = [
+            line for host in self.hosts.values() for line in host.lines.values() if line.scheduled
+        ]
+        share = max(self.capacity // (len(lines) + 1), more_than, 1)
         evicted: list[Request] = []
-        for line, entries in zip(lines, parked, strict=True):
-            for entry in entries[share:]:  # of the lowest priority, and the last to come
+        for line in lines:
+            if len(line.scheduled) <= share:
+                continue
+            parked = [entry for entry in line.scheduled if entry.waiter is None]
+            for entry in reversed(parked[share:]):  # of the lowest priority, and the last to come
                 line.scheduled.remove(entry)
                 self._left(entry)
                 evicted.append(entry.request)
+        evicted.reverse()
         return evicted
 
     def _forget_if_over(self, host: Host) -> None:

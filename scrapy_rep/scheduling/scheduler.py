@@ -9,6 +9,7 @@ spider closes, and when more are parked than there is room for. They are then th
 from __future__ import annotations
 
 import logging
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler
@@ -33,8 +34,12 @@ MOST_AT_ONCE = 100
 """Requests that are looked at, one after the other, for one that can go on. Then the loop turns."""
 
 PAUSE = 0.5
-SHORTEST_PAUSE = 0.05
-"""Seconds for which the scheduler is not asked, once there is no room for what it gives."""
+SHORTEST_PAUSE = 0.02
+"""Seconds for which the scheduler is not asked, once there is no room for what it gives. The
+shorter one while it may have requests that were not looked at."""
+
+PAUSE_FACTOR = 10
+"""A pause is at least so many times as long as the look at the requests before it."""
 
 
 class WaitingScheduler(BaseScheduler):
@@ -62,7 +67,10 @@ class WaitingScheduler(BaseScheduler):
         self._ahead: Request | None = None
         """The next request from the scheduler, which does not have to wait."""
         self._prefers_waiting = True
-        self._paused_at: float | None = None
+        self._resumes_at: float | None = None
+        """When the scheduler is asked again, while there is no room for what it gives."""
+        self._unseen = inf
+        """How many requests the scheduler may have that were not looked at."""
         self._unstored: list[Request] = []
         """Requests that the scheduler has given and could not take back."""
         self._returning: set[Request] = set()
@@ -118,8 +126,9 @@ class WaitingScheduler(BaseScheduler):
             self._put_back(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
-        if self._paused_at is not None:
-            self._paused_at = min(self._paused_at, self._clock.monotonic() - PAUSE + SHORTEST_PAUSE)
+        self._unseen = inf
+        if self._resumes_at is not None:
+            self._pause(SHORTEST_PAUSE)
         return stored
 
     def next_request(self) -> Request | None:
@@ -171,7 +180,9 @@ class WaitingScheduler(BaseScheduler):
 
     def _look_ahead(self) -> Request | None:
         """The next request from the scheduler that does not have to wait. The others are parked."""
+        began = self._clock.monotonic()
         refused: list[Request] = []
+        full: set[tuple[str, str]] = set()
         try:
             for _ in range(MOST_AT_ONCE):
                 request, self._ahead = self._ahead or self._pull(), None
@@ -181,24 +192,42 @@ class WaitingScheduler(BaseScheduler):
                 if line is None:
                     self._ahead = request
                     break
-                if not self._park(request, line):
+                if line in full or not self._park(request, line):
+                    full.add(line)
                     refused.append(request)
             else:
                 self._engine.wake()
         finally:  # the scheduler may raise
             for request in reversed(refused):
                 self._put_back(request)
-        if refused and self._ahead is None:
-            self._paused_at = self._clock.monotonic()
-            self._clock.call_later(PAUSE, self._engine.wake)
+        if refused:
+            if self._unseen == inf:
+                self._unseen = self._size
+            self._unseen -= len(refused)
+            if self._ahead is None:
+                took = self._clock.monotonic() - began
+                shortest = SHORTEST_PAUSE if self._unseen > 0 else PAUSE
+                self._pause(max(PAUSE_FACTOR * took, shortest))
         return self._ahead
 
+    @property
+    def _size(self) -> int:
+        """How many requests the scheduler has; 0 where it does not say."""
+        return len(self._scheduler) if hasattr(self._scheduler, "__len__") else 0
+
+    def _pause(self, seconds: float) -> None:
+        """Ask the scheduler in so many seconds, unless there is room before."""
+        resumes_at = self._clock.monotonic() + seconds
+        if self._resumes_at is None or resumes_at < self._resumes_at:
+            self._clock.call_later(seconds, self._engine.wake)
+            self._resumes_at = resumes_at
+
     def _pull(self) -> Request | None:
-        if self._paused_at is not None:
+        if self._resumes_at is not None:
             is_full = self._admission.parked >= self._admission.capacity
-            if is_full and self._clock.monotonic() < self._paused_at + PAUSE:
+            if is_full and self._clock.monotonic() < self._resumes_at:
                 return None
-            self._paused_at = None
+            self._resumes_at = None
         if self._unstored:
             return self._unstored.pop()
         request: Request | None = self._scheduler.next_request()

@@ -12,7 +12,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep import RobotsTxtMiddleware
 
 from .conftest import Visitor
-from .test_scheduling import ALL, Until, delayed, numbers
+from .test_scheduling import ALL, FIFO, QUEUES, Until, delayed, numbers
 from .web import Page, text
 
 if TYPE_CHECKING:
@@ -199,11 +199,11 @@ class Dropper:
 @pytest.mark.parametrize("place", [50, 950])
 async def test_what_others_drop_keeps_nobody_waiting(web: Web, crawl: Crawl, place: int) -> None:
     site = web.site(delayed(2))
-    urls = [*site.urls(*(f"/drop/{number}" for number in range(40))), site.url("/a")]
+    urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
     settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 40}
     outcome = await crawl(urls, settings)
     assert outcome.stats["finish_reason"] == "finished"
-    assert site.page_paths == ["/a"]
+    assert site.page_paths == ["/a", "/b"]
 
 
 class Keeper(Visitor):
@@ -229,3 +229,25 @@ async def test_the_meta_of_a_user_stays(web: Web, crawl: Crawl) -> None:
     kept: dict[str, Any] = {}
     await crawl([Request(site.url("/a"), meta=own)], by_hand, spider=Keeper, kept=kept)
     assert {key: kept.get(key) for key in own} == own
+
+
+# A flood
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
+    web: Web, crawl: Crawl, queue: str
+) -> None:
+    slow = web.site(delayed(60))
+    live = web.site(ALL, host="127.0.0.2")
+    settings = {
+        **FIFO,
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "REP_MAX_WAITING": 20,
+        "CLOSESPIDER_TIMEOUT": 25,
+    }
+    urls = [*slow.urls(*numbers(8000)), *live.urls(*numbers(5))]
+    outcome = await crawl(urls, settings, spider=Until, pages=5)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert live.page_paths == numbers(5)
+    assert slow.page_paths == []
