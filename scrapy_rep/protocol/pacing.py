@@ -67,7 +67,7 @@ def asked(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     rates = robots.request_rates(agents)
     wishes += [f"Request-rate: {rate}" for rate in rates[:MOST_RATES]]
     if len(rates) > MOST_RATES:
-        wishes.append(f"{len(rates) - MOST_RATES} more rates")
+        wishes.append(f"and {len(rates) - MOST_RATES} more")
     if hours := robots.visit_time(agents):
         wishes.append(f"Visit-time: {hours}")
     return ", ".join(wishes)

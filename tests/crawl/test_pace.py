@@ -124,7 +124,7 @@ async def test_what_is_no_delay_for_us_delays_nothing(
             "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
             {"REP_MAX_DELAY": 0.1},
             "Crawl-delay: 60, Request-rate: 1/9s, "
-            "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, 1 more rates, "
+            "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
             "Visit-time: 00:00 to 24:00 UTC. "
             "What is kept: 0.1 s between two requests, the most that REP_MAX_DELAY allows; "
             "requests wait up to 300 s for that time (REP_MAX_WAIT), or are dropped.",

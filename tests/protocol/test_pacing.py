@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.pacing import Pacing
+from scrapy_rep.protocol.pacing import Pacing, asked
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 HOUR = 3600
@@ -81,3 +81,25 @@ def test_at_each_minute_the_slowest_rate_of_the_windows_that_hold_it(
             rate.seconds for rate in rates if rate.window is None or rate.window.contains(minute)
         ]
         assert pacing.seconds_between(minute * 60) == max([0.5, *holding])
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([], ""),
+        (["Crawl-delay: 0"], ""),
+        (["Crawl-delay: 2.50"], "Crawl-delay: 2.5"),
+        (["Request-rate: 5/1m"], "Request-rate: 5/60s"),
+        (
+            ["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
+            "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC",
+        ),
+        (
+            [f"Request-rate: 1/{seconds}" for seconds in range(1, 100)],
+            "Request-rate: 1/1s, Request-rate: 1/2s, Request-rate: 1/3s, and 96 more",
+        ),
+    ],
+)
+def test_what_is_asked_for_in_words(lines: list[str], words: str) -> None:
+    body = "\n".join(["User-agent: a", *lines])
+    assert asked(RobotsTxt.parse(body.encode()), ("a",)) == words
