@@ -196,6 +196,7 @@ class Transfers:
         finally:
             watch.stop()
             self._engine.include_download(request)
+            self._admission.left_downloader(request)
             self._fetch_limit.give_back(place)
 
     def _is_waiting(self, request: Request) -> bool:

@@ -133,6 +133,11 @@ class Admission:
         if request in self._under_way:
             self._ended(request, sent=False)
 
+    def left_downloader(self, request: Request) -> None:
+        """A request that was under way has ended. Scrapy does not tell of one that is cancelled."""
+        if request in self._under_way:
+            self._ended(request, sent=True)
+
     def hold(self, name: str, key: str, reason: Hold) -> None:
         """Let nobody in a line go on until :meth:`release` is called."""
         self._host(name).line(key).holds.add(reason)
@@ -519,12 +524,8 @@ class Admission:
         if not self._listens:
             self._listens = True
             connect = self._crawler.signals.connect
-            connect(self._left_downloader, signal=signals.request_left_downloader)
+            connect(self.left_downloader, signal=signals.request_left_downloader)
             connect(self._response_received, signal=signals.response_received)
-
-    def _left_downloader(self, request: Request) -> None:
-        if request in self._under_way:
-            self._ended(request, sent=True)
 
     def _response_received(self, request: Request, response: Response) -> None:
         # What a cache has answered was not sent.

@@ -1,0 +1,58 @@
+"""Crawls of one scenario of :mod:`tests.crawl.simulation`, each with another rule broken.
+
+    python -m tests.crawl.broken
+
+A JSON object: what the simulation finds, by what is broken.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+from .simulation import Answer, Ask, Scenario, Site, run
+
+BROKEN: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "the pace": {"scrapy_rep.scheduling.hosts.Host.seconds_left": lambda *_: 0},
+    "the rules": {
+        "scrapy_rep.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
+    },
+    "the order": {
+        "scrapy_rep.scheduling.admission.add": lambda entries, entry: entries.insert(0, entry),
+    },
+    "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
+}
+"""What takes the place of what."""
+
+SCENARIO = Scenario(
+    sites=(Site(0, 8000, (Answer("private", latency=1, delay=3),), page_latency=0.2),),
+    asks=tuple(Ask(0, 0, path) for path in ("/a", "/private/a", "/b", "/a", "/private/b")),
+    settings={
+        "CONCURRENT_REQUESTS": 2,
+        "REP_MAX_WAITING": 10_000,
+        "REP_RETRY_TIMES": 0,
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    },
+)
+
+
+def main() -> None:
+    """Crawl, and print."""
+    logging.disable(logging.CRITICAL)
+    found = {}
+    for name, replacements in BROKEN.items():
+        with ExitStack() as stack:
+            for target, replacement in replacements.items():
+                stack.enter_context(patch(target, replacement))
+            found[name] = run(SCENARIO)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

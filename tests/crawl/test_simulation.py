@@ -1,0 +1,48 @@
+"""Random crawls on a virtual clock keep the laws, and a crawl that breaks one is found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import scrapy
+
+ROOT = Path(__file__).parents[2]
+
+EXAMPLES = 500
+"""About 20 seconds of work."""
+
+pytestmark = pytest.mark.skipif(
+    scrapy.version_info < (2, 15),
+    reason="the simulation runs without a reactor, which needs Scrapy 2.15 or later",
+)
+
+
+def run(module: str, *arguments: str) -> str:
+    """What a module prints, in a process without a reactor."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-5000:]}\n{done.stderr[-15_000:]}"
+    return done.stdout
+
+
+def test_random_crawls_keep_the_laws() -> None:
+    run("tests.crawl.simulation", str(EXAMPLES))
+
+
+def test_the_simulation_finds_what_is_broken() -> None:
+    found = json.loads(run("tests.crawl.broken"))
+    expected = {
+        "nothing": "",
+        "the pace": " s after ",
+        "the rules": "was sent, against",
+        "the order": " came after ",
+        "the counters": "are left: excluded",
+    }
+    assert found.keys() == expected.keys()
+    assert found.pop("nothing") == []
+    for name, problems in found.items():
+        assert any(expected[name] in problem for problem in problems), (name, problems)
