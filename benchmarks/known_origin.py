@@ -4,16 +4,19 @@
 
 Crawls a page of each of 20 origins on loopback, and then asks the middleware of that crawl about
 new requests to them: as they are, and as they come in a crawl, with a Referer and after
-OffsiteMiddleware has parsed their URL. Then once more with another site that has a Crawl-delay, and
-about that site itself. Each middleware in a process of its own, the best of several rounds.
+OffsiteMiddleware has parsed their URL. Then once more with another site that has a Crawl-delay.
+For that site itself: what a request costs in the scheduler and the middleware together, from its
+arrival until it may go on. Each middleware in a process of its own, the best of several rounds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -34,7 +37,12 @@ if TYPE_CHECKING:
 ROUNDS = 15
 PAGES = 200
 
-FORMS = ("new request", "as in a crawl", "beside a paced site", "of a paced site")
+FORMS = (
+    "new request",
+    "as in a crawl",
+    "beside a paced site",
+    "of a paced site, with the scheduler",
+)
 
 
 class Asker(Spider):
@@ -58,7 +66,7 @@ class Asker(Spider):
 
     def parse_paced(self, _: Response) -> None:
         self._measure(self.unpaced)
-        self._measure(self.settings["ROOTS"][-1:] * len(self.unpaced))
+        self.costs.append(min(self._paced_rounds(self.settings["ROOTS"][-1])))
 
     def _measure(self, roots: list[str], *, as_in_a_crawl: bool = True) -> None:
         """Keep the seconds of one answer, on average, in the best round."""
@@ -84,6 +92,35 @@ class Asker(Spider):
                 except StopIteration:
                     continue
                 raise AssertionError("it waits for something")
+            yield (time.perf_counter() - began) / len(requests)
+
+    def _paced_rounds(self, root: str) -> Iterator[float]:
+        engine: Any = self.crawler.engine
+        scheduler = engine._slot.scheduler
+        ours: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        middleware: Any = ours or self.crawler.get_downloader_middleware(BuiltInMiddleware)
+        for number in range(ROUNDS):
+            requests = [
+                Request(f"{root}/articles/{number}/{page}.html", dont_filter=True)
+                for page in range(PAGES * 10)
+            ]
+            if ours:
+                for host in ours._admission.hosts.values():
+                    host.last_end = -inf  # no time passes here
+            began = time.perf_counter()
+            for request in requests:
+                scheduler.enqueue_request(request)
+            left = len(requests)
+            while left:
+                request = scheduler.next_request()
+                if request is None:  # a hundred have been parked
+                    continue
+                left -= 1
+                with contextlib.suppress(StopIteration):
+                    middleware.process_request(request).send(None)
+                    raise AssertionError("it waits for something")
+                if ours:
+                    ours._admission.withdraw(request)
             yield (time.perf_counter() - began) / len(requests)
 
 

@@ -234,6 +234,8 @@ class Network:
             answer.delay
             for other in self.scenario.sites
             if other.host == site.host and (answer := self._known(other)) is not None
+            # With few places for them, the paces of hosts at rest are forgotten.
+            if other is site or self.scenario.settings["REP_CACHE_SIZE"] > len(self.sites)
             if answer.status == 200 and not self._changes(other)
         ]
         delay = max(delays, default=0.0)

@@ -1,0 +1,80 @@
+"""Beside scrapy-redis: workers that stop give back what waits, and it is the same as before."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+
+from .test_scheduling import ALL, delayed, numbers
+from .web import Page, text
+
+if TYPE_CHECKING:
+    from tests.stores.servers import RedisServer
+
+    from .conftest import Crawl
+    from .web import Web
+
+pytest.importorskip("scrapy_redis")
+
+# scrapy-redis hands the spider to stats and imports what Scrapy has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def settings_for(server: RedisServer) -> dict[str, Any]:
+    return {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": server.url,
+    }
+
+
+def queued(server: RedisServer) -> list[dict[str, Any]]:
+    """What is in the queue of the workers."""
+    key = "visitor:requests"
+    with server.client as client:
+        kind = client.type(key)
+        stored: Any = client.zrange(key, 0, -1) if kind == b"zset" else client.lrange(key, 0, -1)
+        return [pickle.loads(each) for each in stored]
+
+
+@pytest.mark.parametrize("queue", ["PriorityQueue", "FifoQueue", "LifoQueue"])
+@pytest.mark.parametrize("places", [2, 1000])
+async def test_what_waits_comes_back_when_a_worker_stops(
+    web: Web, crawl: Crawl, redis_server: RedisServer, queue: str, places: int
+) -> None:
+    paced = web.site(delayed(0.2))
+    late = web.site(Page(ALL, delay=30), host="127.0.0.2")
+    settings = {
+        **settings_for(redis_server),
+        "SCHEDULER_QUEUE_CLASS": f"scrapy_redis.queue.{queue}",
+        "SCHEDULER_PERSIST": True,
+        "REP_MAX_WAITING": places,
+    }
+    asked = [
+        Request(url, meta={"mine": 1}) for site in (paced, late) for url in site.urls(*numbers(15))
+    ]
+    await crawl(asked, {**settings, "CLOSESPIDER_TIMEOUT": 3})
+    left = queued(redis_server)
+    assert len(left) == 30 - len(paced.page_paths)
+    assert len(left) > 15
+    assert not any(request["dont_filter"] or request["priority"] for request in left)
+    assert all(request["meta"]["mine"] == 1 for request in left)
+    assert not any("robotstxt" in request["meta"] for request in left)
+    paced.pages["/robots.txt"] = late.pages["/robots.txt"] = text(ALL)
+    await crawl(asked[:3], settings)
+    assert paced.page_paths == late.page_paths == sorted(numbers(15))
+    assert queued(redis_server) == []
+
+
+async def test_without_persistence_nothing_is_left(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    paced = web.site(delayed(0.2))
+    asked = [Request(url) for url in paced.urls(*numbers(30))]
+    await crawl(asked, {**settings_for(redis_server), "CLOSESPIDER_TIMEOUT": 2})
+    assert len(paced.page_paths) < 30
+    with redis_server.client as client:
+        assert client.keys("*") == []
