@@ -87,7 +87,7 @@ class Fetcher:
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
-        self._transfers = Transfers(crawler, engine, admission, fetch_limit)
+        self._transfers = Transfers(crawler, engine, admission, fetch_limit, clock)
         self._settings = settings
         self._clock = clock
         self._now = clock.time

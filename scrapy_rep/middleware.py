@@ -286,6 +286,8 @@ class RobotsTxtMiddleware:
     def _opened(self) -> None:
         warn_of_mistakes(self._crawler, self._settings, type(self))
         self._engine.open(self._wrap)
+        if self._engine.connection_limit:
+            self._policies.share_connections(self._engine.connection_limit)
 
     def _wrap(self, scheduler: Any) -> WaitingScheduler:
         return WaitingScheduler(

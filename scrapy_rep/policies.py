@@ -166,6 +166,10 @@ class Policies:
         self.notice_clock_step()
         return self._clock.time()
 
+    def share_connections(self, connections: int) -> None:
+        """Fetch with a share of so many connections, which pages use, too."""
+        self._fetch_limit.share(connections)
+
     def notice_clock_step(self) -> None:
         """Keep what is known as long as was said, though somebody has set the clock."""
         offset = self._clock.time() - self._clock.monotonic()

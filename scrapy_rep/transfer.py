@@ -23,6 +23,7 @@ from .intake import WIRE_LIMIT, Intake
 from .protocol.freshness import CacheHeaders
 from .protocol.lines import SIZE_LIMIT
 from .scheduling.clock import sleep
+from .scheduling.connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from .addresses import Address
     from .scheduling.admission import Admission
+    from .scheduling.clock import Clock
     from .scheduling.engine import Engine
     from .scheduling.fetch_limit import FetchLimit
 
@@ -138,12 +140,18 @@ class Transfers:
     """Sends the requests of one crawl."""
 
     def __init__(
-        self, crawler: Crawler, engine: Engine, admission: Admission, fetch_limit: FetchLimit
+        self,
+        crawler: Crawler,
+        engine: Engine,
+        admission: Admission,
+        fetch_limit: FetchLimit,
+        clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._engine = engine
         self._admission = admission
         self._fetch_limit = fetch_limit
+        self._connections = Connections(engine, clock)
         self._open = 0
 
     async def send(
@@ -185,6 +193,13 @@ class Transfers:
         assert engine is not None
         watch = _Watch(seconds, longest_wait, lambda: self._is_waiting(request))
         place = await self._fetch_limit.take(watch.expire)
+        try:
+            await self._connections.take(request)
+        except BaseException:
+            self._fetch_limit.give_back(place)
+            raise
+        if self._engine.connection_limit:
+            self._fetch_limit.restart(place, watch.expire)
         download = deferred_from_coro(engine.download_async(request))
         watch.start(download)
         try:
@@ -197,6 +212,7 @@ class Transfers:
             watch.stop()
             self._engine.include_download(request)
             self._admission.left_downloader(request)
+            self._connections.give_back(request)
             self._fetch_limit.give_back(place)
 
     def _is_waiting(self, request: Request) -> bool:
@@ -250,9 +266,9 @@ class _Watch:
         self._timer.cancel()
 
     def expire(self) -> None:
-        """Its time is over."""
-        self.is_late = True
+        """Its time is over, once it has begun."""
         if self._download is not None:
+            self.is_late = True
             self._download.cancel()
 
     def _look(self) -> None:

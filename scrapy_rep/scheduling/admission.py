@@ -346,8 +346,7 @@ class Admission:
             self.parked -= 1
         else:
             self._waiting.discard(request)
-            if not _is_robots_request(request):  # which stays excluded until it has ended
-                self._engine.include(request)
+            self._engine.include_page(request)
 
     def _remove(self, host: Host, request: Request) -> None:
         for entry in tuple(host.entries()):

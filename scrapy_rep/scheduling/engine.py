@@ -11,6 +11,8 @@ attribute                                  used for
 ``downloader.slots``, ``_get_slot()``      to let the scheduler see who waits; the slot's own delay
 ``slot.active``, ``slot.transferring``
 ``slot.queue``, ``_process_queue()``       to take back what is not on its way yet
+``slots``' ``transferring``               how many connections are in use
+``handlers._schemes``                      whether a download handler has a pool of its own
 ``handlers._handlers``, ``_session``       to widen the connection pool of the aiohttp handler
 =========================================  ====================================================
 
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
@@ -37,6 +40,17 @@ logger = logging.getLogger(__name__)
 
 WATCH_INTERVAL = 0.5
 """Seconds between two looks at the engine: there is no signal for the begin of its closing."""
+
+_HANDLERS = "scrapy.core.downloader.handlers."
+UNLIMITED_HANDLERS = frozenset(
+    {
+        f"{_HANDLERS}_aiohttp.AiohttpDownloadHandler",  # once its pool is widened
+        f"{_HANDLERS}http10.HTTP10DownloadHandler",
+        f"{_HANDLERS}http11.HTTP11DownloadHandler",
+        f"{_HANDLERS}http2.H2DownloadHandler",
+    }
+)
+"""Download handlers that open as many connections as they get requests."""
 
 LAST_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that nobody waits for."""
@@ -51,6 +65,10 @@ class Engine:
         self._counted: dict[Request, Any] = {}
         """The slots in which requests that wait are counted."""
         self._extra_connections = 0
+        self.connection_limit = 0
+        """How many connections a download handler has that may have a pool; 0 without one."""
+        self.wanted_connections: Callable[[], int] = lambda: 0
+        """How many of them pages must leave to fetches that have not begun."""
 
     @property
     def _downloader(self) -> Any:
@@ -75,6 +93,8 @@ class Engine:
         if isinstance(getattr(self._downloader, "total_concurrency", None), int):
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = lambda: self._needs_backout(needs_backout)
+            if self._has_limited_handler():
+                self.connection_limit = max(self._downloader.total_concurrency, 0)
         else:
             missing.append("requests that wait use up CONCURRENT_REQUESTS")
         if not hasattr(self._downloader, "_get_slot"):
@@ -91,13 +111,14 @@ class Engine:
 
     def _needs_backout(self, needs_backout: Callable[[], bool]) -> bool:
         limit: int = self._downloader.total_concurrency
-        if not self._excluded or limit <= 0:
+        wanted = self.wanted_connections() if self.connection_limit else 0
+        if not (self._excluded or wanted) or limit <= 0:
             return needs_backout()
         active = self._downloader.active
-        if not limit <= len(active) < limit + len(self._excluded):
-            return len(active) >= limit
+        if not limit - wanted <= len(active) < limit - wanted + len(self._excluded):
+            return len(active) + wanted >= limit
         # One that is excluded until a task of its own notices that it has ended is not active.
-        return len(active) - len(active & self._excluded) >= limit
+        return len(active) + wanted - len(active & self._excluded) >= limit
 
     # Downloads.
 
@@ -131,15 +152,42 @@ class Engine:
         self._excluded.discard(request)
 
     def exclude_download(self, request: Request) -> None:
-        """A download of our own begins that does not use up CONCURRENT_REQUESTS."""
-        self._widen_pools(1)
-        self.exclude(request)
+        """A download of our own begins that does not use up CONCURRENT_REQUESTS, unless a download
+        handler may have no more connections than that.
+        """
+        if not self.connection_limit:
+            self._widen_pools(1)
+            self.exclude(request)
 
     def include_download(self, request: Request) -> None:
         """It has ended."""
         if request in self._excluded:
             self._widen_pools(-1)
             self.include(request)
+
+    def include_page(self, request: Request) -> None:
+        """A request waits no more. One of :meth:`exclude_download` stays as it is."""
+        if self.connection_limit or not request.meta.get("is_robotstxt_request"):
+            self.include(request)
+
+    @property
+    def included(self) -> set[Request]:
+        """The requests that use up CONCURRENT_REQUESTS."""
+        return set(self._downloader.active) - self._excluded
+
+    @property
+    def transferring(self) -> set[Request]:
+        """The requests that download handlers have."""
+        found: set[Request] = set()
+        for slot in getattr(self._downloader, "slots", {}).values():
+            found |= getattr(slot, "transferring", set())
+        return found
+
+    def _has_limited_handler(self) -> bool:
+        """Whether HTTP goes through a handler that may have a pool of CONCURRENT_REQUESTS."""
+        handlers = getattr(self._downloader, "handlers", None)
+        schemes = getattr(handlers, "_schemes", {})
+        return any(_is_limited(schemes[name]) for name in ("http", "https") if name in schemes)
 
     def _widen_pools(self, connections: int) -> None:
         """Scrapy's handler for aiohttp opens no more than CONCURRENT_REQUESTS connections."""
@@ -276,3 +324,17 @@ class Engine:
 
         self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
         self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
+
+
+def _is_limited(handler: Any) -> bool:
+    """Whether a download handler, or the path of one, is none of those that are known."""
+    try:
+        bases = load_object(handler).__mro__
+    except Exception:  # Scrapy has said so
+        return False
+    for base in bases:
+        if f"{base.__module__}.{base.__qualname__}" in UNLIMITED_HANDLERS:
+            return False
+        if {"download_request", "_make_request"} & vars(base).keys():
+            return True
+    return True

@@ -4,6 +4,9 @@ A fetch that takes long does not keep new ones from beginning: after :data:`SLOW
 longer counts. There may be four times as many fetches in all; when a further one is to begin then,
 the oldest is ended, as if its time were over. So a host that never answers cannot keep others
 waiting, however many names it has, and the number of connections is bounded.
+
+Where the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
+ones included, and the oldest is ended after :data:`LONGER` seconds at the earliest.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 SLOW = 2.0
 """Seconds after which a fetch no longer counts. Most files are there within half a second."""
+
+LONGER = 5.0
+"""The same where there are few places."""
 
 SLOW_FACTOR = 4
 """How many fetches there may be in all, slow ones included, for each place."""
@@ -51,12 +57,27 @@ class FetchLimit:
 
     def __init__(self, places: int, clock: Clock, on_room: Callable[[], None]) -> None:
         self._places = places
+        self._slow = SLOW
+        self._most = places * SLOW_FACTOR
         self._clock = clock
         self._on_room = on_room
         self._quick: set[Place] = set()
         self._under_way: OrderedDict[Place, None] = OrderedDict()
         """The oldest first."""
         self._waiting: deque[Place] = deque()
+
+    def share(self, connections: int) -> None:
+        """Use half of so many connections at most."""
+        self._places = self._most = min(self._places, max(connections // 2, 1))
+        self._slow = LONGER
+
+    def restart(self, place: Place, expire: Callable[[], None]) -> None:
+        """The fetch has begun only now: it has waited for a connection."""
+        place.expire = expire
+        if place.timer is not None:
+            place.timer.cancel()
+        self._begin(place)
+        self._under_way.move_to_end(place)
 
     @property
     def room(self) -> int:
@@ -65,7 +86,7 @@ class FetchLimit:
 
     @property
     def _free(self) -> int:
-        in_all = self._places * SLOW_FACTOR - len(self._under_way)
+        in_all = self._most - len(self._under_way)
         return max(min(self._places - len(self._quick), in_all), 0)
 
     async def take(self, expire: Callable[[], None]) -> Place:
@@ -97,14 +118,17 @@ class FetchLimit:
     def _fill(self) -> None:
         while self._waiting and self._free:
             place = self._waiting.popleft()
-            place.began = self._clock.monotonic()
-            place.timer = self._clock.call_later(SLOW, self._is_slow, place)
-            self._quick.add(place)
+            self._begin(place)
             self._under_way[place] = None
             fire(place.granted, None)
         self.make_room(len(self._waiting))
         if self.room:
             self._on_room()
+
+    def _begin(self, place: Place) -> None:
+        place.began = self._clock.monotonic()
+        place.timer = self._clock.call_later(self._slow, self._is_slow, place)
+        self._quick.add(place)
 
     def _is_slow(self, place: Place) -> None:
         place.timer = None
@@ -113,8 +137,8 @@ class FetchLimit:
 
     def make_room(self, wanted: int) -> None:
         """End up to so many of the oldest fetches, where there are too many slow ones."""
-        excess = len(self._under_way) + wanted - self._places * SLOW_FACTOR
-        latest = self._clock.monotonic() - SLOW
+        excess = len(self._under_way) + wanted - self._most
+        latest = self._clock.monotonic() - self._slow
         for place in tuple(islice(self._under_way, max(excess, 0))):
             if place.expire is not None and place.began <= latest:
                 expire, place.expire = place.expire, None

@@ -1,0 +1,114 @@
+"""Download handlers with a pool of connections of their own, of which Scrapy knows nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.settings.default_settings import DOWNLOAD_HANDLERS_BASE
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.defer import DeferredSemaphore
+
+from .conftest import our_warnings
+from .test_waiting import NOTHING_PRIVATE, silence
+from .web import Page
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from .conftest import Crawl
+    from .web import Web
+
+
+class PoolHandler:
+    """Downloads as Scrapy's handler does, through no more than CONCURRENT_REQUESTS connections."""
+
+    lazy = True
+    most_robots = 0
+    """The most robots.txt that have had a connection at once."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        handler = DOWNLOAD_HANDLERS_BASE["http"]
+        if not is_reactor_installed():
+            handler = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
+        self._handler: Any = build_from_crawler(load_object(handler), crawler)
+        self._pool = DeferredSemaphore(crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._robots = 0
+        type(self).most_robots = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PoolHandler:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        is_robots = bool(request.meta.get("is_robotstxt_request"))
+        await maybe_deferred_to_future(self._pool.acquire())
+        self._robots += is_robots
+        type(self).most_robots = max(self.most_robots, self._robots)
+        try:
+            response: Response = await self._handler.download_request(request)
+            return response
+        finally:
+            self._robots -= is_robots
+            self._pool.release()
+
+    async def close(self) -> None:
+        await self._handler.close()
+
+
+POOLED = {"DOWNLOAD_HANDLERS": {"http": PoolHandler}}
+
+
+async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 20)]
+    live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
+    paths = [f"/{number}" for number in range(10)]
+    urls = [*(site.url("/") for site in silent), *live.urls(*paths)]
+    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 1.5})
+    assert live.page_paths == paths
+    assert PoolHandler.most_robots == 2
+
+
+async def test_pages_go_on_while_silent_sites_are_asked(web: Web, crawl: Crawl) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 15)]
+    live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
+    paths = [f"/{number}" for number in range(10)]
+    urls = [*live.urls(*paths), *(site.url("/") for site in silent)]
+    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 2, "REP_TIMEOUT": 1})
+    assert live.page_paths == paths
+    asked = sorted(site.received[0].at for site in silent)
+    assert max(received.at for received in live.received) < asked[-1]
+
+
+@pytest.mark.parametrize("connections", [1, 2])
+async def test_the_wait_for_a_connection_is_not_time_that_the_site_took(
+    web: Web, crawl: Crawl, connections: int
+) -> None:
+    slow = web.site(NOTHING_PRIVATE, {"*": Page(delay=1)})
+    late = [web.site(Page(NOTHING_PRIVATE, delay=0.1), host=f"127.0.0.{n}") for n in (11, 12, 13)]
+    urls = [*slow.urls("/a", "/b", "/c", "/d"), *(site.url("/") for site in late)]
+    settings = {**POOLED, "CONCURRENT_REQUESTS": connections, "REP_TIMEOUT": 0.8}
+    outcome = await crawl(urls, settings)
+    assert not outcome.failures
+    assert [site.paths for site in late] == [["/robots.txt", "/"]] * 3
+
+
+async def test_a_site_that_waits_for_its_turn_has_its_robots_txt_asked_for(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
+    other = web.site(NOTHING_PRIVATE, host="127.0.0.2")
+    settings = {
+        **POOLED,
+        "CONCURRENT_REQUESTS": 1,
+        "REP_CACHE_MIN": 0.1,
+        "REP_CACHE_MAX": 0.1,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], settings)
+    assert len(outcome.responses) == 4
+    assert not our_warnings(caplog)
