@@ -21,6 +21,7 @@ from .protocol.pacing import asked
 from .protocol.paths import host_of, lacks_host
 from .protocol.paths import origin as origin_of
 from .protocol.verdict import Reason, Verdict
+from .rendering import Rendering
 from .scheduling.admission import NO_ROBOTS, Admission
 from .scheduling.clock import Clock
 from .scheduling.engine import Engine
@@ -73,10 +74,13 @@ class RobotsTxtMiddleware:
         self._clock = Clock()
         self._now = self._clock.time
         self._engine = Engine(crawler)
+        rendering = Rendering(settings.splash_url)
+        self._page_url = rendering.page_url
         self._admission = Admission(
             crawler,
             self._engine,
             self._clock,
+            rendering,
             capacity=settings.max_waiting,
             most_hosts=settings.cache_size,
         )
@@ -114,9 +118,9 @@ class RobotsTxtMiddleware:
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
             return await self._wait(request, None) if hosts else None
-        key = origin_of(request.url)
+        key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host
-            if lacks_host(request.url):
+            if lacks_host(self._page_url(request)):
                 verdict = request.meta["robotstxt"] = Verdict(False, Reason.INVALID_HOST)
                 raise self._disallowed(request, verdict)
             return None
@@ -136,10 +140,10 @@ class RobotsTxtMiddleware:
             return
         if isinstance(rp, Origin):
             tokens = self._tokens_of(request)
-            verdict = rp.verdict(request.url, tokens, self._now(), self._patience)
+            verdict = rp.verdict(self._page_url(request), tokens, self._now(), self._patience)
         else:
             agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
-            verdict = Verdict(rp.allowed(request.url, agent), Reason.RULES)
+            verdict = Verdict(rp.allowed(self._page_url(request), agent), Reason.RULES)
         request.meta["robotstxt"] = verdict
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
@@ -150,7 +154,7 @@ class RobotsTxtMiddleware:
         ``key`` is its origin, None for a request that need not obey. What leaves a queue is judged
         by what is known then.
         """
-        exempt = origin_of(request.url) if key is None else None
+        exempt = origin_of(self._page_url(request)) if key is None else None
         if key is None and exempt is None:
             return None
         name = host_of(key or exempt or "")
@@ -231,9 +235,11 @@ class RobotsTxtMiddleware:
 
     def _line_for(self, request: Request) -> tuple[str, str] | None:
         """The host and the line in which a request from the scheduler has to wait, if it has to."""
-        key = origin_of(request.url)
+        key = origin_of(self._page_url(request))
         if key is None:
             return None
+        if "_splash_processed" in request.meta:
+            self._admission.look()  # the one of which it was made has ended just now
         name = host_of(key)
         exempt = request.meta.get("dont_obey_robotstxt")
         line = name, NO_ROBOTS if exempt else key
@@ -313,7 +319,7 @@ class RobotsTxtMiddleware:
             {"request": request, "because": verdict},
             extra={"spider": self._crawler.spider},
         )
-        return RobotsTxtDisallowed(request.url, verdict)
+        return RobotsTxtDisallowed(self._page_url(request), verdict)
 
     def _report_pace(self, origin: Origin, pacing: Pacing, request: Request) -> None:
         """Tell once what an origin asks for and what of it is kept, and again if it changes."""

@@ -346,6 +346,8 @@ class Settings:
     jobdir: str | None = None
     zyte_api_params: tuple[str, ...] | None = None
     """Names of ZYTE_API_AUTOMAP_PARAMS; None where no setting of scrapy-zyte-api is."""
+    splash_url: str = ""
+    """Where the service of scrapy-splash is."""
     zyte_api_transparent_mode: bool = False
     """Whether it downloads every request."""
     http_cache: bool = False
@@ -377,6 +379,7 @@ class Settings:
             robots_agent=robots_agent,
             jobdir=settings["JOBDIR"] or None,
             zyte_api_params=_zyte_api_params(settings),
+            splash_url=str(settings.get("SPLASH_URL") or "http://127.0.0.1:8050"),
             zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
             http_cache=settings.getbool("HTTPCACHE_ENABLED"),
             http_cache_only=settings.getbool("HTTPCACHE_IGNORE_MISSING"),

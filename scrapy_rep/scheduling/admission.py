@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from ..rendering import Rendering
     from .clock import Clock
     from .engine import Engine
     from .reservation import HostStore
@@ -53,8 +54,16 @@ class Admission:
     """
 
     def __init__(
-        self, crawler: Crawler, engine: Engine, clock: Clock, *, capacity: int, most_hosts: int
+        self,
+        crawler: Crawler,
+        engine: Engine,
+        clock: Clock,
+        rendering: Rendering,
+        *,
+        capacity: int,
+        most_hosts: int,
     ) -> None:
+        self._rendering = rendering
         self._crawler = crawler
         self._engine = engine
         self._clock = clock
@@ -194,7 +203,9 @@ class Admission:
         if host is None:
             return False
         return key in host.lines or any(
-            origin_of(request.url) == key for request in host.under_way if request in self._unjudged
+            origin_of(self._rendering.page_url(request)) == key
+            for request in host.under_way
+            if request in self._unjudged
         )
 
     def is_waiting(self, request: Request) -> bool:
@@ -222,9 +233,10 @@ class Admission:
         """Notice requests that have ended without a signal."""
         for request in tuple(self._under_way):
             if not self._engine.is_active(request):
-                # A middleware before or after ours may have dropped it, or answered it.
+                # A middleware before or after ours may have dropped, answered or replaced it.
                 is_judged = request not in self._unjudged
-                self._ended(request, sent=is_judged and self._engine.has_reached_slot(request))
+                sent = is_judged and self._engine.has_reached_slot(request)
+                self._ended(request, sent=sent and not self._rendering.is_replaced(request))
 
     def forget_ended(self) -> None:
         """Forget which requests were from the scheduler, where the downloader has them no more."""
@@ -248,7 +260,7 @@ class Admission:
 
     def begin(self, request: Request) -> None:
         """A request goes to the engine that does not have to wait."""
-        key = origin_of(request.url)
+        key = origin_of(self._rendering.page_url(request))
         host = self.hosts.get(host_of(key)) if key else None
         if host is not None and host.delay and self._may_start(host, request):
             self._let_go(host, self._entry(request))
@@ -489,7 +501,7 @@ class Admission:
         """A host begins to ask for a pace, which holds for what the downloader has already, too."""
 
         def is_to_host(request: Request) -> bool:
-            key = origin_of(request.url)
+            key = origin_of(self._rendering.page_url(request))
             return key is not None and host_of(key) == host.name
 
         for request in self._engine.active:
