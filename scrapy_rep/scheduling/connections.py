@@ -83,7 +83,7 @@ class Connections:
 
     def _look(self) -> None:
         self._timer = None
-        in_use = len(self._engine.transferring | self._open)
+        in_use = len(self._engine.transfers | self._open)
         is_idle = in_use < self._engine.connection_limit
         if is_idle and self._was_idle and self._waiting:
             self._grant()

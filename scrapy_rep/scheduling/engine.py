@@ -176,7 +176,7 @@ class Engine:
         return set(self._downloader.active) - self._excluded
 
     @property
-    def transferring(self) -> set[Request]:
+    def transfers(self) -> set[Request]:
         """The requests that download handlers have."""
         found: set[Request] = set()
         for slot in getattr(self._downloader, "slots", {}).values():
