@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CLOSING = "the spider is closing"
+"""What a caller of ``engine.download_async`` is told whose request waits at the end."""
+
 DOUBTFUL = "robotstxt/doubtful_user_agent_count"
 
 
@@ -117,7 +120,9 @@ class RobotsTxtMiddleware:
         if request.meta.get("dont_obey_robotstxt"):
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
-            return await self._wait(request, None) if hosts else None
+            # That of another request, with a meta that was copied.
+            request.meta.pop("robotstxt", None)
+            return await self._keep_pace(request) if hosts else None
         key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host
             if lacks_host(self._page_url(request)):
@@ -126,7 +131,7 @@ class RobotsTxtMiddleware:
             return None
         origin = self._policies.get_fresh(key)
         if origin is None or origin.states_pace or origin.host in hosts:
-            return await self._wait(request, key)
+            return await self._obey(request, key)
         self.process_request_2(origin, request)
         return None
 
@@ -148,43 +153,50 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
 
-    async def _wait(self, request: Request, key: str | None) -> Request | None:
-        """Wait until the request may go on; then, or when it may never, as process_request.
+    async def _obey(self, request: Request, key: str) -> Request | None:
+        """Wait until the request may go on, as far as its origin ``key`` goes; as process_request.
 
-        ``key`` is its origin, None for a request that need not obey. What leaves a queue is judged
-        by what is known then.
+        What leaves a line is judged by what is known then.
         """
-        exempt = origin_of(self._page_url(request)) if key is None else None
-        if key is None and exempt is None:
-            return None
-        name = host_of(key or exempt or "")
-        origin = None
+        name = host_of(key)
         self._note_wait(request, name, key)
-        try:
-            while True:
-                if key is None:
-                    may_go = self._admission.admit(request, name)
-                else:
-                    origin = self._policies.get_or_fetch(key, request)
-                    may_go = origin is not None and self._may_go(request, origin)
-                if may_go:
-                    self._policies.make_room()
-                    self._waits.end(request)
-                    return None
-                self._waits.begin(request, for_policy=key is not None and origin is None)
-                if not await self._admission.wait(request, name, key or NO_ROBOTS):
-                    break
-                self._note_wait(request, name, key)
-        except RobotsTxtDisallowed:
-            self._admission.withdraw(request)
-            self._waits.end(request)
-            raise
-        self._waits.forget(request)
-        if self._admission.takes_back(request):
+        while True:
+            origin = self._policies.get_or_fetch(key, request)
+            if origin is not None and self._may_go(request, origin):
+                self._policies.make_room()
+                self._waits.end(request)
+                return None
+            self._waits.begin(request, for_policy=origin is None)
+            if not await self._admission.wait(request, name, key):
+                break
+            self._note_wait(request, name, key)
+        if self._goes_back(request):
             return request
-        if key is not None and origin is None:
+        if origin is None:
             self.process_request_2(self._policies.origins.get(key, Origin(key)), request)
-        raise IgnoreRequest("the spider is closing")
+        raise IgnoreRequest(CLOSING)
+
+    async def _keep_pace(self, request: Request) -> Request | None:
+        """Wait for the host of a request that need not obey robots.txt; as process_request."""
+        key = origin_of(self._page_url(request))
+        if key is None:
+            return None
+        name = host_of(key)
+        self._note_wait(request, name, None)
+        while not self._admission.admit(request, name):
+            self._waits.begin(request, for_policy=False)
+            if not await self._admission.wait(request, name, NO_ROBOTS):
+                if self._goes_back(request):
+                    return request
+                raise IgnoreRequest(CLOSING)
+            self._note_wait(request, name, None)
+        self._waits.end(request)
+        return None
+
+    def _goes_back(self, request: Request) -> bool:
+        """Whether a request goes back to the scheduler, now that the spider is closing."""
+        self._waits.forget(request)
+        return self._admission.takes_back(request)
 
     def _note_wait(self, request: Request, name: str, key: str | None) -> None:
         """A request comes out of its line: note what it has waited for."""
@@ -222,16 +234,8 @@ class RobotsTxtMiddleware:
             seconds = min(pacing.seconds_between(self._now()), self._settings.max_delay)
             self._report_pace(origin, pacing, request)
         if seconds or origin.host in self._admission.hosts:
-            last_end = self._last_end(origin)
-            self._admission.set_delay(origin.host, origin.key, seconds, last_end)
+            self._admission.set_delay(origin.host, origin.key, seconds, origin.last_request)
         return pacing
-
-    def _last_end(self, origin: Origin) -> float | None:
-        """When its robots.txt was fetched, by whatever crawler, on the monotonic clock."""
-        if origin.from_cache:
-            return None
-        ago = max(self._now() - origin.fetched_at, 0)
-        return self._clock.monotonic() - ago
 
     def _line_for(self, request: Request) -> tuple[str, str] | None:
         """The host and the line in which a request from the scheduler has to wait, if it has to."""
@@ -312,6 +316,8 @@ class RobotsTxtMiddleware:
         self._admission.close()
 
     def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
+        self._admission.withdraw(request)
+        self._waits.end(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         logger.debug(

@@ -148,6 +148,9 @@ class Origin:
     """The seconds that the good copy says it holds."""
     fetched_at: float = field(default=0, repr=False)
     """When the last fetch of it ended that came to anything, here or elsewhere."""
+    last_request: float | None = field(default=None, repr=False)
+    """When the last request for its robots.txt ended, by whatever crawler, on the caller's
+    monotonic clock; None where a cache answered."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)

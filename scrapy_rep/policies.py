@@ -239,10 +239,16 @@ class Policies:
                 self._report(origin, event)
                 self._keep(origin, event, found)
             if found.settled or not isinstance(event, Abandoned):
-                origin.answered_at = self._clock.monotonic()
+                self._note_answer(origin, from_store=found.settled)
                 self._on_policy(origin, page)
             self._admission.release(origin.host, origin.key, Hold.POLICY)
             self.make_room(0)
+
+    def _note_answer(self, origin: Origin, *, from_store: bool) -> None:
+        """A fetch has ended: note when, on a clock that nobody sets."""
+        now = origin.answered_at = self._clock.monotonic()
+        ago = max(self._now() - origin.fetched_at, 0) if from_store else 0
+        origin.last_request = None if origin.from_cache else now - ago
 
     def _keep(self, origin: Origin, event: Event, found: Recollection) -> None:
         """Let the store have it, in a task of its own: nobody need wait for that."""
