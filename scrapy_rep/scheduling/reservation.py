@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
+from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
-    from twisted.python.failure import Failure
 
     from .clock import Clock
     from .hosts import Host
@@ -76,7 +76,8 @@ class Reservations:
         """Reserve a host, unless that is under way. ``granted`` is called afterwards."""
         if host.name not in self._asking and host.name not in self._held:
             asking: Deferred[None] = deferred_from_coro(self._reserve(host))
-            self._asking[host.name] = asking.addErrback(self._ask_again, host)
+            self._asking[host.name] = asking
+            asking.addBoth(self._asked, asking, host)
 
     def release(self, host: Host, delay: float) -> None:
         """Let other crawlers have the host after so many seconds."""
@@ -87,31 +88,38 @@ class Reservations:
 
     def cancel(self, host: Host) -> None:
         """Ask for a host no longer."""
-        asking = self._asking.get(host.name)
+        asking = self._asking.pop(host.name, None)
         if asking is not None:
             asking.cancel()
 
     async def _reserve(self, host: Host) -> None:
         began = self._clock.monotonic()
-        try:
-            await self._clock.sleep(0)  # the caller is in the middle of a look at its queue
-            while self._wanted(host):
-                seconds = await self._store.reserve_host(host.name, LEASE)
-                if seconds > 0 and self._clock.monotonic() - began < LONGEST_WAIT:
-                    # Whoever has it may release it before its lease runs out.
-                    await self._clock.sleep(min(seconds, max(host.delay, SHORTEST_PAUSE)))
-                    continue
-                if seconds > 0:
-                    logger.warning(
-                        "Other crawlers have kept %(host)s reserved for %(seconds)d s: this one "
-                        "goes on without a reservation.",
-                        {"host": host.name, "seconds": LONGEST_WAIT},
-                    )
-                self._renew_later(host)
-                break
-        finally:
-            self._asking.pop(host.name, None)
-        self._granted(host)
+        await self._clock.sleep(0)  # the caller is in the middle of a look at its queue
+        while self._wanted(host):
+            seconds = await self._store.reserve_host(host.name, LEASE)
+            if seconds > 0 and self._clock.monotonic() - began < LONGEST_WAIT:
+                # Whoever has it may release it before its lease runs out.
+                await self._clock.sleep(min(seconds, max(host.delay, SHORTEST_PAUSE)))
+                continue
+            if seconds > 0:
+                logger.warning(
+                    "Other crawlers have kept %(host)s reserved for %(seconds)d s: this one "
+                    "goes on without a reservation.",
+                    {"host": host.name, "seconds": LONGEST_WAIT},
+                )
+            self._renew_later(host)
+            break
+
+    def _asked(self, result: Failure | None, asking: Deferred[None], host: Host) -> None:
+        """Asking for a host has come to its end: of one that was cancelled only later."""
+        failed = isinstance(result, Failure) and _log(result)
+        if self._asking.get(host.name) is not asking:
+            return
+        del self._asking[host.name]
+        if failed:
+            self._clock.call_later(host.delay, self._granted, host)
+        else:
+            self._granted(host)
 
     def _renew_later(self, host: Host) -> None:
         self._held[host.name] = self._clock.call_later(LEASE / 3, self._renew, host)
@@ -119,10 +127,6 @@ class Reservations:
     def _renew(self, host: Host) -> None:
         _run(self._store.reserve_host(host.name, LEASE))
         self._renew_later(host)
-
-    def _ask_again(self, failure: Failure, host: Host) -> None:
-        if _log(failure):
-            self._clock.call_later(host.delay, self._granted, host)
 
 
 def _run(call: Coroutine[Any, Any, object]) -> None:
