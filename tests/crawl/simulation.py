@@ -15,7 +15,8 @@ The laws, of every crawl:
 4. requests of one origin and one priority leave in the order in which they came;
 5. two requests to a host are as far apart as its origins ask, once that is known;
 6. no robots.txt is asked for more often than there are reasons;
-7. the crawl ends, within a bound.
+7. the crawl ends, within a bound;
+8. no page is asked for outside of the times at which its site wants visits.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
 
-EPOCH = 1_800_000_000.0
+EPOCH = 1_800_000_000.0  # eight o'clock
 TURN = 1e-6
 """Seconds that a turn of the loop takes: else what is due a little later would never be."""
 
@@ -78,10 +79,13 @@ class Answer:
     latency: float = 0.0
     delay: float = 0.0
     """The Crawl-delay."""
+    visit: str = ""
+    """The Visit-time; a crawl begins at eight o'clock."""
 
     @property
     def body(self) -> bytes:
         line = f"Crawl-delay: {self.delay}\n" if self.delay else ""
+        line += f"Visit-time: {self.visit}\n" if self.visit else ""
         return (RULES[self.rules] + line).encode()
 
 
@@ -99,6 +103,18 @@ class Site:
         return f"http://host{self.host}.test:{self.port}"
 
 
+FATES = ("page",) * 12 + (
+    "fails",
+    "redirected",
+    "dropped before",
+    "dropped after",
+    "answered before",
+    "cached",
+    "replaced",
+)
+"""What becomes of a request: by the network, or by a middleware before or after this package's."""
+
+
 @dataclass(frozen=True)
 class Ask:
     """A request of the spider."""
@@ -110,6 +126,7 @@ class Ask:
     exempt: bool = False
     called: bool = False
     """It is given to ``engine.download_async``."""
+    fate: str = "page"
 
 
 @dataclass(frozen=True)
@@ -181,8 +198,15 @@ class Network:
             if path == "robots.txt":
                 return await self._robots(site, request)
             self._check_rules(site, request, "/" + path)
+            self._check_visit(site, request, began)
             self.pages.append((began, request))
             await asyncio.sleep(site.page_latency)
+            fate = request.meta.get("fate")
+            if fate == "fails":
+                raise ConnectionError("reset")
+            if fate == "redirected" and "moved" not in path:
+                where = f"{self.scenario.sites[0].root}/a?{request.url.rpartition('?')[2]}&moved"
+                return Response(request.url, 302, headers={"Location": where})
             return TextResponse(request.url, body=b"a page")
         finally:
             self.spans[site.host].append((began, self.loop.now, request.url))
@@ -230,12 +254,12 @@ class Network:
 
     def _check_pace(self, site: Site, request: Request, began: float) -> None:
         """The delay that was known, and has been asked for all the time since the last request."""
+        if self.scenario.settings["REP_CACHE_SIZE"] < len(self.sites):
+            return  # the paces of hosts at rest are forgotten
         delays = [
             answer.delay
             for other in self.scenario.sites
             if other.host == site.host and (answer := self._known(other)) is not None
-            # With few places for them, the paces of hosts at rest are forgotten.
-            if other is site or self.scenario.settings["REP_CACHE_SIZE"] > len(self.sites)
             if answer.status == 200 and not self._changes(other)
         ]
         delay = max(delays, default=0.0)
@@ -244,6 +268,21 @@ class Network:
         for _, ended, url in self.spans[site.host]:
             if began - ended < delay - MOMENT:
                 self.problems.append(f"{request.url} {began - ended} s after {url}, not {delay}")
+
+    def _check_visit(self, site: Site, request: Request, began: float) -> None:
+        """Only where nothing but the policy keeps a request, and the clock is right."""
+        values = self.scenario.settings
+        keeps = values["DOWNLOAD_DELAY"] or values["CONCURRENT_REQUESTS_PER_DOMAIN"] == 1
+        answer = self._known(site)
+        exempt = request.meta.get("dont_obey_robotstxt")
+        if keeps or self.scenario.steps or self._changes(site) or exempt or not answer:
+            return
+        if answer.visit:
+            first, last = (
+                int(time[:2]) * 3600 + int(time[2:]) * 60 for time in answer.visit.split("-")
+            )
+            if not first - MOMENT <= (EPOCH + began) % 86400 <= last + 60 + MOMENT:
+                self.problems.append(f"{request.url} was sent at {began}, not {answer.visit}")
 
     @staticmethod
     def _changes(site: Site) -> bool:
@@ -258,6 +297,33 @@ class Handler(BaseDownloadHandler):
     async def download_request(self, request: Request) -> Response:
         network: Network = self.crawler.spider.network  # type: ignore[union-attr]
         return await network.answer(request)
+
+
+class Before:
+    """A middleware before this package's."""
+
+    def process_request(self, request: Request) -> Request | Response | None:
+        match request.meta.get("fate"):
+            case "dropped before":
+                raise IgnoreRequest("not wanted")
+            case "answered before":
+                return TextResponse(request.url, body=b"an answer")
+            case "replaced":
+                meta = {**request.meta, "fate": "page"}
+                return request.replace(meta=meta, dont_filter=True)
+        return None
+
+
+class After:
+    """A middleware after it."""
+
+    def process_request(self, request: Request) -> Response | None:
+        match request.meta.get("fate"):
+            case "dropped after":
+                raise IgnoreRequest("not wanted")
+            case "cached":
+                return TextResponse(request.url, body=b"from a cache", flags=["cached"])
+        return None
 
 
 class Asker(Spider):
@@ -281,7 +347,10 @@ class Asker(Spider):
                 errback=self.failed,
                 priority=ask.priority,
                 cb_kwargs={"number": number},
-                meta={"dont_obey_robotstxt": True} if ask.exempt else {},
+                meta={
+                    "fate": ask.fate,
+                    **({"dont_obey_robotstxt": True} if ask.exempt else {}),
+                },
             )
             if ask.called:
                 call = self._call(request.replace(callback=NO_CALLBACK, errback=None), number)
@@ -296,13 +365,14 @@ class Asker(Spider):
 
     def failed(self, failure: Failure) -> None:
         self.ends[failure.request.cb_kwargs["number"]] += 1  # type: ignore[attr-defined]
-        if not failure.check(RobotsTxtDisallowed):
+        expected = failure.request.meta["fate"] not in ("page", "redirected")  # type: ignore[attr-defined]
+        if not failure.check(RobotsTxtDisallowed) and not expected:
             self.network.problems.append(f"{failure.value!r}")
 
     async def _call(self, request: Request, number: int) -> None:
         engine = self.crawler.engine
         assert engine is not None
-        with contextlib.suppress(IgnoreRequest):
+        with contextlib.suppress(IgnoreRequest, ConnectionError):
             await engine.download_async(request)
         self.ends[number] += 1
 
@@ -314,6 +384,7 @@ async def crawl(network: Network) -> Crawler:
         "ADDONS": {Addon: 500},
         "DOWNLOAD_HANDLERS": {"http": Handler, "https": None, "ftp": None, "s3": None},
         "DOWNLOAD_DELAY_JITTER": 0,
+        "DOWNLOADER_MIDDLEWARES": {Before: 50, After: 950},
         "LOG_ENABLED": False,
         "MEMUSAGE_ENABLED": False,
         "RETRY_ENABLED": False,
@@ -378,7 +449,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
     problems += left_over(crawler)
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
-    reasons = len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
+    reasons = 2 * len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
     problems += [
         f"{root} was asked {count} times for its robots.txt"
         for root, count in network.asked.items()
@@ -393,6 +464,8 @@ def _out_of_order(network: Network) -> list[str]:
     for _, request in network.pages:
         number = request.cb_kwargs.get("number")
         if number is None or network.scenario.asks[number].called:
+            continue
+        if network.scenario.asks[number].fate in ("redirected", "replaced"):
             continue
         exempt = bool(request.meta.get("dont_obey_robotstxt"))
         site = network.scenario.sites[network.scenario.asks[number].site]
@@ -412,6 +485,7 @@ answers = st.builds(
     status=st.sampled_from([200, 200, 200, 404, 503]),
     latency=latencies,
     delay=st.sampled_from([0.0, 0.0, 0.5, 3.0, 60.0]),
+    visit=st.sampled_from(["", "", "", "", "0600-0801", "0802-0900"]),
 )
 
 
@@ -466,6 +540,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
                 priority=st.sampled_from([0, 0, 0, 5, -2]),
                 exempt=st.sampled_from([False, False, False, True]),
                 called=st.sampled_from([False, False, False, True]),
+                fate=st.sampled_from(FATES),
             ),
             min_size=1,
             max_size=25,
