@@ -25,7 +25,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
@@ -33,13 +33,15 @@ from twisted.internet.defer import Deferred
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
 WATCH_INTERVAL = 0.5
 """Seconds between two looks at the engine: there is no signal for the begin of its closing."""
+
+_SLOT = ("active", "concurrency", "delay", "queue", "transferring")
+"""What is used of a download slot."""
 
 _HANDLERS = "scrapy.core.downloader.handlers."
 UNLIMITED_HANDLERS = frozenset(
@@ -69,6 +71,7 @@ class Engine:
         """How many connections a download handler has that may have a pool; 0 without one."""
         self.wanted_connections: Callable[[], int] = lambda: 0
         """How many of them pages must leave to fetches that have not begun."""
+        self._has_slots = False
 
     @property
     def _downloader(self) -> Any:
@@ -85,6 +88,7 @@ class Engine:
         from CONCURRENT_REQUESTS.
         """
         missing = []
+        self._has_slots = self._find_slots()
         scheduler = getattr(self._slot, "scheduler", None)
         if scheduler is None or getattr(self._slot, "nextcall", None) is None:
             missing.append("requests that wait are kept in the downloader")
@@ -99,6 +103,8 @@ class Engine:
             missing.append("requests that wait use up CONCURRENT_REQUESTS")
         if not hasattr(self._downloader, "_get_slot"):
             missing.append("the scheduler does not see who waits")
+        if not self._has_slots:
+            missing.append("the concurrency and the delays of its download slots are not seen")
         if missing:
             logger.warning(
                 "This engine or downloader (%(downloader)s) is not like Scrapy's own: %(missing)s.",
@@ -179,8 +185,8 @@ class Engine:
     def transfers(self) -> set[Request]:
         """The requests that download handlers have."""
         found: set[Request] = set()
-        for slot in getattr(self._downloader, "slots", {}).values():
-            found |= getattr(slot, "transferring", set())
+        for slot in self._slots.values():
+            found |= slot.transferring
         return found
 
     def _has_limited_handler(self) -> bool:
@@ -206,6 +212,24 @@ class Engine:
 
     # Download slots.
 
+    @property
+    def _slots(self) -> Any:
+        return self._downloader.slots if self._has_slots else {}
+
+    def _find_slots(self) -> bool:
+        """Whether the downloader keeps slots as Scrapy's does. Its next one may not."""
+        if not isinstance(getattr(self._downloader, "slots", None), dict):
+            return False
+        get_slot = getattr(self._downloader, "_get_slot", None)
+        if get_slot is None:
+            return True
+        try:
+            key, slot = get_slot(Request("data:,", meta={"download_slot": "scrapy-rep"}))
+        except Exception:
+            return False
+        self._downloader.slots.pop(key, None)
+        return all(hasattr(slot, name) for name in _SLOT)
+
     def count_in_slot(self, request: Request) -> None:
         """Count a request that waits in its slot.
 
@@ -213,7 +237,7 @@ class Engine:
         who can go on first.
         """
         get_slot = getattr(self._downloader, "_get_slot", None)
-        if get_slot is not None:
+        if get_slot is not None and self._has_slots:
             _, slot = get_slot(request)
             slot.active.add(request)
             self._counted[request] = slot
@@ -228,7 +252,7 @@ class Engine:
         """How many requests its slot lets be under way, and the seconds between two of them."""
         downloader = self._downloader
         concurrency = getattr(downloader, "domain_concurrency", 8)
-        slots = getattr(downloader, "slots", None)
+        slots = self._slots
         if not slots:
             return concurrency, 0
         key = request.meta.get("download_slot") or downloader.get_slot_key(request)
@@ -237,7 +261,7 @@ class Engine:
 
     def is_queued(self, request: Request) -> bool:
         """Whether a request waits in its slot, for the sake of DOWNLOAD_DELAY."""
-        slot = getattr(self._downloader, "slots", {}).get(request.meta.get("download_slot"))
+        slot = self._slots.get(request.meta.get("download_slot"))
         return slot is not None and request in slot.active and request not in slot.transferring
 
     def take_queued(
@@ -248,7 +272,7 @@ class Engine:
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
         taken = []
-        for slot in getattr(self._downloader, "slots", {}).values():
+        for slot in self._slots.values():
             queue = getattr(slot, "queue", None)
             if not queue:
                 continue
