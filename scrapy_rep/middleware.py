@@ -153,6 +153,14 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
 
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Note that a request has ended without an answer.
+
+        One that a middleware dropped was not sent. Any other error may have come of sending it,
+        also where no download slot was passed, as by a middleware that drives a browser.
+        """
+        self._admission.end(request, sent=not isinstance(exception, IgnoreRequest))
+
     async def _obey(self, request: Request, key: str) -> Request | None:
         """Wait until the request may go on, as far as its origin ``key`` goes; as process_request.
 
@@ -316,7 +324,7 @@ class RobotsTxtMiddleware:
         self._admission.close()
 
     def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._admission.withdraw(request)
+        self._admission.end(request, sent=False)
         self._waits.end(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")

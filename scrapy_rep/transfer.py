@@ -211,7 +211,7 @@ class Transfers:
         finally:
             watch.stop()
             self._engine.include_download(request)
-            self._admission.left_downloader(request)
+            self._admission.end(request, sent=True)
             self._connections.give_back(request)
             self._fetch_limit.give_back(place)
 

@@ -137,15 +137,19 @@ class Admission:
         """Whether a request was let go after it had waited."""
         return request in self._under_way
 
-    def withdraw(self, request: Request) -> None:
-        """A request that was let go is not sent to its host."""
-        if request in self._under_way:
-            self._ended(request, sent=False)
-
-    def left_downloader(self, request: Request) -> None:
-        """A request that was under way has ended. Scrapy does not tell of one that is cancelled."""
-        if request in self._under_way:
-            self._ended(request, sent=True)
+    def end(self, request: Request, *, sent: bool) -> None:
+        """A request that was let go has ended, or goes no further. ``sent``: its host may have had
+        it, so that the next one keeps the distance.
+        """
+        host = self._under_way.get(request)
+        if host is None:
+            return
+        self._withdraw(request)
+        if sent:
+            host.last_end = self._clock.monotonic()
+        if self._reservations is not None and not host.under_way:
+            self._reservations.release(host, host.delay if sent else 0)
+        self._update(host)
 
     def hold(self, name: str, key: str, reason: Hold) -> None:
         """Let nobody in a line go on until :meth:`release` is called."""
@@ -236,7 +240,7 @@ class Admission:
                 # A middleware before or after ours may have dropped, answered or replaced it.
                 is_judged = request not in self._unjudged
                 sent = is_judged and self._engine.has_reached_slot(request)
-                self._ended(request, sent=sent and not self._rendering.is_replaced(request))
+                self.end(request, sent=sent and not self._rendering.is_replaced(request))
 
     def forget_ended(self) -> None:
         """Forget which requests were from the scheduler, where the downloader has them no more."""
@@ -488,15 +492,6 @@ class Admission:
         host = self._under_way.pop(request, None)
         return host.under_way.pop(request, None) if host is not None else None
 
-    def _ended(self, request: Request, *, sent: bool) -> None:
-        host = self._under_way[request]
-        self._withdraw(request)
-        if sent:
-            host.last_end = self._clock.monotonic()
-        if self._reservations is not None and not host.under_way:
-            self._reservations.release(host, host.delay if sent else 0)
-        self._update(host)
-
     def _begin_pace(self, host: Host) -> None:
         """A host begins to ask for a pace, which holds for what the downloader has already, too."""
 
@@ -521,7 +516,7 @@ class Admission:
     ) -> None:
         """A request that was taken from the queue of its slot waits no more."""
         if download.called:  # it was cancelled
-            self.withdraw(request)
+            self.end(request, sent=False)
         elif goes_on:
             put_back()
         elif self.takes_back(request):
@@ -535,13 +530,15 @@ class Admission:
         if not self._listens:
             self._listens = True
             connect = self._crawler.signals.connect
-            connect(self.left_downloader, signal=signals.request_left_downloader)
+            connect(self._left_downloader, signal=signals.request_left_downloader)
             connect(self._response_received, signal=signals.response_received)
+
+    def _left_downloader(self, request: Request) -> None:
+        self.end(request, sent=True)
 
     def _response_received(self, request: Request, response: Response) -> None:
         # What a cache has answered was not sent.
-        if request in self._under_way:
-            self._ended(request, sent="cached" not in response.flags)
+        self.end(request, sent="cached" not in response.flags)
 
 
 def _is_robots_request(request: Request) -> bool:

@@ -261,12 +261,3 @@ async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl)
     outcome = await crawl(urls, settings, spider=Until, pages=30)
     assert outcome.stats["finish_reason"] == "enough"
     assert len(outcome.middleware._admission.hosts) <= 10
-
-
-async def test_the_origins_whose_pace_was_logged_are_bounded(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(delayed(1), host=f"127.0.1.{number}") for number in range(1, 31)]
-    outcome = await crawl(
-        [site.url("/a") for site in sites], {"REP_CACHE_SIZE": 3, "REP_MAX_DELAY": 0.001}
-    )
-    assert len(outcome.responses) == 30
-    assert len(outcome.middleware._slowest) <= 3
