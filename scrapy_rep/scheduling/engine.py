@@ -103,7 +103,7 @@ class Engine:
             missing.append("requests that wait use up CONCURRENT_REQUESTS")
         if not hasattr(self._downloader, "_get_slot"):
             missing.append("the scheduler does not see who waits")
-        if not self._has_slots:
+        elif not self._has_slots:
             missing.append("the concurrency and the delays of its download slots are not seen")
         if missing:
             logger.warning(
@@ -222,7 +222,7 @@ class Engine:
             return False
         get_slot = getattr(self._downloader, "_get_slot", None)
         if get_slot is None:
-            return True
+            return False
         try:
             key, slot = get_slot(Request("data:,", meta={"download_slot": "scrapy-rep"}))
         except Exception:
