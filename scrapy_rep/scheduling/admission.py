@@ -243,8 +243,9 @@ class Admission:
                 self.end(request, sent=sent and not self._rendering.is_replaced(request))
 
     def forget_ended(self) -> None:
-        """Forget which requests were from the scheduler, where the downloader has them no more."""
+        """Forget what is over: requests from the scheduler, and the paces of hosts at rest."""
         self.scheduled.intersection_update(self._engine.active)
+        self._drop_oldest()
 
     # For the scheduler.
 

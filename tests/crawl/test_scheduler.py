@@ -135,16 +135,16 @@ async def test_a_request_that_cannot_be_stored_takes_no_other_with_it(
 async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
     web: Web, crawl: Crawl, tmp_path: Path, places: int
 ) -> None:
-    paced = web.site(delayed(0.05))
-    late = web.site(Page(ALL, delay=0.6), host="127.0.0.2")
+    paced = web.site(delayed(0.3))
+    late = web.site(Page(ALL, delay=1.5), host="127.0.0.2")
     settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": places, "REP_STORE": None}
-    asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(30))]
+    asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(15))]
     for _ in range(3):
         await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 6})
-        assert len(paced.page_paths) + len(late.page_paths) < 60
+        assert len(paced.page_paths) + len(late.page_paths) < 30
         asked = asked[:5]  # which are known
     await crawl([], settings)
-    assert paced.page_paths == late.page_paths == sorted(numbers(30))
+    assert paced.page_paths == late.page_paths == sorted(numbers(15))
 
 
 # Middlewares, and callers of the engine
@@ -256,8 +256,11 @@ async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
 async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl) -> None:
     busy = web.site(delayed(60))
     sites = [web.site(delayed(0.001), host=f"127.0.1.{number}") for number in range(1, 31)]
-    urls = [*busy.urls(*numbers(5)), *(site.url("/a") for site in sites)]
-    settings = {**FIFO, "REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
-    outcome = await crawl(urls, settings, spider=Until, pages=30)
+    last = web.site(ALL, {"/last": Page(delay=2)}, host="127.0.0.2")
+    asked = [Request(url) for url in busy.urls(*numbers(5))]
+    asked += [Request(site.url("/a")) for site in sites]
+    asked += [Request(last.url("/last"), priority=-1)]
+    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
+    outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
     assert len(outcome.middleware._admission.hosts) <= 10
