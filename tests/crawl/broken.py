@@ -34,6 +34,9 @@ SCENARIO = Scenario(
     asks=tuple(Ask(0, 0, path) for path in ("/a", "/private/a", "/b", "/a", "/private/b")),
     settings={
         "CONCURRENT_REQUESTS": 2,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "DOWNLOAD_DELAY": 0,
+        "REP_CACHE_SIZE": 1000,
         "REP_MAX_WAITING": 10_000,
         "REP_RETRY_TIMES": 0,
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
