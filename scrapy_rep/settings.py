@@ -262,7 +262,7 @@ class Settings:
         _count,
         "How many requests that wait for a robots.txt or for the pace of their site are kept in "
         "memory, outside of the scheduler. Where it is reached, the sites with the most waiting "
-        "requests give theirs back to the scheduler.",
+        "requests give theirs back to the scheduler. A process that is killed loses them.",
     )
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES",

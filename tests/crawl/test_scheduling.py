@@ -371,7 +371,8 @@ def stored(folder: Path) -> bytes:
 async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
     web: Web, crawl: Crawl, tmp_path: Path, kind: str
 ) -> None:
-    site = web.site(f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.05\n")
+    robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.05\n"
+    site = web.site(Page(robots, delay=1))  # by then all is asked for
     settings = {
         "JOBDIR": str(tmp_path),
         "SCHEDULER_DISK_QUEUE": f"scrapy.squeues.{kind}LifoDiskQueue",

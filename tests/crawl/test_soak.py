@@ -22,7 +22,7 @@ async def test_soak(name: str, web: Web, tmp_path: Path) -> None:
     """The same with thousands of origins is ``python -m benchmarks.soak``."""
     soak = Soak(web, ORIGINS, seed=list(VARIANTS).index(name))
     with circumstances(VARIANTS[name], soak, tmp_path / "robots.db") as settings, logged() as log:
-        settings |= {"DOWNLOAD_TIMEOUT": 1, "REP_TIMEOUT": 1}
+        settings |= {"DOWNLOAD_TIMEOUT": 2, "REP_TIMEOUT": 2}
         crawler = make_crawler(SoakSpider, settings)
         await run_crawler(crawler, urls=soak.urls)
     assert soak.problems(crawler, log) == []
