@@ -7,7 +7,7 @@ BIN := .venv/bin
 OLDEST := .venv-oldest/bin
 
 # Most tests of the crawl wait for a server more than they compute.
-SIDE_BY_SIDE := -n 8
+SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: example test lint types walls tests loops oldest format fuzz clean

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 EXAMPLES = 500
 """About 20 seconds of work."""
