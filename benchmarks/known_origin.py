@@ -120,7 +120,7 @@ class Asker(Spider):
                     middleware.process_request(request).send(None)
                     raise AssertionError("it waits for something")
                 if ours:
-                    ours._admission.withdraw(request)
+                    ours._admission.end(request, sent=False)
             yield (time.perf_counter() - began) / len(requests)
 
 
