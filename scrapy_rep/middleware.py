@@ -25,7 +25,7 @@ from .rendering import Rendering
 from .scheduling.admission import NO_ROBOTS, Admission
 from .scheduling.clock import Clock
 from .scheduling.engine import Engine
-from .scheduling.scheduler import WaitingScheduler
+from .scheduling.scheduler import WaitingScheduler, remove_notes
 from .settings import obeys, settings_of
 from .startup import stops_crawl, warn_of_mistakes
 from .waits import Waits
@@ -120,8 +120,7 @@ class RobotsTxtMiddleware:
         if request.meta.get("dont_obey_robotstxt"):
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
-            # That of another request, with a meta that was copied.
-            request.meta.pop("robotstxt", None)
+            remove_notes(request.meta)  # of another request, whose meta was copied
             return await self._keep_pace(request) if hosts else None
         key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host

@@ -120,7 +120,7 @@ class WaitingScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Store a request. False if it is dropped, as a duplicate for instance."""
         if request.meta:
-            _remove_notes(request.meta)
+            remove_notes(request.meta)
         if request in self._returning:
             self._returning.discard(request)
             self._put_back(request)
@@ -265,7 +265,7 @@ class WaitingScheduler(BaseScheduler):
                 request.dont_filter = False
 
 
-def _remove_notes(meta: dict[str, Any]) -> None:
+def remove_notes(meta: dict[str, Any]) -> None:
     """Remove what this package has noted about one request, or about its response.
 
     It is not for another request to which a spider or a middleware copies it. What somebody else
