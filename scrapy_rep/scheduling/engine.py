@@ -9,9 +9,8 @@ attribute                                  used for
 ``engine._start``, ``engine.scraper.slot`` whether a crawl is over but for a refresh
 ``downloader.total_concurrency``           CONCURRENT_REQUESTS, without the requests that wait
 ``downloader.slots``, ``_get_slot()``      to let the scheduler see who waits; the slot's own delay
-``slot.active``, ``slot.transferring``
+``slot.active``, ``slot.transferring``     the same, and how many connections are in use
 ``slot.queue``, ``_process_queue()``       to take back what is not on its way yet
-``slots``' ``transferring``               how many connections are in use
 ``handlers._schemes``                      whether a download handler has a pool of its own
 ``handlers._handlers``, ``_session``       to widen the connection pool of the aiohttp handler
 =========================================  ====================================================
@@ -236,9 +235,8 @@ class Engine:
         Scrapy's scheduler prefers the slots with the fewest active requests. So it asks for those
         who can go on first.
         """
-        get_slot = getattr(self._downloader, "_get_slot", None)
-        if get_slot is not None and self._has_slots:
-            _, slot = get_slot(request)
+        if self._has_slots:
+            _, slot = self._downloader._get_slot(request)
             slot.active.add(request)
             self._counted[request] = slot
 
@@ -273,12 +271,8 @@ class Engine:
         """
         taken = []
         for slot in self._slots.values():
-            queue = getattr(slot, "queue", None)
-            if not queue:
-                continue
-            found = [queued for queued in queue if wanted(queued[0])]
-            for queued in found:
-                queue.remove(queued)
+            for queued in [queued for queued in slot.queue if wanted(queued[0])]:
+                slot.queue.remove(queued)
                 taken.append((*queued, self._putting_back(slot, queued)))
         return taken
 
