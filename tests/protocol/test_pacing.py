@@ -28,6 +28,9 @@ def pacing_of(*lines: str) -> Pacing | None:
         (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 7, 10),
         (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 9, 3),
         (["Request-rate: 1/10 0600-0845"], 9, 0),
+        (["Request-rate: 1/10 2200-0400"], 23, 10),  # around midnight
+        (["Request-rate: 1/10 2200-0400"], 3, 10),
+        (["Request-rate: 1/10 2200-0400"], 5, 0),
         (["Request-rate: 1/9", "Request-rate: 1/3"], 0, 9),
         (["Request-rate: 1/3", "Request-rate: 1/9"], 0, 9),
         (["Visit-time: 0600-0845"], 0, 0),

@@ -1,0 +1,65 @@
+"""One path compared with many patterns: the same answers as one comparison at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.comparison import STEPS, Comparison, allowance, matches
+
+PATH = "/shop/item/42?size=m"
+
+# (pattern, whether it matches PATH), in an order in which nothing is shared, then all is.
+PATTERNS = [
+    ("/", True),
+    ("/shop", True),
+    ("/shopping", False),
+    ("/shop/item/42?size=m$", True),  # the whole path, without a star
+    ("/shop/item$", False),
+    ("/shop/*/42", True),
+    ("/shop/*/43", False),
+    ("/shop/*42?size=m$", True),
+    ("/shop/*42$", False),
+    ("/sh*p/**/42", True),  # two stars in a row
+    ("/s*", True),
+    ("/a*", False),  # fails at its first piece
+    ("/shopping*cart", False),  # fails in the middle of its first piece
+    ("/shopping*list", False),
+    ("*", True),
+    ("*item", True),
+    ("*items", False),
+    ("*size=m$", True),
+    ("*" + "*".join(PATH) + "*", True),  # more pieces than are remembered
+    ("*" + "*".join(PATH) + "*x", False),
+    ("/shop*nothing*42", False),  # a piece in the middle is nowhere
+]
+
+
+@pytest.mark.parametrize("order", [PATTERNS, PATTERNS[::-1], sorted(PATTERNS)])
+def test_patterns_in_any_order_are_compared_as_each_by_itself(
+    order: list[tuple[str, bool]],
+) -> None:
+    comparison = Comparison(PATH, STEPS)
+    assert [comparison.matches(pattern) for pattern, _ in order] == [found for _, found in order]
+    assert [matches(pattern, PATH) for pattern, _ in order] == [found for _, found in order]
+    assert comparison.left > 0
+
+
+def test_a_piece_that_was_looked_for_far_away_is_not_looked_for_again() -> None:
+    comparison = Comparison("/" + "a" * 20_000 + "end", allowance(20_004))
+    assert comparison.matches("/*end")
+    first = comparison.left
+    assert comparison.matches("/a*end")
+    assert not comparison.matches("/*ends")
+    second = comparison.left
+    assert not comparison.matches("/a*ends")
+    assert first - second > second - comparison.left
+
+
+def test_without_steps_a_comparison_says_so() -> None:
+    comparison = Comparison("/" + "ab" * 5_000, 200)
+    comparison.matches("*" + "ba*" * 200)
+    assert comparison.left < 0
+
+
+def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
+    assert allowance(0) < allowance(16_384) == allowance(10**9)
