@@ -24,7 +24,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
-from scrapy_rep.links import Links
+from scrapy_rep.pages.links import Links
 from tests.crawl.web import Page, Web
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from scrapy_rep.stores import Entry, Kind, Resilient, open_store
+from scrapy_rep.stores import Entry, FallbackStore, Outcome, open_store
 
 from .origins_memory import read_folder
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.stores import Store
 
-AT_ONCE = 32
+RESTORE_BATCH = 32
 TICK = 0.001
 
 
@@ -40,13 +40,21 @@ def entry(number: int, body: bytes) -> Entry:
     now = 1_800_000_000 + number / 7
     url = f"https://www.host{number}.example/robots.txt"
     return Entry(
-        Kind.RULES, now, now + 77_760, now + 86_400, body, url, f'"{number:x}"', status=200, url=url
+        Outcome.RULES,
+        now,
+        now + 77_760,
+        now + 86_400,
+        body,
+        url,
+        f'"{number:x}"',
+        status=200,
+        url=url,
     )
 
 
 def opened(url: str) -> Store:
-    store = open_store(url, jobdir=None, keep=1e9)
-    assert isinstance(store, Resilient)
+    store = open_store(url, jobdir=None, ttl=1e9)
+    assert isinstance(store, FallbackStore)
     return store
 
 
@@ -89,7 +97,7 @@ async def in_turn(acts: list[Callable[[], Awaitable[object]]]) -> float:
         while acts:
             await acts.pop()()
 
-    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(some() for _ in range(RESTORE_BATCH)))
     return time.perf_counter() - began
 
 
