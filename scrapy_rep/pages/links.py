@@ -61,8 +61,8 @@ class Links:
         """Those of `WORDS` that are on each of the links to a URL; none where there is no link.
 
         URLs are the same that Scrapy's duplicate filter takes for the same. Where there are more
-        than `MAX_UNUSUAL_LINKS`, those that are not read may lead to any URL that no other link of the
-        page leads to, so that URL has their words.
+        than `MAX_UNUSUAL_LINKS`, those that are not read may lead to any URL that no other link of
+        the page leads to, so that URL has their words.
         """
         if self._page is None or not any(self._marked):
             return NO_WORDS

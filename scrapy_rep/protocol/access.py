@@ -1,7 +1,7 @@
 """What an answer to a request for robots.txt means for its origin (RFC 9309, section 2.3.1).
 
-:func:`status_class` reads a status. The events are what a whole fetch, with its redirects, its body or
-its failure, comes to; :mod:`scrapy_rep.origin` is driven by them.
+:func:`status_class` reads a status. The events are what a whole fetch, with its redirects, its body
+or its failure, comes to; :mod:`scrapy_rep.origin` is driven by them.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class BoundedMatcher:
         """From where pieces were looked for, and where they were found."""
 
     def matches(self, pattern: str) -> bool:
-        """Return whether a pattern matches; an answer without meaning if `steps_left` is below zero."""
+        """Return whether a pattern matches; without meaning if `steps_left` is below zero."""
         self.steps_left -= 5
         failed = self.failed
         if failed and pattern.startswith(failed):

@@ -45,7 +45,7 @@ class Group:
         self.index: PatternIndex | None = None
         """Numbers its rules, best first, from the second question on."""
         self.verdicts: list[Verdict | None] = []
-        """By these numbers; then that no rule matches, and last (`TOO_COMPLEX`) that it is unknown."""
+        """By these numbers; then that no rule matches, last (`TOO_COMPLEX`) that it is unknown."""
         self.allows: tuple[bool, ...] = ()
         """The same in short."""
 

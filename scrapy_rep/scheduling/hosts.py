@@ -1,8 +1,8 @@
 """The requests that wait for one host, in their order, and the pace of the host. No I/O.
 
-Requests of one origin wait in one :class:`WaitQueue`, the highest priority first and, among equals, in
-the order of arrival. A host has a line for each of its origins: their policies differ, but the pace
-is that of the host. Times are seconds on a monotonic clock.
+Requests of one origin wait in one :class:`WaitQueue`, the highest priority first and, among equals,
+in the order of arrival. A host has a queue for each of its origins: their policies differ, but the
+pace is that of the host. Times are seconds on a monotonic clock.
 """
 
 from __future__ import annotations
