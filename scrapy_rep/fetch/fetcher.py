@@ -17,10 +17,11 @@ from typing_extensions import assert_never
 
 from ..protocol import access, freshness
 from ..protocol.access import (
+    AccessResult,
     Cancelled,
+    CopyInfo,
     NotModified,
     Rules,
-    StatusClass,
     StatusPolicy,
     Unavailable,
     Unreachable,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from ..origin import Origin
-    from ..protocol.access import Event
+    from ..protocol.access import FetchResult
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
     from ..scheduling.fetch_limit import FetchLimit
@@ -97,7 +98,7 @@ class Fetcher:
         self.cancelled: set[str] = set()
         """Origins whose fetch is being cancelled: its failure then means nothing."""
 
-    async def fetch(self, origin: Origin, page: Request, wanted: Callable[[], bool]) -> Event:
+    async def fetch(self, origin: Origin, page: Request, wanted: Callable[[], bool]) -> FetchResult:
         """What asking for the robots.txt of ``origin`` comes to, repeated as the settings say.
 
         ``page`` is the request that needs to know: its proxy and its User-Agent are used.
@@ -118,7 +119,7 @@ class Fetcher:
             event = await self._attempt(origin, page)
         return event
 
-    async def _attempt(self, origin: Origin, page: Request) -> Event:
+    async def _attempt(self, origin: Origin, page: Request) -> FetchResult:
         """One attempt: up to five redirects, followed here (section 2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
@@ -171,11 +172,11 @@ class Fetcher:
             url = target
 
     def _from_cache(
-        self, origin: Origin, answer: Answer, event: Event, failure: Unreachable
-    ) -> Event:
+        self, origin: Origin, answer: Answer, event: FetchResult, failure: Unreachable
+    ) -> FetchResult:
         """What holds where the answer came from an HTTP cache, because there was no other."""
         if isinstance(event, Rules):  # a good copy is used without end (section 2.3.1.4)
-            origin.set_copy(event)
+            origin.set_copy(event.robots, event.copy)
         elif isinstance(event, Unavailable):  # holds as long as if it had been kept since it came
             arrived = freshness.http_date(answer.header("Date") or "")
             if arrived is not None:
@@ -189,11 +190,12 @@ class Fetcher:
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
-        if self._settings.conditional_get and url == origin.copy_url:
+        copy = origin.copy
+        if self._settings.conditional_get and copy is not None and url == copy.url:
             # From a store anything may come.
-            if (etag := _field_value(origin.etag)) is not None:
+            if (etag := _field_value(copy.etag)) is not None:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
-            if (last_modified := _field_value(origin.last_modified)) is not None:
+            if (last_modified := _field_value(copy.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
         if self._settings.http_cache:
             allow_cache(request, only=self._settings.http_cache_only)
@@ -228,12 +230,12 @@ class Fetcher:
         self._stats.inc_value(f"robotstxt/response_status_count/{answer.status}")
         return answer, took
 
-    def _event(self, origin: Origin, answer: Answer) -> Event | None:
+    def _event(self, origin: Origin, answer: Answer) -> FetchResult | None:
         """What an answer means; None for a redirect that is to be followed."""
         now = self._now()
         agreed = status_policy(self._settings, origin)
-        match access.status_class(answer.status, agreed, conditional=answer.conditional):
-            case StatusClass.RULES:
+        match access.access_result(answer.status, agreed, conditional=answer.conditional):
+            case AccessResult.RULES:
                 if answer.body is None:
                     failure = "a body that is cut off or cannot be read"
                     return Unreachable(failure, answer.status, answer.url)
@@ -241,29 +243,34 @@ class Fetcher:
                 return Rules(
                     RobotsTxt.parse(body, strict=self._settings.strict, url=answer.url),
                     answer.status,
-                    answer.url,
+                    CopyInfo(
+                        answer.url,
+                        etag=_field_value(answer.header("ETag")),
+                        last_modified=_field_value(answer.header("Last-Modified")),
+                        lifetime=freshness.lifetime(
+                            answer.cache_headers(), now, shared=self._shared
+                        ),
+                    ),
                     self._expires_at(answer, now),
-                    _field_value(answer.header("ETag")),
-                    _field_value(answer.header("Last-Modified")),
-                    freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
                     body,
                     answer.from_cache,
                 )
-            case StatusClass.NOT_MODIFIED:
+            case AccessResult.NOT_MODIFIED:
                 # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
-                return NotModified(self._expires_at(answer, now, origin.lifetime))
-            case StatusClass.UNAVAILABLE | StatusClass.DISALLOWED as found:
+                lifetime = origin.copy.lifetime if origin.copy is not None else None
+                return NotModified(self._expires_at(answer, now, lifetime))
+            case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED as found:
                 expires_at = self._expires_at(answer, now, _default_lifetime(answer.status))
-                refused = found is StatusClass.DISALLOWED
+                refused = found is AccessResult.DISALLOWED
                 return Unavailable(
                     answer.url, expires_at, answer.status, refused, answer.from_cache
                 )
-            case StatusClass.REDIRECT:
+            case AccessResult.REDIRECT:
                 if answer.headers.get("Location"):
                     return None
                 failure = f"status {answer.status} without a Location"
                 return Unreachable(failure, answer.status, answer.url)
-            case StatusClass.UNREACHABLE:
+            case AccessResult.UNREACHABLE:
                 wish = None
                 if answer.status == 429 or answer.status >= 500:
                     wish = access.retry_after(answer.header("Retry-After"), now)
@@ -279,13 +286,13 @@ class Fetcher:
         self._stats.inc_value("robotstxt/unwrapped_count")
         return text
 
-    def _endless(self, answer: Answer) -> Event:
+    def _endless(self, answer: Answer) -> FetchResult:
         if self._settings.too_many_redirects == "unreachable":
             return Unreachable(TOO_MANY_REDIRECTS, answer.status, answer.url)
         expires_at = self._expires_at(answer, self._now(), freshness.ERROR_LIFETIME)
         return Unavailable(answer.url, expires_at)
 
-    def _failed(self, origin: Origin, error: Exception, url: str) -> Event:
+    def _failed(self, origin: Origin, error: Exception, url: str) -> FetchResult:
         if origin.key in self.cancelled:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
