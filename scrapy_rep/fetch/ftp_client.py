@@ -56,7 +56,7 @@ class _Client(FTPClient):
             super().dataReceived(data)  # type: ignore[no-untyped-call]
 
     def connectFactory(self, _: str, port: int, factory: Any) -> Any:  # type: ignore[override]  # noqa: N802
-        """Open the data connection to the server itself; the address in its PASV reply is ignored."""
+        """Open the data connection to the server itself, not to the address in its reply."""
         peer: Any = self.transport
         connect: Any = reactor
         return connect.connectTCP(peer.getPeer().host, port, factory)

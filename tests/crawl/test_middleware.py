@@ -322,7 +322,7 @@ async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
 
 
 def test_a_redirect_that_a_setting_allows_is_reported_with_it() -> None:
-    event = Unreachable("redirect to http://10.0.0.1/ refused: 10.0.0.1 is no public address", 301)
+    event = Unreachable("redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address", 301)
     assert remedy(event) == "REP_ALLOW_PRIVATE_REDIRECTS or REP_UNREACHABLE"
 
 

@@ -270,7 +270,7 @@ async def test_a_name_that_resolves_otherwise_for_the_connection(
         public(rebound, "rebound.example", "127.0.0.1")
         outcome = await visit(crawl)
         assert outcome_of(site) == DISALLOWED
-        assert "127.0.0.1 is no public address" in failure_of(outcome)
+        assert "127.0.0.1 is not a public address" in failure_of(outcome)
     assert further.received == []
 
 
@@ -341,7 +341,7 @@ async def test_what_the_environment_excepts_from_its_proxy_is_resolved(
     outcome = await visit(crawl)
     assert internal.received == []
     assert proxy.paths == [ROBOTS]
-    assert "127.0.0.1 is no public address" in failure_of(outcome)
+    assert "127.0.0.1 is not a public address" in failure_of(outcome)
 
 
 async def test_the_proxy_of_the_environment_resolves_names(
