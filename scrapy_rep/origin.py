@@ -158,6 +158,8 @@ class Origin:
     in_flight: bool = field(default=False, repr=False)
     reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
     """The copy whose pace the log has told of last, and the words."""
+    reported_drops: bool = field(default=False, repr=False)
+    """Whether the log has told, in this outage, that requests no longer wait for its end."""
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last answer of :meth:`pacing`, and who asked."""
 
@@ -285,6 +287,17 @@ class Origin:
         cancelled = patience.allow or self._is_given_up(now, patience)
         allowed = cancelled or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+
+    def next_attempt(self, now: float, patience: UnreachablePolicy) -> float | None:
+        """The seconds until an origin that is disallowed because it is unreachable is asked again.
+
+        None for any other origin.
+        """
+        if self.state is not State.UNREACHABLE or self.robots is not None:
+            return None
+        if patience.allow or self._is_given_up(now, patience):
+            return None
+        return max(self.refresh_at - now, 0)
 
     @property
     def has_pacing(self) -> bool:
