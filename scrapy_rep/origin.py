@@ -177,6 +177,8 @@ class Origin:
     """Whether a fetch is in progress."""
     reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
     """The copy whose pace was logged last, and the text of the log."""
+    reported_drops: bool = field(default=False, repr=False)
+    """Whether the log has said, since the origin became unreachable, that requests are dropped."""
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last arguments and the last result of :meth:`pacing`."""
 
@@ -304,6 +306,17 @@ class Origin:
         is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
         allowed = is_over or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+
+    def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
+        """Return the seconds until the next attempt at an origin that is disallowed as unreachable.
+
+        Returns None for any other origin.
+        """
+        if self.state is not State.UNREACHABLE or self.robots is not None:
+            return None
+        if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
+            return None
+        return max(self.refresh_at - now, 0)
 
     @property
     def has_pacing(self) -> bool:

@@ -7,6 +7,7 @@ the value and what it may be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -124,6 +125,9 @@ def _choice(*choices: str) -> Callable[[object], str]:
     return read
 
 
+_MEMORY_NAME = re.compile("[A-Za-z0-9._-]+")
+
+
 def _store(value: object) -> str | None:
     if value is None or value == "":
         return None
@@ -133,7 +137,12 @@ def _store(value: object) -> str | None:
             return value
         if scheme in ("redis", "rediss", "unix") and slashes and rest:
             return value
-    raise ValueError("None, 'sqlite:///path' or 'redis://host:port/db'")
+        if scheme == "memory" and _MEMORY_NAME.fullmatch(rest):
+            return value
+    raise ValueError(
+        "None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name' (a name of letters, "
+        "digits, '-', '_' and '.')"
+    )
 
 
 _SCRAPYS_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
@@ -222,8 +231,10 @@ class Settings:
     unreachable: str = _setting(
         "REP_UNREACHABLE",
         "disallow",
-        _choice("disallow", "allow"),
+        _choice("disallow", "allow", "wait"),
         "What holds for a site whose robots.txt is unreachable and of which there is no copy. "
+        "`wait` lets its requests wait for the next attempt, as many as REP_MAX_WAITING and as "
+        "long as REP_MAX_WAIT allow; the others are dropped. "
         "`allow` breaks RFC 9309, section 2.3.1.4, which says that such a site MUST be treated as "
         "disallowed.",
     )
@@ -285,7 +296,9 @@ class Settings:
         300.0,
         _seconds,
         "Seconds that a request waits at most for the Visit-time of its site to begin; one that "
-        "would have to wait longer is dropped, with the reason `visit-time`.",
+        "would have to wait longer is dropped, with the reason `visit-time`. Also the seconds that "
+        'it waits at most in all for an unreachable site, where REP_UNREACHABLE is "wait"; then '
+        "the reason is `unreachable`.",
     )
     noindex: str = _setting(
         "REP_NOINDEX",
@@ -320,8 +333,9 @@ class Settings:
         None,
         _store,
         "Where what is known of robots.txt files outlives the crawl: `sqlite:///path` for crawls "
-        "of one machine, `redis://host:port/db` for the workers of many. `None` is the memory of "
-        "the crawl; with JOBDIR, a SQLite file in there.",
+        "of one machine, `redis://host:port/db` for the workers of many. `memory://name` is shared "
+        "by the crawls of one process, and ends with it. `None` is the memory of the crawl; with "
+        "JOBDIR, a SQLite file in there.",
     )
     store_days: float = _setting(
         "REP_STORE_DAYS",

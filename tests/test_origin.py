@@ -504,3 +504,18 @@ def test_states_read_as_words() -> None:
         "unavailable",
         "unreachable",
     ]
+
+
+def test_the_next_attempt_at_an_unreachable_origin() -> None:
+    origin = Origin("http://a.example")
+    day, patience = 86_400, UnreachablePolicy()
+    assert origin.next_attempt(0, patience) is None
+    origin.start_fetch(0)
+    assert origin.next_attempt(0, patience) is None
+    origin.apply(Unreachable("status 503", 503), 0)
+    assert origin.next_attempt(0, patience) == 60
+    assert origin.next_attempt(70, patience) == 0
+    assert origin.next_attempt(0, UnreachablePolicy(allow=True)) is None
+    assert origin.next_attempt(31 * day, patience) is None, "it is allowed by now"
+    origin.set_copy(FILE, CopyInfo(URL))
+    assert origin.next_attempt(0, patience) is None, "the copy is used"

@@ -102,7 +102,7 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
                 ["[::1"],
             )
         ),
-        ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow'"),
+        ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
         ("REP_NOFOLLOW", "no", "'annotate' or 'drop'"),

@@ -22,11 +22,13 @@ from ..protocol.paths import host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
 from ..scheduling.engine import Engine
+from ..scheduling.hosts import BlockReason
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import EXEMPT, Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
+from .outages import Outages
 from .policy_cache import PolicyCache
 from .wait_stats import WaitStats
 
@@ -78,7 +80,10 @@ class RobotsTxtMiddleware:
             most_hosts=settings.cache_size,
         )
         self._policy_cache = PolicyCache(
-            crawler, settings, self._engine, self._throttle, self._clock, self._set_delay
+            crawler, settings, self._engine, self._throttle, self._clock, self._learn
+        )
+        self._outages = Outages(
+            crawler, settings, self._patience, self._throttle, self._policy_cache, self._clock
         )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
@@ -120,6 +125,8 @@ class RobotsTxtMiddleware:
             return None
         origin = self._policy_cache.get_fresh(key)
         if origin is None or origin.has_pacing or origin.host in hosts:
+            return await self._obey(request, key)
+        if self._outages.waits and origin.state is State.UNREACHABLE:
             return await self._obey(request, key)
         self.process_request_2(origin, request)
         return None
@@ -163,7 +170,9 @@ class RobotsTxtMiddleware:
                 self._policy_cache.evict()
                 self._wait_stats.finish(request)
                 return None
-            self._wait_stats.start(request, for_policy=origin is None)
+            self._wait_stats.start(
+                request, for_policy=origin is None or self._outages.holds(origin)
+            )
             if not await self._throttle.wait(request, name, key):
                 break
             self._record_wait(request, name, key)
@@ -204,7 +213,17 @@ class RobotsTxtMiddleware:
 
     def _may_proceed(self, request: Request, origin: Origin) -> bool:
         """Whether a request may go on now. Raises :class:`RobotsTxtDisallowed` if it never may."""
-        self.process_request_2(origin, request)
+        if not self._outages.holds(origin):
+            self.process_request_2(origin, request)
+        else:
+            limit = self._outages.postpone(request, origin)
+            if limit is None:
+                return False
+            try:
+                self.process_request_2(origin, request)
+            except RobotsTxtDisallowed:
+                self._outages.note_drop(origin, limit)
+                raise
         pacing = self._set_delay(origin, request)
         if pacing is not None:
             closed = pacing.seconds_until_visit_time(self._now())
@@ -215,9 +234,14 @@ class RobotsTxtMiddleware:
                 request.meta["robotstxt"] = verdict
                 raise self._disallowed(request, verdict)
             if closed:
-                self._throttle.block_for(origin.host, origin.key, closed)
+                self._throttle.block_for(origin.host, origin.key, closed, BlockReason.VISIT_TIME)
                 return False
         return self._throttle.try_start(request, origin.host)
+
+    def _learn(self, origin: Origin, request: Request) -> None:
+        """There is news of an origin, which was fetched for a request."""
+        self._set_delay(origin, request)
+        self._outages.learn(origin)
 
     def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
         """Have the host of an origin keep the pace that is asked of a request, and return it."""
@@ -245,7 +269,7 @@ class RobotsTxtMiddleware:
         exempt = request.meta.get("dont_obey_robotstxt")
         line = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*line):
-            return line
+            return None if self._throttle.is_full(*line) else line  # it goes on to be dropped
         if not exempt and self._policy_cache.needs_fetch(key):
             return None if self._policy_cache.has_capacity else line
         return line if self._throttle.is_throttled(name, request) else None
@@ -257,9 +281,11 @@ class RobotsTxtMiddleware:
         for other in evicted:
             self._wait_stats.forget(other)
         if kept:
-            for_policy = key != EXEMPT and self._policy_cache.needs_fetch(key)
-            self._wait_stats.start(request, for_policy=for_policy)
-            if for_policy:
+            needs_fetch = key != EXEMPT and self._policy_cache.needs_fetch(key)
+            origin = self._policy_cache.origins.get(key)
+            is_out = origin is not None and self._outages.holds(origin)
+            self._wait_stats.start(request, for_policy=needs_fetch or is_out)
+            if needs_fetch:
                 self._policy_cache.await_capacity(key)
         return kept, evicted
 

@@ -284,10 +284,16 @@ class PolicyCache:
         self._stats.inc_value("robotstxt/unreachable")
         if origin.state is not State.UNREACHABLE or origin.failures > 1:
             return
+        now = self._now()
         if origin.robots is not None:
             held = "its last copy is used"
         elif self._settings.unreachable == "allow":
             held = "everything there is allowed, as REP_UNREACHABLE says"
+        elif self._settings.unreachable == "wait":
+            held = (
+                f"requests wait up to {self._settings.max_wait:g} s for it (REP_MAX_WAIT), then "
+                f"they are dropped; the next attempt is in {origin.refresh_at - now:.0f} s"
+            )
         else:
             held = (
                 "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers; "

@@ -22,12 +22,27 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
 
+OVERDUE = "overdue"
+"""The line of requests that have waited for long enough for an unreachable site."""
+
+
 class BlockReason(Enum):
     """Why nobody in a line may go on, whatever the pace of the host."""
 
     POLICY = "the robots.txt of the origin is being fetched"
     FETCH_LIMIT = "too many others are being fetched"
+    UNREACHABLE = "the robots.txt of the origin is unreachable, and is asked for again later"
     VISIT_TIME = "the site wants no visits at this time of day"
+
+
+class Limit(Enum):
+    """Why a request may not wait until an unreachable site is asked again."""
+
+    TIME = "time"
+    NUMBER = "number"
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class WaitingRequest(NamedTuple):
@@ -39,6 +54,8 @@ class WaitingRequest(NamedTuple):
     waiting: Deferred[bool] | None = None
     """Fires when the request may go on: True, or False because the spider is closing. None for a
     request that is parked: it is not in the downloader, but kept for the engine to ask for."""
+    arrived: float = 0
+    """When it began to wait."""
 
 
 class WaitQueue:
@@ -101,6 +118,18 @@ class Host:
         return chain(
             self.robots_txt, *((*line.from_callers, *line.from_scheduler) for line in lines)
         )
+
+    def set_aside(self, line: WaitQueue, orders: set[tuple[int, int]]) -> None:
+        """Move some entries of a line, by their order, to a line that is not held."""
+        other = self.queue(OVERDUE)
+        for entries, others in (
+            (line.from_callers, other.from_callers),
+            (line.from_scheduler, other.from_scheduler),
+        ):
+            for entry in entries:
+                if entry.sort_key in orders:
+                    add(others, entry)
+            entries[:] = [entry for entry in entries if entry.sort_key not in orders]
 
     def discard(self, request: Request) -> None:
         """Remove what waits with a request."""

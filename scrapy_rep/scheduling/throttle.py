@@ -23,7 +23,7 @@ from twisted.internet.defer import Deferred
 
 from ..protocol.paths import host_of, origin_of
 from .clock import fire
-from .hosts import BlockReason, Host, WaitingRequest, add
+from .hosts import BlockReason, Host, Limit, WaitingRequest, add
 from .reservation import Reservations
 
 if TYPE_CHECKING:
@@ -154,12 +154,85 @@ class Throttle:
         """Let nobody in a line go on until :meth:`unblock` is called."""
         self._host(name).queue(key).blocks.add(reason)
 
-    def block_for(self, name: str, key: str, seconds: float) -> None:
-        """Let nobody of an origin go on for so many seconds: it wants no visits before."""
+    def block_for(
+        self,
+        name: str,
+        key: str,
+        seconds: float,
+        reason: BlockReason,
+        then: Callable[[str, str, BlockReason], None] | None = None,
+    ) -> None:
+        """Let nobody of an origin go on for so many seconds.
+
+        They go on then, or when ``then`` says so, which is called with the host, the line and the
+        reason.
+        """
         line = self._host(name).queue(key)
-        if BlockReason.VISIT_TIME not in line.blocks:
-            line.blocks.add(BlockReason.VISIT_TIME)
-            self._clock.call_later(seconds, self.unblock, name, key, BlockReason.VISIT_TIME)
+        if reason not in line.blocks:
+            line.blocks.add(reason)
+            self._clock.call_later(seconds, then or self.unblock, name, key, reason)
+
+    def postpone(
+        self,
+        name: str,
+        key: str,
+        seconds: float,
+        *,
+        most: float,
+        then: Callable[[str, str, BlockReason], None],
+    ) -> None:
+        """Let those who wait for an unreachable origin wait for so many seconds more.
+
+        Those who would wait for more than ``most`` seconds in all, and those for whom there is no
+        room, go on now, as if they were in a line of their own.
+        """
+        host = self.hosts.get(name)
+        line = host.queues.get(key) if host else None
+        if host is None or line is None:
+            return
+        earliest = self._clock.monotonic() + seconds - most
+        entries = sorted(
+            (*line.from_callers, *line.from_scheduler), key=lambda entry: entry.sort_key
+        )
+        may_wait = [entry.sort_key for entry in entries if entry.arrived >= earliest]
+        others = self.queued + len(self._waiting) - len(entries)
+        kept = set(may_wait[: max(self.capacity - others, self._share)])
+        overdue = {entry.sort_key for entry in entries} - kept
+        if overdue:
+            host.set_aside(line, overdue)
+        if kept:
+            self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
+        self._update(host)
+
+    def limit(
+        self, request: Request, name: str, key: str, seconds: float, most: float
+    ) -> Limit | None:
+        """What keeps a request from waiting for an unreachable origin for so many seconds.
+
+        It may wait for ``most`` seconds in all. None if it may wait.
+        """
+        now = self._clock.monotonic()
+        host = self._in_progress.get(request)
+        arrived = host.in_progress[request].arrived if host is not None else now
+        if now + seconds > arrived + most:
+            return Limit.TIME
+        return None if self._has_room(name, key) else Limit.NUMBER
+
+    def is_full(self, name: str, key: str) -> bool:
+        """Whether no more requests of an unreachable origin may wait."""
+        host = self.hosts.get(name)
+        line = host.queues.get(key) if host else None
+        held = line is not None and BlockReason.UNREACHABLE in line.blocks
+        return held and not self._has_room(name, key)
+
+    def first_in_line(self, name: str, key: str) -> Request | None:
+        """The first request that waits for an origin; None if there is none."""
+        host = self.hosts.get(name)
+        line = host.queues.get(key) if host else None
+        if line is None or not line:
+            return None
+        heads = (entries[0] for entries in (line.from_callers, line.from_scheduler) if entries)
+        return min(heads, key=lambda entry: entry.sort_key).request
 
     def unblock(self, name: str, key: str, reason: BlockReason) -> None:
         """A reason for which a line was held is gone."""
@@ -335,7 +408,19 @@ class Throttle:
 
     def _entry(self, request: Request) -> WaitingRequest:
         order = (-request.priority, next(self._arrivals))
-        return WaitingRequest(order, request)
+        return WaitingRequest(order, request, arrived=self._clock.monotonic())
+
+    @property
+    def _share(self) -> int:
+        """How many requests of one origin may wait, however many others do."""
+        return self.capacity // (len(self.hosts) + 1)
+
+    def _has_room(self, name: str, key: str) -> bool:
+        host = self.hosts.get(name)
+        line = host.queues.get(key) if host else None
+        if self.queued + len(self._waiting) < self.capacity:
+            return True
+        return (len(line) if line is not None else 0) < self._share
 
     def _enter(self, host: Host, key: str, entry: WaitingRequest) -> None:
         """An entry begins to wait."""

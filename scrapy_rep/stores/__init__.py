@@ -8,6 +8,7 @@
                                absolute path
 ``"redis://host:port/db"``     a Redis server, for crawls of many machines; also ``rediss://``
                                and ``unix://``
+``"memory://name"``            the memory of this process, for its crawls that give this name
 =============================  ===============================================================
 """
 
@@ -18,17 +19,19 @@ from pathlib import Path
 from .base import Store, StoreError
 from .entry import Entry
 from .fallback import FallbackStore
+from .memory import NamedMemoryStore
 
 __all__ = ["Entry", "FallbackStore", "Store", "StoreError", "open_store"]
 
 SQLITE = "sqlite:///"
+MEMORY = "memory://"
 REDIS = ("redis://", "rediss://", "unix://")
 
 IN_JOBDIR = "robotstxt.sqlite"
 """The name of the file in a JOBDIR."""
 
 
-def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> FallbackStore | None:
+def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> Store | None:
     """The store that ``url`` names; None where nothing is kept.
 
     ``keep``: seconds after which an entry is forgotten. Raises StoreError for what cannot be a
@@ -47,6 +50,8 @@ def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> FallbackSt
         if path.is_dir():
             raise StoreError(f"{path} is a folder")
         return _in_file(path, ttl, shared=True, ours=False)
+    if url.startswith(MEMORY):
+        return NamedMemoryStore(url.removeprefix(MEMORY), ttl=ttl)
     try:
         from .redis import RedisStore  # redis is an extra
     except ImportError:

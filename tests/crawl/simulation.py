@@ -81,6 +81,8 @@ class Answer:
     """The Crawl-delay."""
     visit: str = ""
     """The Visit-time; a crawl begins at eight o'clock."""
+    retry_after: int = 0
+    """The seconds of a Retry-After, where it fails."""
 
     @property
     def body(self) -> bytes:
@@ -221,7 +223,8 @@ class Network:
             raise TimeoutError("too late")
         self.robots[site.root].append((self.loop.now, answer))
         body = answer.body if answer.status == 200 else b""
-        return TextResponse(request.url, status=answer.status, body=body)
+        headers = {"Retry-After": str(answer.retry_after)} if answer.retry_after else {}
+        return TextResponse(request.url, status=answer.status, headers=headers, body=body)
 
     def _known(self, site: Site) -> Answer | None:
         """The newest answer of which the crawler knew before this moment."""
@@ -452,12 +455,21 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
     reasons = 2 * len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
+    reasons *= _attempts(scenario)
     problems += [
         f"{root} was asked {count} times for its robots.txt"
         for root, count in network.asked.items()
         if count > reasons + 1
     ]
     return problems
+
+
+def _attempts(scenario: Scenario) -> int:
+    """How many attempts at a robots.txt a request may wait for."""
+    if scenario.settings.get("REP_UNREACHABLE") != "wait":
+        return 1
+    pauses = [answer.retry_after or 60 for site in scenario.sites for answer in site.answers]
+    return 1 + int(scenario.settings["REP_MAX_WAIT"] // min(pauses))
 
 
 def _out_of_order(network: Network) -> list[str]:
@@ -488,6 +500,7 @@ answers = st.builds(
     latency=latencies,
     delay=st.sampled_from([0.0, 0.0, 0.5, 3.0, 60.0]),
     visit=st.sampled_from(["", "", "", "", "0600-0801", "0802-0900"]),
+    retry_after=st.sampled_from([0, 0, 100, 1000]),
 )
 
 
@@ -516,6 +529,8 @@ settings_of_crawls = st.fixed_dictionaries(
         "REP_CONCURRENT_FETCHES": st.sampled_from([1, 2, 100]),
         "REP_RETRY_TIMES": st.sampled_from([0, 1]),
         "REP_TIMEOUT": st.just(10),
+        "REP_UNREACHABLE": st.sampled_from(["disallow", "wait"]),
+        "REP_MAX_WAIT": st.sampled_from([300, 20]),
         "REP_CACHE_MIN": st.sampled_from([2, 300]),
         "REP_CACHE_MAX": st.sampled_from([300, 86400]),
         "SCHEDULER_PRIORITY_QUEUE": st.sampled_from(

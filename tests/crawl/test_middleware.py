@@ -322,7 +322,8 @@ async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
 
 
 def test_a_redirect_that_a_setting_allows_is_reported_with_it() -> None:
-    event = Unreachable("redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address", 301)
+    failure = "redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address"
+    event = Unreachable(failure, 301)
     assert remedy(event) == "REP_ALLOW_PRIVATE_REDIRECTS or REP_UNREACHABLE"
 
 
@@ -334,7 +335,7 @@ async def test_a_retry_is_told_at_level_debug(
     assert site.robots_fetches == 2
     told = [r for r in caplog.records if r.getMessage().startswith("Asking again")]
     assert [(r.levelname, r.getMessage()) for r in told] == [
-        ("DEBUG", f"Asking again for the robots.txt of {site.root} (attempt 2): status 503")
+        ("DEBUG", f"Retrying the robots.txt of {site.root} (attempt 2): status 503")
     ]
 
 

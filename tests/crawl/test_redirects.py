@@ -179,7 +179,7 @@ async def test_no_redirect_leads_from_the_web_into_a_private_network(
     failure = failure_of(outcome)
     assert failure.startswith("redirect to http")
     assert HOSTS[host] in failure
-    assert "no public address" in failure
+    assert "not a public address" in failure
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
 
 

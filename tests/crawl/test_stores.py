@@ -8,6 +8,7 @@ import time
 import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from scrapy import Request, signals
@@ -39,11 +40,13 @@ PATHS = ("/", "/private/1")
 DAY = 86_400
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "memory"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """The settings of crawls that keep what they learn."""
     if request.param == "sqlite":
         return {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+    if request.param == "memory":
+        return {"REP_STORE": f"memory://{uuid4()}"}
     return {"REP_STORE": request.getfixturevalue("redis_server").url}
 
 
@@ -232,6 +235,20 @@ async def test_what_is_known_from_the_store_is_announced_too(
     assert announced == [site.url("/")] * 2
 
 
+async def test_two_crawlers_of_a_process_fetch_once(web: Web, kept: dict[str, Any]) -> None:
+    site = web.site(Page(PRIVATE, delay=0.3))
+    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
+    assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
+
+
+async def test_memories_of_other_names_share_nothing(web: Web) -> None:
+    site = web.site(Page(PRIVATE, delay=0.1))
+    crawlers = [make_crawler(Visitor, {"REP_STORE": f"memory://{uuid4()}"}) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
+    assert sorted(site.paths) == ["/a", "/b", "/robots.txt", "/robots.txt"]
+
+
 # Settings that cannot be
 
 
@@ -256,8 +273,19 @@ def unbegun() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("postgres://h/db", "None, 'sqlite:///path' or 'redis://host:port/db'"),
-        ("sqlite://robots.db", "None, 'sqlite:///path' or 'redis://host:port/db'"),
+        *(
+            (value, "must be None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name'")
+            for value in (
+                "postgres://h/db",
+                "sqlite://robots.db",
+                "memory://",
+                "memory:///name",
+                "memory://a/b",
+                "memory://a b",
+                "memory:name",
+                "memory",
+            )
+        ),
         ("sqlite:////nowhere/at/all.db", "there is no folder /nowhere/at"),
         ("redis://127.0.0.1:1/0", "127.0.0.1:1"),
         ("redis://127.0.0.1:x/0", "port"),

@@ -12,7 +12,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, FallbackStore
 from scrapy_rep.stores.base import MAX_RETRY
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.memory import ENTRY_OCTETS, Memory, MemoryStore, NamedMemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -34,13 +34,15 @@ OLD = Entry(
 NEW = Entry(AccessResult.UNAVAILABLE, 4, 5, 6, status=404)
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis", "resilient"])
+@pytest.fixture(params=["memory", "named", "sqlite", "redis", "resilient"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     """Opens one, or one more of the same."""
 
     def new() -> Store:
         if request.param == "memory":
             return MemoryStore()
+        if request.param == "named":
+            return NamedMemoryStore(str(tmp_path), ttl=60)
         if request.param == "redis":
             return RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         store = SQLiteStore(tmp_path / "robots.db", ttl=60)
@@ -107,12 +109,14 @@ async def test_what_is_not_reserved_is_not_released(make: Callable[[], Store]) -
     await store.close()
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["named", "sqlite", "redis"])
 def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     def opened() -> Store:
         store: Store
         if request.param == "redis":
             store = RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
+        elif request.param == "named":
+            store = NamedMemoryStore(str(tmp_path), ttl=60)
         else:
             store = SQLiteStore(tmp_path / "robots.db", ttl=60)
         store.open()
@@ -261,14 +265,15 @@ async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) 
         await store.close()
 
 
+def run(coroutine: Any) -> Any:
+    """What a call returns that waits for nothing."""
+    with pytest.raises(StopIteration) as end:
+        coroutine.send(None)
+    return end.value.value
+
+
 def test_a_memory_forgets_the_oldest() -> None:
-    store = MemoryStore(most=2, clock=lambda: 0)
-
-    def run(coroutine: Any) -> Any:
-        with pytest.raises(StopIteration) as end:
-            coroutine.send(None)
-        return end.value.value
-
+    store = MemoryStore(Memory(most=2, clock=lambda: 0))
     for origin in "abac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
@@ -279,3 +284,48 @@ def test_a_memory_forgets_the_oldest() -> None:
         assert run(store.reserve_host(host, 5)) == 0
         run(store.release_host(host, 5))
     assert run(store.reserve_host("b", 5)) == 5
+
+
+def test_a_memory_holds_so_many_octets() -> None:
+    assert OLD.body is not None
+    store = MemoryStore(Memory(octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
+    for origin in "abbbac":
+        run(store.put(origin, OLD))
+    assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
+    run(store.put("d", OLD._replace(body=b"#" * 1000)))
+    assert [run(store.get(origin)) for origin in "abcd"] == [None] * 4, "it has no room for this"
+    for origin in "ab":
+        run(store.put(origin, NEW))
+    assert [run(store.get(origin)) for origin in "ab"] == [NEW, NEW]
+
+
+def test_a_memory_forgets_in_time() -> None:
+    now = 100.0
+    memory = Memory(clock=lambda: now)
+    short, long = MemoryStore(memory, ttl=5), MemoryStore(memory, ttl=50)
+    run(short.put("a", OLD))
+    now += 4
+    assert run(short.get("a")) == OLD
+    run(short.put("b", OLD))
+    now += 4
+    assert run(long.get("a")) == OLD
+    assert run(short.get("a")) is None
+    assert run(long.get("a")) is None
+    assert run(short.claim("b", 5)) == (True, OLD)
+
+
+async def test_memories_of_other_names_are_apart(tmp_path: Path) -> None:
+    one, other = NamedMemoryStore(f"{tmp_path}/1"), NamedMemoryStore(f"{tmp_path}/2")
+    await one.put(ORIGIN, OLD)
+    assert await one.claim(ORIGIN, 10) == (True, OLD)
+    assert await other.claim(ORIGIN, 10) == (True, None)
+    assert await one.reserve_host("a.example", 10) == 0
+    assert await other.reserve_host("a.example", 10) == 0
+
+
+async def test_a_named_memory_stays_when_the_last_crawler_closes_it(tmp_path: Path) -> None:
+    one = NamedMemoryStore(str(tmp_path))
+    await one.put(ORIGIN, OLD)
+    await one.close()
+    assert await NamedMemoryStore(str(tmp_path)).get(ORIGIN) == OLD
+    assert await NamedMemoryStore(f"{tmp_path}/other").get(ORIGIN) is None

@@ -1,0 +1,302 @@
+"""``REP_UNREACHABLE="wait"``: requests of an unreachable site wait, within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import _schedule_coro
+
+from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.scheduling.clock import sleep
+
+from .conftest import Closer, Visitor, Watcher, make_crawler, our_warnings
+from .counters import left_over
+from .test_stores import together
+from .web import Page, text
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from .conftest import Crawl, Outcome
+    from .web import Received, Web
+
+PRIVATE = "User-agent: *\nDisallow: /private\n"
+WAIT: dict[str, Any] = {"REP_UNREACHABLE": "wait"}
+FIFO = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+
+
+class Failing:
+    """A robots.txt that answers 503 so many times, and then ``page``."""
+
+    def __init__(self, times: int, retry_after: str = "1", page: Page | None = None) -> None:
+        self.times = times
+        self.failure = Page(b"", 503, {"Retry-After": retry_after, "Connection": "close"})
+        self.page = page or text(PRIVATE, Connection="close")
+
+    async def __call__(
+        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.times -= 1
+        page = self.failure if self.times >= 0 else self.page
+        writer.write(page.octets())
+        await writer.drain()
+
+
+def numbers(count: int) -> list[str]:
+    return [f"/{number}" for number in range(count)]
+
+
+def reasons(outcome: Outcome) -> dict[str, Reason]:
+    """Why requests were dropped, by URL."""
+    found = {}
+    for url, failure in outcome.failures.items():
+        assert isinstance(failure, RobotsTxtDisallowed)
+        found[url] = failure.verdict.reason
+    return found
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_those_who_wait_get_the_verdict_in_their_order(
+    web: Web, crawl: Crawl, failures: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(Failing(failures))
+    urls = site.urls("/private/a", *numbers(20), "/private/b")
+    settings = {**WAIT, **FIFO, "CONCURRENT_REQUESTS": 1}
+    outcome = await crawl(urls, settings)
+    assert site.paths == ["/robots.txt"] * (failures + 1) + numbers(20)
+    assert reasons(outcome) == dict.fromkeys(site.urls("/private/a", "/private/b"), Reason.RULES)
+    assert outcome.stats["robotstxt/unreachable"] == failures
+    assert outcome.stats["robotstxt/wait_count/robots_txt"] == 22
+    assert "robotstxt/forbidden/unreachable" not in outcome.stats
+    (warning,) = our_warnings(caplog)
+    assert "status 503; requests wait up to 300 s for it (REP_MAX_WAIT)" in warning
+    assert warning.endswith("the next attempt is in 1 s.")
+    assert left_over(outcome.crawler) == []
+
+
+async def test_by_default_they_are_dropped(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(1))
+    outcome = await crawl(site.urls("/a"))
+    assert site.paths == ["/robots.txt"]
+    assert reasons(outcome) == {site.url("/a"): Reason.UNREACHABLE}
+
+
+async def test_a_live_site_is_not_slowed(web: Web, crawl: Crawl) -> None:
+    down = [web.site(Failing(1, "5"), host=f"127.0.0.{number}") for number in range(11, 15)]
+    live = web.site(PRIVATE)
+    urls = [url for site in down for url in site.urls(*numbers(10))]
+    outcome = await crawl(
+        urls + live.urls(*numbers(20)), {**WAIT, "CONCURRENT_REQUESTS": 2}, spider=Watcher
+    )
+    assert not outcome.failures
+    assert [site.page_paths for site in down] == [sorted(numbers(10))] * 4
+    assert [site.robots_fetches for site in down] == [2] * 4
+    assert live.page_paths == sorted(numbers(20))
+    second = min(site.received[1].at for site in down)
+    assert max(received.at for received in live.received) < second
+
+
+@pytest.mark.parametrize("retry_after", ["3", "3600"])
+async def test_an_attempt_that_comes_too_late_is_not_waited_for(
+    web: Web, crawl: Crawl, retry_after: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(Failing(10, retry_after))
+    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2})
+    assert site.paths == ["/robots.txt"]
+    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
+    assert outcome.stats["robotstxt/wait_limit_count/time"] == 12
+    dropped = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
+    assert dropped == [
+        f"Requests to {site.root} are dropped. Its robots.txt is still unreachable (status 503), "
+        f"and the next attempt, in {retry_after} s, comes too late for them: requests wait up to "
+        "2 s (REP_MAX_WAIT)."
+    ]
+
+
+async def test_nobody_waits_for_longer_than_the_setting_says(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(10))
+    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.5})
+    assert site.paths == ["/robots.txt"] * 3
+    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
+    assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
+    assert outcome.stats["robotstxt/wait_limit_count/time"] == 12
+    assert left_over(outcome.crawler) == []
+
+
+class Late(Visitor):
+    """Asks for more, with a higher priority, while others wait."""
+
+    more: list[str]
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await sleep(0.7)
+        for url in self.more:
+            self.outcome.requests[url] = Request(url)
+            yield Request(url, priority=10, callback=self.parse, errback=self.failed)
+
+
+async def test_each_request_has_a_time_of_its_own(web: Web, crawl: Crawl) -> None:
+    """The first ones have waited for too long when the second attempt fails, the others not."""
+    site = web.site(Failing(2))
+    late = site.urls("/late/1", "/late/2")
+    outcome = await crawl(
+        site.urls(*numbers(5)), {**WAIT, "REP_MAX_WAIT": 1.6}, spider=Late, more=late
+    )
+    assert site.robots_fetches == 3
+    assert site.page_paths == ["/late/1", "/late/2"]
+    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(5)), Reason.UNREACHABLE)
+
+
+class Counter(Watcher):
+    """Keeps how many requests waited at most."""
+
+    most_waiting = 0
+
+    def _look(self) -> None:
+        super()._look()
+        middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        throttle = middleware._throttle
+        self.most_waiting = max(self.most_waiting, throttle.queued + len(throttle._waiting))
+
+
+@pytest.mark.parametrize("queue", ["Fifo", "Lifo"])
+async def test_no_more_wait_than_the_setting_says(
+    web: Web, crawl: Crawl, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(Failing(10, "5"))
+    live = web.site(PRIVATE, host="127.0.0.2")
+    settings = {
+        **WAIT,
+        "REP_MAX_WAITING": 10,
+        "REP_MAX_WAIT": 8,
+        "CONCURRENT_REQUESTS": 2,
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+        "SCHEDULER_START_MEMORY_QUEUE": f"scrapy.squeues.{queue}MemoryQueue",
+    }
+    urls = [*live.urls("/first"), *site.urls(*numbers(300)), *live.urls("/last")]
+    outcome = await crawl(urls, settings, spider=Counter)
+    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(300)), Reason.UNREACHABLE)
+    assert outcome.stats["robotstxt/wait_limit_count/number"] > 200
+    # Ten, and the first of each site until its robots.txt has had an answer.
+    assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2  # type: ignore[union-attr]
+    assert live.page_paths == ["/first", "/last"]
+    (dropped,) = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
+    assert dropped.endswith("and as many requests wait as REP_MAX_WAITING allows.")
+    assert left_over(outcome.crawler) == []
+
+
+async def test_many_sites_share_the_room(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(Failing(1, "2"), host=f"127.0.0.{number}") for number in range(11, 21)]
+    urls = [url for site in sites for url in site.urls("/a", "/b")]
+    outcome = await crawl(urls, {**WAIT, "REP_MAX_WAITING": 4})
+    asked = sum(len(site.page_paths) for site in sites)
+    assert 4 <= asked <= 6
+    assert asked + len(outcome.failures) == 20
+
+
+async def test_exempt_requests_do_not_wait(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(1))
+    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
+    await crawl([site.url("/a"), exempt], WAIT)
+    assert site.paths[-2:] == ["/robots.txt", "/a"]
+    assert "/exempt" in site.paths[:-2]
+
+
+async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(10))
+    settings = {**WAIT, "REP_MAX_WAIT": 0.5}
+    outcome = await crawl(site.urls("/robots.txt", "/a"), settings)
+    assert site.paths == ["/robots.txt"] * 2
+    assert outcome.stats["robotstxt/forbidden"] == 1
+    assert outcome.stats["robotstxt/wait_limit_count/time"] == 1
+
+
+async def test_a_site_whose_good_copy_holds_is_not_waited_for(web: Web, crawl: Crawl) -> None:
+    site = web.site(text(PRIVATE))
+    store = {"REP_STORE": f"memory://{uuid4()}"}
+    caching = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}
+    await crawl(site.urls("/a"), {**store, **caching})
+    site.pages["/robots.txt"] = Page(b"", 503)
+    outcome = await crawl(site.urls("/b", "/private"), {**store, **caching, **WAIT})
+    assert site.page_paths == ["/a", "/b"]
+    assert reasons(outcome) == {site.url("/private"): Reason.RULES}
+
+
+# A spider that closes
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_stopped_crawl_loses_nothing_of_what_waits(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(Failing(1, "250"))
+    settings = {**WAIT, "JOBDIR": str(tmp_path)}
+    first = await crawl(site.urls("/private", *numbers(20)), settings, spider=Closer)
+    assert first.stats["finish_reason"] == "enough"
+    assert not first.failures
+    assert site.paths == ["/robots.txt"]
+    assert left_over(first.crawler) == []
+    (tmp_path / "robotstxt.sqlite").unlink()  # which says when to ask again
+    await crawl([], settings)
+    assert site.page_paths == sorted(numbers(20))
+
+
+class Caller(Visitor):
+    """Downloads what it is told to by hand."""
+
+    closes = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            _schedule_coro(self._call(request.replace(callback=NO_CALLBACK, errback=None)))
+        yield Request("data:,")
+        if self.closes:
+            await sleep(0.3)
+            self.stop()
+
+    async def _call(self, request: Request) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        try:
+            self.outcome.responses[request.url] = await engine.download_async(request)
+        except IgnoreRequest as error:
+            self.outcome.failures[request.url] = error
+
+
+async def test_those_who_call_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(1))
+    outcome = await crawl(site.urls("/private", *numbers(5)), WAIT, spider=Caller)
+    assert site.page_paths == numbers(5)
+    assert reasons(outcome) == {site.url("/private"): Reason.RULES}
+
+
+async def test_closing_ends_a_call_of_the_engine(web: Web, crawl: Crawl) -> None:
+    site = web.site(Failing(1, "250"))
+    outcome = await crawl(site.urls("/a"), WAIT, spider=Caller, closes=True)
+    await sleep(0.3)  # the crawl does not wait for those who called
+    assert set(outcome.failures) == {site.url("/a")}
+    assert site.paths == ["/robots.txt"]
+
+
+async def test_what_another_crawler_learns_ends_the_wait(web: Web) -> None:
+    """Two crawlers that share a store ask once for each attempt."""
+    site = web.site(Failing(1, "2"))
+    settings = {**WAIT, "REP_STORE": f"memory://{uuid4()}"}
+    crawlers = [make_crawler(Visitor, settings) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
+    assert site.robots_fetches == 2
+    assert site.page_paths == ["/a", "/b"]
