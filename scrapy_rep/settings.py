@@ -300,6 +300,22 @@ class Settings:
         'it waits at most in all for an unreachable site, where REP_UNREACHABLE is "wait"; then '
         "the reason is `unreachable`.",
     )
+    check_final_url: str = _setting(
+        "REP_CHECK_FINAL_URL",
+        "annotate",
+        _choice("annotate", "drop", "ignore"),
+        "What is done with a page that ends at another URL than it was asked for at, because a "
+        "browser or a download handler follows redirects itself. `annotate` judges that URL, too, "
+        "notes the verdict in `response.meta` and counts it; `drop` also drops the page if it is "
+        "disallowed; `ignore` does nothing.",
+    )
+    answer_robots_txt: bool = _setting(
+        "REP_ANSWER_ROBOTS_TXT",
+        True,
+        _boolean,
+        "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, with the "
+        "copy in memory, where that is fresh and complete. `False` asks the server.",
+    )
     noindex: str = _setting(
         "REP_NOINDEX",
         "annotate",

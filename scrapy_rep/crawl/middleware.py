@@ -15,7 +15,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from ..exceptions import RobotsTxtDisallowed
-from ..origin import Origin, State, UnreachablePolicy
+from ..origin import ROBOTS_TXT, Origin, State, UnreachablePolicy
 from ..protocol.agents import parse_user_agent
 from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host, origin_of
@@ -28,20 +28,26 @@ from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import EXEMPT, Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
+from .final_url import FinalUrls
 from .outages import Outages
 from .policy_cache import PolicyCache
+from .robots_page import FROM_CACHE, answer
 from .wait_stats import WaitStats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from typing_extensions import Self
 
     from ..protocol.pacing import Pacing
 
 logger = logging.getLogger(__name__)
+
+DONT_OBEY = "dont_obey_robotstxt"
+"""The meta key, Scrapy's own, of requests that need not obey."""
 
 CLOSING = "the spider is closing"
 """What a caller of ``engine.download_async`` is told whose request waits at the end."""
@@ -85,6 +91,7 @@ class RobotsTxtMiddleware:
         self._outages = Outages(
             crawler, settings, self._patience, self._throttle, self._policy_cache, self._clock
         )
+        self._final_urls = FinalUrls(crawler, self._engine, self._policy_cache, self._verdict)
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
         self._wait_stats = WaitStats(crawler.stats, self._clock)
@@ -106,13 +113,14 @@ class RobotsTxtMiddleware:
         """What is known of each origin, by its normal form ``scheme://host[:port]``. Read-only."""
         return self._policy_cache.origins
 
-    async def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         """Let the request pass, or raise :class:`RobotsTxtDisallowed`.
 
-        Returns the request where it goes back to the scheduler, because the spider is closing.
+        Returns the request where it goes back to the scheduler, because the spider is closing, and
+        a response where it is for a robots.txt that is in memory.
         """
         hosts = self._throttle.hosts
-        if request.meta.get("dont_obey_robotstxt"):
+        if request.meta.get(DONT_OBEY):
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
             remove_annotations(request.meta)  # of another request, whose meta was copied
@@ -129,7 +137,35 @@ class RobotsTxtMiddleware:
         if self._outages.waits and origin.state is State.UNREACHABLE:
             return await self._obey(request, key)
         self.process_request_2(origin, request)
+        if request.url.endswith(ROBOTS_TXT):
+            return self._answer(request, origin)
         return None
+
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        """Judge the page at which a request has ended, where that is not the one it was for.
+
+        Raises :class:`RobotsTxtDisallowed` if it is dropped. Returns the request where it goes back
+        to the scheduler, because the spider is closing.
+        """
+        if response.url == request.url:  # nearly always
+            return response
+        mode, meta = self._settings.check_final_url, request.meta
+        is_judged = isinstance(meta.get("robotstxt"), Verdict) and not meta.get(DONT_OBEY)
+        if mode == "ignore" or not is_judged:
+            return response
+        verdict = await self._final_urls.verdict(request, self._page_url(request), response)
+        if verdict is None:
+            return response
+        meta["robotstxt"] = verdict
+        if verdict.allowed:
+            return response
+        if mode == "annotate":
+            self._final_urls.warn(request, response, verdict)
+            return response
+        is_undecided = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
+        if is_undecided and self._is_rescheduled(request):
+            return request
+        raise self._disallowed(request, verdict, response)
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
         """Ask what is known, and raise :class:`RobotsTxtDisallowed` if it is a no.
@@ -149,6 +185,10 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
 
+    def _verdict(self, origin: Origin, request: Request, url: str) -> Verdict:
+        """What an origin says of a URL to which a request has led."""
+        return origin.verdict(url, self._tokens_of(request), self._now(), self._patience)
+
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Note that a request has ended without an answer.
 
@@ -157,7 +197,7 @@ class RobotsTxtMiddleware:
         """
         self._throttle.finish(request, sent=not isinstance(exception, IgnoreRequest))
 
-    async def _obey(self, request: Request, key: str) -> Request | None:
+    async def _obey(self, request: Request, key: str) -> Request | Response | None:
         """Wait until the request may go on, as far as its origin ``key`` goes; as process_request.
 
         What leaves a line is judged by what is known then.
@@ -166,10 +206,11 @@ class RobotsTxtMiddleware:
         self._record_wait(request, name, key)
         while True:
             origin = self._policy_cache.get_or_fetch(key, request)
-            if origin is not None and self._may_proceed(request, origin):
+            response = self._answer(request, origin) if origin is not None else None
+            if response is not None or (origin is not None and self._may_proceed(request, origin)):
                 self._policy_cache.evict()
                 self._wait_stats.finish(request)
-                return None
+                return response
             self._wait_stats.start(
                 request, for_policy=origin is None or self._outages.holds(origin)
             )
@@ -181,6 +222,15 @@ class RobotsTxtMiddleware:
         if origin is None:
             self.process_request_2(self._policy_cache.origins.get(key, Origin(key)), request)
         raise IgnoreRequest(CLOSING)
+
+    def _answer(self, request: Request, origin: Origin) -> Response | None:
+        """The response to a request for a robots.txt that is in memory; else None."""
+        response = answer(request, origin) if self._settings.answer_robots_txt else None
+        if response is not None:
+            self.process_request_2(origin, request)
+            self._throttle.finish(request, sent=False)
+            self._stats.inc_value("robotstxt/answered_count")
+        return response
 
     async def _keep_pace(self, request: Request) -> Request | None:
         """Wait for the host of a request that need not obey robots.txt; as process_request."""
@@ -266,7 +316,7 @@ class RobotsTxtMiddleware:
         if "_splash_processed" in request.meta:
             self._throttle.collect_finished()  # the one of which it was made has ended just now
         name = host_of(key)
-        exempt = request.meta.get("dont_obey_robotstxt")
+        exempt = request.meta.get(DONT_OBEY)
         line = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*line):
             return None if self._throttle.is_full(*line) else line  # it goes on to be dropped
@@ -338,17 +388,21 @@ class RobotsTxtMiddleware:
         self._policy_cache.cancel_fetches()
         self._throttle.close()
 
-    def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._throttle.finish(request, sent=False)
+    def _disallowed(
+        self, request: Request, verdict: Verdict, response: Response | None = None
+    ) -> RobotsTxtDisallowed:
+        """The exception for a request, or for a response that has come of it."""
+        is_sent = response is not None and FROM_CACHE not in response.flags
+        self._throttle.finish(request, sent=is_sent)
         self._wait_stats.finish(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         logger.debug(
             "Forbidden by robots.txt: %(request)s (%(because)s)",
-            {"request": request, "because": verdict},
+            {"request": response or request, "because": verdict},
             extra={"spider": self._crawler.spider},
         )
-        return RobotsTxtDisallowed(self._page_url(request), verdict)
+        return RobotsTxtDisallowed(response.url if response else self._page_url(request), verdict)
 
     def _log_pace(self, origin: Origin, pacing: Pacing, request: Request) -> None:
         """Tell once what an origin asks for and what of it is kept, and again if it changes."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import failure_to_exc_info
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 
 from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..fetch.redirects import NOT_PUBLIC
@@ -23,6 +23,7 @@ from ..origin import Action, Origin, State
 from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
 from ..protocol.paths import host_of
 from ..robotparser import RobotParser
+from ..scheduling.clock import fire
 from ..scheduling.fetch_limit import FetchLimit
 from ..scheduling.hosts import BlockReason
 from .policy_store import StoreLookup, open_policy_store
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
     from ..protocol.access import FetchResult
@@ -94,6 +94,8 @@ class PolicyCache:
             crawler, settings, engine, throttle, self._fetch_limit, clock, shared=shared
         )
         self._fetches: dict[str, Deferred[None]] = {}
+        self._awaited: Counter[str] = Counter()
+        """How many pages, which are there already, wait for an origin."""
         self._closing = False
 
     @property
@@ -140,6 +142,29 @@ class PolicyCache:
         if action is Action.WAIT:
             self._throttle.block(origin.host, key, BlockReason.POLICY)
         return None
+
+    async def settled(self, key: str, request: Request) -> Origin | None:
+        """The origin, once it can be asked; None if the spider closes before.
+
+        This waits for its robots.txt and for nothing else: in no line, and not for its pace.
+        """
+        self._awaited[key] += 1
+        try:
+            while (origin := self.get_or_fetch(key, request)) is None:
+                fetch = self._fetches.get(key)
+                if fetch is None:
+                    break
+                waiter: Deferred[None] = Deferred()
+                fetch.addBoth(_pass_on, waiter)
+                await maybe_deferred_to_future(waiter)
+            return origin
+        finally:
+            self._awaited[key] -= 1
+            if not self._awaited[key]:
+                del self._awaited[key]
+
+    def _is_awaited(self, key: str) -> bool:
+        return key in self._awaited or self._throttle.has_waiting(host_of(key), key)
 
     def _next_action(self, origin: Origin, request: Request) -> Action:
         # A request that has waited uses the result of the fetch, even if it has expired since. A
@@ -193,9 +218,7 @@ class PolicyCache:
 
     def cancel_refreshes(self) -> None:
         """What is fetched ahead of time, for nobody, is not worth holding a crawl open."""
-        self._cancel(
-            key for key in self._fetches if not self._throttle.has_waiting(host_of(key), key)
-        )
+        self._cancel(key for key in self._fetches if not self._is_awaited(key))
 
     def _cancel(self, keys: Iterable[str]) -> None:
         for key in tuple(keys):
@@ -231,7 +254,7 @@ class PolicyCache:
                 robots = origin.robots
             else:
                 event = await self._fetcher.fetch(
-                    origin, page, lambda: self._throttle.has_waiting(origin.host, origin.key)
+                    origin, page, lambda: self._is_awaited(origin.key)
                 )
                 robots = event.robots if isinstance(event, Rules) else None
             if robots is not None and _ROBOTS_PARSED is not None:
@@ -314,11 +337,18 @@ class PolicyCache:
             if excess <= 0:
                 break
             key, origin = next(iter(self._origins.items()))
-            if origin.in_flight or self._throttle.is_in_use(origin.host, key):
+            in_use = origin.in_flight or key in self._awaited
+            if in_use or self._throttle.is_in_use(origin.host, key):
                 self._origins.move_to_end(key)
             else:
                 del self._origins[key]
                 excess -= 1
+
+
+def _pass_on(result: None, waiter: Deferred[None]) -> None:
+    """A fetch is over: what waits for it goes on."""
+    fire(waiter, None)
+    return result
 
 
 def remedy(event: Unreachable) -> str:

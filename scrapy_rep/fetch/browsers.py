@@ -51,6 +51,11 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
     return {**dict.fromkeys(unwanted), "httpResponseBody": True, "httpResponseHeaders": True}
 
 
+def asks_for_browser(meta: Mapping[Any, Any]) -> bool:
+    """Whether a request with this meta is for a browser, as far as its keys tell."""
+    return any(_is_for_browser(key) and value for key, value in meta.items())
+
+
 class RobotsTxtRequest(Request):
     """A request for a robots.txt.
 
@@ -79,6 +84,10 @@ def remove_browser_meta(request: Request) -> None:
         request.meta.update(meta)
 
 
+def _is_for_browser(key: object) -> bool:
+    return isinstance(key, str) and key.lstrip("_").startswith(_PREFIXES)
+
+
 class _Meta(dict[str, Any]):
     """A meta dictionary that refuses the keys of browsers.
 
@@ -94,7 +103,7 @@ class _Meta(dict[str, Any]):
     def __setitem__(self, key: str, value: Any) -> None:
         if key == ZYTE_API or (key == "zyte_api" and value is not False):
             self._download_by_zyte_api(value)
-        elif not (isinstance(key, str) and key.lstrip("_").startswith(_PREFIXES)):
+        elif not _is_for_browser(key):
             super().__setitem__(key, value)
 
     def setdefault(self, key: str, default: Any = None) -> Any:

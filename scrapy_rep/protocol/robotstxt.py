@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .agents import WILDCARD_AGENT, product_tokens
 from .group import Group
-from .lines import read
+from .lines import SIZE_LIMIT, read
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
 from .records import CleanParam, GroupRecords, Records, RequestRate, Window
@@ -30,10 +30,13 @@ _MAX_USER_AGENTS = 64
 class RobotsTxt:
     """One robots.txt file, made with `RobotsTxt.parse`."""
 
-    __slots__ = ("_groups", "_indexed", "_records", "_spans", "_strict", "_text", "_url")
+    __slots__ = ("_groups", "_indexed", "_is_cut", "_records", "_spans", "_strict", "_text", "_url")
 
-    def __init__(self, text: bytes, *, strict: bool = False, url: str | None = None) -> None:
+    def __init__(
+        self, text: bytes, *, strict: bool = False, url: str | None = None, is_cut: bool = False
+    ) -> None:
         self._text = text
+        self._is_cut = is_cut
         self._strict = strict
         self._url = url
         self._spans = groups(text, strict=strict)
@@ -46,7 +49,16 @@ class RobotsTxt:
         """Read a body as it came; `url` is where it came from, to resolve relative sitemaps."""
         if not isinstance(body, bytes):
             raise TypeError(f"the body of a robots.txt is bytes, not {body!r}")
-        return cls(read(body), strict=strict, url=url)
+        return cls(read(body), strict=strict, url=url, is_cut=len(body) > SIZE_LIMIT)
+
+    @property
+    def text(self) -> bytes | None:
+        """The file as it was read; None where it was longer than the limit of 500 KiB.
+
+        Its lines end in LF and are not indented. A byte order mark and NUL octets at the ends of
+        values are gone, and UTF-16 is UTF-8.
+        """
+        return None if self._is_cut else self._text[1:]
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
         """Whether a crawler may fetch a URL, an absolute one or a path."""

@@ -425,10 +425,10 @@ class Throttle:
     def _enter(self, host: Host, key: str, entry: WaitingRequest) -> None:
         """An entry begins to wait."""
         request = entry.request
-        if _is_robots_request(request):
-            host.robots_txt.append(entry)
-        elif entry.waiting is None or request in self.from_scheduler:
+        if entry.waiting is None or request in self.from_scheduler:
             add(host.queue(key).from_scheduler, entry)
+        elif _is_robots_request(request):
+            host.robots_txt.append(entry)
         else:
             add(host.queue(key).from_callers, entry)
         if entry.waiting is None:

@@ -113,6 +113,16 @@ async def test_dont_obey_robotstxt_passes_one_request(web: Web, crawl: Crawl) ->
     assert set(outcome.failures) == {site.url("/other")}
 
 
+@pytest.mark.parametrize("value", ["mine", None, {"allowed": False}])
+async def test_what_a_user_keeps_at_our_key_stays_on_an_exempt_request(
+    web: Web, crawl: Crawl, value: object
+) -> None:
+    site = web.site(NOTHING_PRIVATE)
+    meta = {"dont_obey_robotstxt": True, "robotstxt": value}
+    outcome = await crawl([Request(site.url("/private"), meta=meta)])
+    assert outcome.responses[site.url("/private")].meta["robotstxt"] is value
+
+
 async def test_switched_off_nothing_is_asked(web: Web, crawl: Crawl) -> None:
     site = web.site("User-agent: *\nDisallow: /\n")
     await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})

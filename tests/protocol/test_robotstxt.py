@@ -491,3 +491,19 @@ def test_a_url_that_is_no_text_is_named(url: object) -> None:
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
     with pytest.raises(TypeError, match="a URL is text, not"):
         robots.allowed(url, "a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"", b""),
+        (b"Sitemap: /a", b"Sitemap: /a"),
+        (b"\n\r\n  a: b\r", b"\n\na: b\n"),
+        (b"\xef\xbb\xbfa: \xff\0\n", b"a: \xff\n"),
+        ("a: ü".encode("utf-16"), "a: ü".encode()),
+        (b"#" * 512_000, b"#" * 512_000),
+        (b"#" * 512_001, None),
+    ],
+)
+def test_the_text_is_what_was_read_unless_it_was_cut(body: bytes, text: bytes | None) -> None:
+    assert RobotsTxt.parse(body).text == text

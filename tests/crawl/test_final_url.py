@@ -1,0 +1,296 @@
+"""Pages that end at another URL: a browser, or a download handler, has followed redirects."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
+
+from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.scheduling.clock import sleep
+
+from .conftest import Visitor, our_warnings
+from .faults import stall
+from .following import FOLLOWING
+from .test_http_cache import DUMMY, Gone, cache_settings
+from .test_other_downloads import Splash
+from .web import Page, redirect, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+    from .conftest import Crawl
+    from .web import Received, Site, Web
+
+RULES = "User-agent: *\nDisallow: /private\n"
+DROP = {**FOLLOWING, "REP_CHECK_FINAL_URL": "drop"}
+IGNORE = {**FOLLOWING, "REP_CHECK_FINAL_URL": "ignore"}
+
+
+@pytest.fixture
+def site(web: Web) -> Site:
+    return web.site(RULES, {"/moved": redirect("/private"), "/fine": redirect("/public")})
+
+
+async def test_a_disallowed_page_is_annotated_and_counted(
+    site: Site, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = await crawl(site.urls("/moved", "/fine", "/plain"), FOLLOWING)
+    allowed = {url: outcome.responses[url].meta["robotstxt"] for url in outcome.responses}
+    assert {url: verdict.allowed for url, verdict in allowed.items()} == {
+        site.url("/private"): False,
+        site.url("/public"): True,
+        site.url("/plain"): True,
+    }
+    assert allowed[site.url("/private")].rule == (False, "/private", 2)
+    assert outcome.stats["robotstxt/final_url"] == 2
+    assert outcome.stats["robotstxt/final_url/disallowed"] == 1
+    assert "robotstxt/forbidden" not in outcome.stats
+    (warning,) = our_warnings(caplog)
+    assert warning.startswith(f"<GET {site.url('/moved')}> ended at {site.url('/private')}, ")
+    assert "(line 2, Disallow: /private, for *)" in warning
+
+
+async def test_the_warning_comes_once(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = {f"/{number}": redirect(f"/private/{number}") for number in range(3)}
+    site = web.site(RULES, pages)
+    outcome = await crawl(site.urls(*pages), FOLLOWING)
+    assert outcome.stats["robotstxt/final_url/disallowed"] == 3
+    assert len(our_warnings(caplog)) == 1
+
+
+async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
+    site: Site, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = await crawl(site.urls("/moved", "/fine"), DROP)
+    assert list(outcome.responses) == site.urls("/public")
+    error = outcome.failures[site.url("/moved")]
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert (error.url, error.verdict.rule) == (site.url("/private"), (False, "/private", 2))
+    assert outcome.stats["robotstxt/forbidden"] == 1
+    assert outcome.stats["robotstxt/forbidden/rules"] == 1
+    assert f"<200 {site.url('/private')}> (line 2, Disallow: /private, for *)" in caplog.text
+    assert not our_warnings(caplog)
+
+
+async def test_nothing_is_done_where_the_setting_says_so(site: Site, crawl: Crawl) -> None:
+    outcome = await crawl(site.urls("/moved"), IGNORE)
+    assert outcome.responses[site.url("/private")].meta["robotstxt"].allowed
+    assert "robotstxt/final_url" not in outcome.stats
+
+
+@pytest.mark.parametrize(
+    ("robots", "settings", "allowed", "reason"),
+    [
+        pytest.param(text(RULES), {}, True, Reason.RULES, id="rules that allow it"),
+        pytest.param(
+            text("User-agent: *\nDisallow: /\n"), {}, False, Reason.RULES, id="rules that do not"
+        ),
+        pytest.param(Page(status=404), {}, True, Reason.UNAVAILABLE, id="none"),
+        pytest.param(Page(status=503), {}, False, Reason.UNREACHABLE, id="unreachable"),
+        pytest.param(
+            Page(RULES, delay=0.3), {"REP_CACHE_SIZE": 1}, True, Reason.RULES, id="late, no room"
+        ),
+    ],
+)
+@pytest.mark.parametrize("connections", [1, 8])
+async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
+    web: Web,
+    crawl: Crawl,
+    robots: Page,
+    settings: dict[str, Any],
+    allowed: bool,
+    reason: Reason,
+    connections: int,
+) -> None:
+    other = web.site(robots, host="127.0.0.2")
+    pages = {f"/{number}": redirect(other.url(f"/page/{number}")) for number in range(4)}
+    site = web.site(RULES, pages)
+    settings = {**DROP, **settings, "CONCURRENT_REQUESTS": connections}
+    outcome = await crawl(site.urls(*pages), settings)
+    assert len(outcome.responses) == (4 if allowed else 0)
+    verdicts = [response.meta["robotstxt"] for response in outcome.responses.values()]
+    verdicts += [failure.verdict for failure in outcome.failures.values()]  # type: ignore[attr-defined]
+    assert {(verdict.allowed, verdict.reason) for verdict in verdicts} == {(allowed, reason)}
+    if settings.get("REP_CACHE_SIZE") != 1:
+        assert other.robots_fetches == 1
+
+
+async def test_a_page_does_not_wait_for_the_pace_of_where_it_ended(web: Web, crawl: Crawl) -> None:
+    other = web.site("User-agent: *\nCrawl-delay: 200\n", host="127.0.0.2")
+    site = web.site(RULES, {"/moved": redirect(other.url("/a"))})
+    outcome = await crawl(site.urls("/moved"), {**DROP, "CLOSESPIDER_TIMEOUT": 30})
+    assert list(outcome.responses) == other.urls("/a")
+
+
+async def test_pages_that_wait_for_a_late_robots_txt_do_not_hold_up_others(
+    web: Web, crawl: Crawl
+) -> None:
+    paths = [f"/{number}" for number in range(4)]
+    live = web.site(RULES, host="127.0.0.3")
+
+    async def late(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        while live.page_paths != paths:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        writer.write(text(RULES).octets())
+
+    slow = web.site(late, host="127.0.0.2")
+    site = web.site(RULES, {path: redirect(slow.url(path)) for path in paths})
+    urls = [*site.urls(*paths), *live.urls(*paths)]
+    outcome = await crawl(urls, {**DROP, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 10})
+    assert sorted(outcome.responses) == sorted([*slow.urls(*paths), *live.urls(*paths)])
+
+
+async def test_only_so_many_pages_wait_beside_concurrent_requests(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.final_url.MOST_HELD", 2000)
+    silent = web.site(stall(), host="127.0.0.2")
+    paths = [f"/{number}" for number in range(8)]
+    site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})
+    settings = {**DROP, "CONCURRENT_REQUESTS": 2, "REP_TIMEOUT": 1}
+    outcome = await crawl(site.urls(*paths), settings)
+    assert len(outcome.failures) == 8
+    robots = silent.received[0].at
+    early = [received for received in site.received if received.at < robots + 0.5]
+    assert len(early) < 8
+
+
+async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> None:
+    meta = {"dont_obey_robotstxt": True}
+    outcome = await crawl([Request(site.url("/moved"), meta=meta)], DROP)
+    assert list(outcome.responses) == site.urls("/private")
+    assert "robotstxt" not in outcome.responses[site.url("/private")].meta
+
+
+async def test_a_page_from_the_http_cache_is_judged(crawl: Crawl, tmp_path: Path) -> None:
+    cache = cache_settings(tmp_path, DUMMY)
+    with Gone() as web:
+        site = web.site(RULES, {"/moved": redirect("/private")})
+        await crawl(site.urls("/moved"), {**IGNORE, **cache})
+    outcome = await crawl(site.urls("/moved"), {**DROP, **cache})
+    assert list(outcome.failures) == site.urls("/moved")
+
+
+class Browser:
+    """Answers with a page at the URL that a request names."""
+
+    def process_request(self, request: Request) -> HtmlResponse | None:
+        final = request.meta.get("final")
+        return HtmlResponse(final, body=b"<p>A page", request=request) if final else None
+
+
+def browsed(url: str, *finals: str) -> Iterator[Request]:
+    return (Request(url, meta={"final": final}, dont_filter=True) for final in finals)
+
+
+@pytest.mark.parametrize(
+    "final",
+    [
+        pytest.param("{root}/a%2D%7eb#part", id="a fragment, an escape"),
+        pytest.param("{upper}/a-~b", id="upper case"),
+        pytest.param("about:blank", id="no page of the web"),
+        pytest.param("data:,", id="nor this"),
+    ],
+)
+async def test_what_is_no_other_url_is_not_judged(web: Web, crawl: Crawl, final: str) -> None:
+    site = web.site("User-agent: *\nAllow: /a-\nDisallow: /\n")
+    final = final.format(root=site.root, upper=site.root.upper())
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
+    outcome = await crawl([*browsed(site.url("/a-~b"), final)], settings)
+    assert not outcome.failures
+    assert "robotstxt/final_url" not in outcome.stats
+
+
+async def test_a_final_url_without_a_host_is_disallowed(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
+    outcome = await crawl([*browsed(site.url("/a"), "http://a..b/")], settings)
+    (error,) = outcome.failures.values()
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.verdict.reason is Reason.INVALID_HOST
+
+
+class SplashJson(Splash):
+    """Gives a response the final URL of its page, as scrapy-splash does that of a JSON response."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if not request.meta.get("_splash_processed"):
+            return response
+        path = "/private" if "moved" in request.url else "/plain"
+        return response.replace(url=request.meta["splash"]["args"]["url"].rpartition("/")[0] + path)
+
+
+async def test_the_final_url_that_a_rendering_service_tells_is_judged(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(RULES)
+    splash = web.site(host="127.0.0.2")
+    settings = {
+        "SPLASH_URL": splash.root,
+        "DOWNLOADER_MIDDLEWARES": {SplashJson: 725},
+        "REP_CHECK_FINAL_URL": "drop",
+    }
+    requests = [Request(url, meta={"splash": {}}) for url in site.urls("/moved", "/plain")]
+    outcome = await crawl(requests, settings)
+    assert list(outcome.responses) == site.urls("/plain")
+    assert outcome.stats["robotstxt/final_url"] == 1
+    assert splash.robots_fetches == 0
+
+
+async def test_what_has_no_robots_txt_may_end_anywhere(web: Web, crawl: Crawl) -> None:
+    """As the handler for s3: does, which gives the URL of the web that it has asked."""
+    site = web.site("User-agent: *\nDisallow: /\n")
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
+    outcome = await crawl([*browsed("data:,", site.url("/a"))], settings)
+    assert list(outcome.responses) == site.urls("/a")
+
+
+class Closer(Visitor):
+    """Closes itself once a site was asked for its robots.txt."""
+
+    awaited: Site
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        while not self.awaited.received:
+            await sleep(0.05)
+        self.stop()
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("mode", ["annotate", "drop"])
+async def test_a_spider_that_closes_does_not_wait(
+    web: Web, crawl: Crawl, tmp_path: Path, mode: str
+) -> None:
+    silent = web.site(stall(), host="127.0.0.2")
+    site = web.site(RULES, {"/moved": redirect(silent.url("/a"))})
+    settings = {
+        **FOLLOWING,
+        "REP_CHECK_FINAL_URL": mode,
+        "REP_TIMEOUT": 300,
+        "JOBDIR": str(tmp_path),
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    outcome = await crawl([Request(site.url("/moved"))], settings, spider=Closer, awaited=silent)
+    assert not outcome.failures
+    if mode == "annotate":
+        response: Response = outcome.responses[silent.url("/a")]
+        assert response.meta["robotstxt"].reason is Reason.UNREACHABLE
+        return
+    assert not outcome.responses
+    silent.pages["/robots.txt"] = text(RULES)
+    outcome = await crawl([], settings)
+    assert site.paths.count("/moved") == 2
+    assert outcome.stats["robotstxt/final_url"] == 1
