@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +42,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def workers(*arguments: Sequence[str]) -> Iterator[list[subprocess.Popen[str]]]:
+def workers(
+    *arguments: Sequence[str], module: str = "tests.stores.worker"
+) -> Iterator[list[subprocess.Popen[str]]]:
     """One process for each, which end when all is done."""
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.stores.worker", *each],
+            [sys.executable, "-m", module, *each],
             cwd=ROOT,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -95,3 +100,40 @@ def test_a_worker_that_dies_is_replaced(web: Web, store: str) -> None:
     assert site.paths == ["/robots.txt", "/robots.txt", "/second"]
     assert site.received[1].at - site.received[0].at > 1.9, "after its claim"
     assert site.received[1].at - other.received[0].at < 5, "from when it is running"
+
+
+def links(*paths: str) -> Page:
+    return Page("".join(f'<a href="{path}">{path}</a>' for path in paths))
+
+
+def test_workers_that_share_a_queue_of_scrapy_redis(web: Web, redis_server: RedisServer) -> None:
+    """Three workers crawl 24 sites, of which the last asks for a delay, as one crawl would."""
+    pytest.importorskip("scrapy_redis")
+    # A little late, so that all workers need it before it is there.
+    late = Page(PRIVATE, delay=0.2)
+    alike = {"/": links("/", "/a", "/b", "/c", "/private/a", "/private/b")}
+    sites = [web.site(late, alike, host=f"127.0.2.{number}") for number in range(1, 24)]
+    numbered = [f"/{number}" for number in range(1, 7)]
+    paced = web.site(
+        PRIVATE + "Crawl-delay: 1\n",
+        {"/": links("/", *numbered, "/private/a")},
+        host="127.0.2.24",
+    )
+    asked = [redis_server.url, *(site.url("/") for site in (*sites, paced))]
+    done = []
+    with workers(*[asked] * 3, module="tests.queue_worker") as running:
+        for process in running:
+            output, errors = process.communicate(timeout=120)
+            assert process.returncode == 0, errors
+            assert "WARNING" not in errors
+            assert "ERROR" not in errors
+            done.append(json.loads(output))
+    # By the record of the servers: each robots.txt once, each allowed page once, nothing else.
+    assert [site.robots_fetches for site in (*sites, paced)] == [1] * 24
+    assert all(sorted(site.page_paths) == ["/", "/a", "/b", "/c"] for site in sites)
+    assert sorted(paced.page_paths) == ["/", *numbered]
+    times = [received.at for received in paced.received]
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.9
+    assert sum(len(site.paths) for site in (*sites, paced)) == 123
+    assert sum(worker["pages"] for worker in done) == 99
+    assert sum(worker["fetched"] for worker in done) == 24

@@ -1,37 +1,28 @@
-"""What becomes of items: the training data of a model, without what must not train one."""
+"""Keeps the pages that may train a model."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text:
-    """A page, with what was said of its use: `response.meta["usage"]` where it was found."""
+    """A page, with what it says about its use: `response.meta["usage"]`."""
 
     url: str
     title: str
     usage: Mapping[str, bool]
-    noai: bool = False
 
 
 class TrainingData:
-    """Leaves out the pages that must not train a model, and lets the others pass.
+    """Drops the items whose pages refuse to train a model.
 
-    A use that is not mentioned is neither granted nor refused. This project takes what is not
-    refused; to take only what is granted, ask for `is not True` instead.
+    A use that is not mentioned is neither granted nor refused; this pipeline keeps such items.
     """
 
     def process_item(self, item: Text) -> Text:
         refused = [use for use in ("train-ai", "tdm") if item.usage.get(use) is False]
-        if item.noai:
-            refused.append("noai")
         if refused:
             raise DropItem(f"its page refuses {', '.join(refused)}")
         return item

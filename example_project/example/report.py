@@ -1,100 +1,80 @@
-"""Tables for people: what each robots.txt meant, what became of each URL, and of what pages say."""
+"""Notes what becomes of the URLs of a crawl, and prints tables of it."""
 
-from __future__ import annotations
+from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
+from typing import Any
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from twisted.python.failure import Failure
 
-from scrapy_rep.protocol.paths import origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from example.reporting import Asked
-    from scrapy_rep.origin import Origin
-
-# Characters of a column; what is longer is cut off, so that a row stays within 120.
-MEANING = 46
-URL, GROUP, RULE = 42, 10, 26
+from scrapy_rep import RobotsTxtDisallowed, Verdict
 
 
-def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Left-aligned columns under a title and, unless it is empty, a head."""
-    cells = [tuple(row) for row in ((head, *rows) if head else rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if head:
-        cells.insert(1, tuple("-" * width for width in widths))
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
-    return "\n".join(("", title, "", *lines))
+class ReportingSpider(Spider):
+    """Keeps what became of each URL, and why, in `outcomes`.
 
-
-def origins_table(
-    origins: Mapping[str, Origin],
-    asked: Collection[Asked],
-    names: Mapping[str, str] | None = None,
-    fetches: Mapping[str, int] | None = None,
-) -> str:
-    """Each origin with what its robots.txt meant and how many of its URLs were allowed.
-
-    In the order of `names` (by origin), if they are given. `fetches`: how often the server was
-    asked for the robots.txt.
+    The errback of its requests is `not_crawled`. After a `fault`, `scrapy crawl` exits with 1.
     """
-    every = Counter(origin_of(entry.url) for entry in asked)
-    allowed = Counter(origin_of(entry.url) for entry in asked if entry.allowed)
-    rows = []
-    for key in dict.fromkeys((*(names or ()), *origins)):
-        row = [key]
-        if names is not None:
-            row.append(names.get(key, ""))
-        meaning = origins[key].summary() if key in origins else "was not asked"
-        row.append(_cut(meaning, 2 * MEANING if names is None else MEANING))
-        row.append(f"{allowed[key]} of {every[key]}")
-        if fetches is not None:
-            row.append(str(fetches.get(key, 0)))
-        rows.append(row)
-    head = ["origin", "what its robots.txt meant", "allowed"]
-    if names is not None:
-        head.insert(1, "what it shows")
-    if fetches is not None:
-        head.append("fetches")
-    return table("Origins", head, rows)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.allowed, signals.request_reached_downloader)
+        return spider
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.outcomes: dict[str, tuple[str, str]] = {}
+        self.failed = False
+
+    def fault(self, message: str) -> None:
+        self.logger.error(message)
+        self.failed = True
+
+    def allowed(self, request: Request) -> None:
+        """Note a request that robots.txt allows. Its verdict is in its meta."""
+        if not request.meta.get("dont_obey_robotstxt"):
+            self.outcomes[request.url] = ("crawled", why(request.meta.get("robotstxt")))
+
+    def not_crawled(self, failure: Failure) -> None:
+        """Note a request that robots.txt disallows, or that failed."""
+        error, url = failure.value, failure.request.url  # type: ignore[attr-defined]
+        if isinstance(error, RobotsTxtDisallowed):
+            self.outcomes[url] = ("dropped", why(error.verdict))
+        elif isinstance(error, IgnoreRequest):  # by another middleware
+            self.outcomes[url] = ("dropped", "")
+        else:
+            self.outcomes[url] = ("failed", type(error).__name__)
+
+    def count(self) -> str:
+        dropped = sum(outcome == "dropped" for outcome, _ in self.outcomes.values())
+        urls = len(self.outcomes)
+        return f"{urls} URLs, {urls - dropped} allowed, {dropped} disallowed"
 
 
-def urls_table(asked: Iterable[Asked], received: Collection[str] | None = None) -> str:
-    """Each URL with the decision, the rule behind it and its line, and what was seen of it.
-
-    The last column is the answer that the crawl got; with `received`, the URLs in the record of
-    the server, it says whether the request came there.
-    """
-    rows = []
-    for entry in asked:
-        reason = group = rule = line = ""
-        if entry.verdict is not None:
-            reason, group = str(entry.verdict.reason), entry.verdict.agent or ""
-            if entry.verdict.rule is not None:
-                kind = "Allow" if entry.verdict.rule.allow else "Disallow"
-                rule, line = f"{kind}: {entry.verdict.rule.pattern}", str(entry.verdict.rule.line)
-        seen = entry.answer
-        if received is not None:
-            seen = _yes(entry.url in received)
-        url, group, rule = _cut(entry.url, URL), _cut(group, GROUP), _cut(rule, RULE)
-        rows.append((url, _yes(entry.allowed), reason, group, rule, line, seen))
-    last = "answer" if received is None else "received"
-    return table("URLs", ("URL", "allowed", "reason", "group", "rule", "line", last), rows)
+def why(verdict: Verdict | None) -> str:
+    """Return the rule that decided, or the reason if there was none."""
+    if verdict is None:
+        return ""  # robots.txt is not obeyed, or not by this package
+    if verdict.rule is None and verdict.agent is not None:
+        return f"no rule for {verdict.agent} matches"
+    return str(verdict)
 
 
-def pages_table(pages: Iterable[tuple[str, str, str, int, int]]) -> str:
-    """Each page with what it says, what became of its item, and how many links were followed."""
-    rows = [
-        (_cut(url, URL), says, item, f"{followed} of {links}" if links else "")
-        for url, says, item, followed, links in pages
-    ]
-    return table("Pages", ("URL", "what it says", "its item", "followed"), rows)
+def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print columns that fit the terminal. A row of one cell is a heading."""
+    table = [[str(cell) for cell in row] for row in (head, *rows)]
+    full = [row for row in table if len(row) > 1]
+    widths = [max(map(len, column)) for column in zip(*full, strict=True)]
+    too_wide = sum(widths) + 2 * len(widths) - 2 - get_terminal_size().columns
+    widths[widths.index(max(widths))] -= max(0, too_wide)
+    print(f"\n{title}\n")
+    for row in (table[0], ["-" * width for width in widths], *table[1:]):
+        cells = (cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False))
+        print("  ".join(cells).rstrip() if len(row) > 1 else f"\n{row[0]}")
 
 
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

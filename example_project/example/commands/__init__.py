@@ -1,1 +1,1 @@
-"""Commands of this project, in place of Scrapy's of the same name."""
+"""The commands of this project."""

@@ -1,1 +1,1 @@
-"""The spiders: demo, site and census."""
+"""The spiders of this project."""
