@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
-from tests.crawl.web import Web
+from testing.web import Web
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

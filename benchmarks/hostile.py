@@ -23,7 +23,7 @@ from protego import Protego
 from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.pacing import Pacing
-from tests.protocol.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
+from testing.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,7 +25,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsTxtMiddleware
-from tests.crawl.web import Web
+from testing.web import Web
 
 from .crawl_cost import MIDDLEWARES, ORIGINS, ROBOTS
 

@@ -25,7 +25,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.links import Links
-from tests.crawl.web import Page, Web
+from testing.web import Page, Web
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

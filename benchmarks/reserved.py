@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from benchmarks.corpus import read_files
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from tests.protocol import reference
+from testing import reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

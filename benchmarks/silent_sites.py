@@ -17,13 +17,13 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from benchmarks.crawl_cost import MIDDLEWARES
-from tests.crawl.web import Page, Web
+from testing.web import Page, Web
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
 
-    from tests.crawl.web import Received, Site
+    from testing.web import Received, Site
 
 SILENT, LIVE, PAGES = 20, 30, 10
 ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.soak [VARIANT ...] [--origins 500] [--seed 1] [--loop asyncio]
 
-One crawl for each variant in :data:`tests.crawl.soak.VARIANTS`, or for those that are named, each
+One crawl for each variant in :data:`testing.soak.VARIANTS`, or for those that are named, each
 in a process of its own. All of it on loopback, an address for each origin. Every request is to end
 in exactly one of a response, RobotsTxtDisallowed or its own download error, no server is to receive
 a page that its robots.txt disallows, and all counters are to end where they began.
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.crawl.measure import process_on
-from tests.crawl.soak import VARIANTS, Soak, SoakSpider, circumstances, logged
-from tests.crawl.web import Web
+from testing.measure import process_on
+from testing.soak import VARIANTS, Soak, SoakSpider, circumstances, logged
+from testing.web import Web
 
 
 def main() -> int:

@@ -13,8 +13,7 @@ from scrapy.utils.gz import gunzip
 
 from scrapy_rep.intake import WIRE_LIMIT, Intake
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-
-from .crawl.faults import gzip_bomb
+from testing.faults import gzip_bomb
 
 FILE = b"User-agent: *\nDisallow: /private\n"
 URL = "http://a.example/robots.txt"

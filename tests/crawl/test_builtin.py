@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .web import Page
+from testing.web import Page
 
 if TYPE_CHECKING:
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 pytestmark = pytest.mark.documentation
 

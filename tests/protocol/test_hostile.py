@@ -1,4 +1,4 @@
-"""What is hostile is answered like anything else; ``benchmarks/hostile.py`` says how fast."""
+"""What is hostile is answered like anything else; ``python -m benchmarks hostile`` says how fast."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.pacing import Pacing
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
-
-from .hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
+from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -16,7 +16,7 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.store import LONGEST_LEASE, MAX_RETRY
 
 if TYPE_CHECKING:
-    from .servers import RedisServer
+    from testing.redis_server import RedisServer
 
 ENTRY = Entry(Kind.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"

@@ -1,4 +1,4 @@
-"""Pages that misbehave on purpose, for :mod:`tests.crawl.web`."""
+"""Pages that misbehave on purpose, for :mod:`testing.web`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
 
-from ..protocol.hostile import ATTACKS
 from .counters import left_over
 from .faults import (
     ALLOWED,
@@ -37,6 +36,7 @@ from .faults import (
     raw,
     stall,
 )
+from .hostile import ATTACKS
 from .web import Page, redirect, text
 
 if TYPE_CHECKING:
