@@ -1,7 +1,8 @@
 """Random crawls on a virtual clock, held against laws.
 
-No network is used. :mod:`testing.simulation` says which laws. It stops at the first crawl that breaks one, and prints
-it; ``python -m testing.simulation --shrink`` looks for the smallest. Needs Scrapy 2.15 or later.
+No network is used. :mod:`testing.simulation` says which laws. The check stops at the first crawl
+that breaks one, and prints it; ``python -m testing.simulation --shrink`` looks for the smallest. It
+needs Scrapy 2.15 or later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is hostile is answered like anything else; ``python -m benchmarks hostile`` says how fast."""
+"""What is hostile is answered like anything else; ``benchmarks/hostile.py`` says how fast."""
 
 from __future__ import annotations
 
