@@ -10,12 +10,12 @@ OLDEST := .venv-oldest/bin
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types walls tests loops oldest format fuzz clean
+.PHONY: example test lint types contracts tests loops oldest format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: lint types walls tests loops oldest
+test: lint types contracts tests loops oldest
 	@echo "All is well."
 
 lint: .venv/test
@@ -25,7 +25,7 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-walls: .venv/test
+contracts: .venv/test
 	$(BIN)/lint-imports
 
 # Everything, on Scrapy's default reactor, with the coverage that is asked for.

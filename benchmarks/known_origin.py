@@ -106,7 +106,7 @@ class Asker(Spider):
                 for page in range(PAGES * 10)
             ]
             if ours:
-                for host in ours._admission.hosts.values():
+                for host in ours._throttle.hosts.values():
                     host.last_end = -inf  # no time passes here
             began = time.perf_counter()
             for request in requests:
@@ -121,7 +121,7 @@ class Asker(Spider):
                     middleware.process_request(request).send(None)
                     raise AssertionError("it waits for something")
                 if ours:
-                    ours._admission.end(request, sent=False)
+                    ours._throttle.finish(request, sent=False)
             yield (time.perf_counter() - began) / len(requests)
 
 

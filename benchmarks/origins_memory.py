@@ -12,7 +12,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_rep.origin import Origin, Patience
+from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import Rules
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing.corpus import load
@@ -40,10 +40,10 @@ def origin_with(number: int, body: bytes) -> Origin:
     """An origin as a crawl would leave it after its first request."""
     origin = Origin(f"https://host{number}.example")
     url = f"https://host{number}.example/robots.txt"
-    origin.begin()
+    origin.start_fetch()
     etag = f'"{number:x}"'
-    origin.learn(Rules(RobotsTxt.parse(body, url=url), 200, url, 86_400.0, etag), 0.0)
-    origin.verdict(f"https://host{number}.example/some/page.html", AGENTS, 0.0, Patience())
+    origin.apply(Rules(RobotsTxt.parse(body, url=url), 200, url, 86_400.0, etag), 0.0)
+    origin.verdict(f"https://host{number}.example/some/page.html", AGENTS, 0.0, UnreachablePolicy())
     return origin
 
 

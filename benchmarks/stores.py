@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from scrapy_rep.stores import Entry, Kind, Resilient, open_store
+from scrapy_rep.stores import Entry, FallbackStore, Outcome, open_store
 from testing.corpus import load
 from testing.harness import Duration, Parameter, Result, Row
 from testing.redis_server import RedisServer
@@ -45,13 +45,21 @@ def entry(number: int, body: bytes) -> Entry:
     now = 1_800_000_000 + number / 7
     url = f"https://www.host{number}.example/robots.txt"
     return Entry(
-        Kind.RULES, now, now + 77_760, now + 86_400, body, url, f'"{number:x}"', status=200, url=url
+        Outcome.RULES,
+        now,
+        now + 77_760,
+        now + 86_400,
+        body,
+        url,
+        f'"{number:x}"',
+        status=200,
+        url=url,
     )
 
 
 def opened(url: str) -> Store:
-    store = open_store(url, jobdir=None, keep=1e9)
-    assert isinstance(store, Resilient)
+    store = open_store(url, jobdir=None, ttl=1e9)
+    assert isinstance(store, FallbackStore)
     return store
 
 

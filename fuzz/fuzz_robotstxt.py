@@ -12,7 +12,7 @@ import atheris
 with atheris.instrument_imports(include=["scrapy_rep.protocol"]):
     from scrapy_rep.protocol.agents import product_tokens
     from scrapy_rep.protocol.lint import lint
-    from scrapy_rep.protocol.paths import origin
+    from scrapy_rep.protocol.paths import origin_of
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 from testing import reference
@@ -53,7 +53,7 @@ def one_input(data: bytes) -> None:
     robots.content_usage(url, agent)
     robots.request_rates(agent)
     assert all(str(finding) for finding in lint(body, strict=strict))
-    origin(url)
+    origin_of(url)
     tokens = product_tokens(agent)
     if len(body) <= _SMALL and len(tokens) < 2:
         expected = reference.answer(body, url, tokens[0] if tokens else "", strict=strict)

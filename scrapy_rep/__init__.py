@@ -4,8 +4,9 @@ These are the public names; the README shows how to turn it on.
 """
 
 from .addon import Addon
-from .middleware import RobotsTxtDisallowed, RobotsTxtMiddleware
-from .page_middleware import PageDirectivesMiddleware, page_directives
+from .crawl.middleware import RobotsTxtMiddleware
+from .exceptions import RobotsTxtDisallowed
+from .pages.middleware import PageDirectivesMiddleware, page_directives
 from .protocol.pages import PageDirectives
 from .protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
 from .robotparser import RobotParser

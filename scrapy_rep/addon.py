@@ -9,9 +9,9 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from .ftp import FTPDownloadHandler
-from .middleware import RobotsTxtMiddleware
-from .page_middleware import PageDirectivesMiddleware
+from .crawl.middleware import RobotsTxtMiddleware
+from .fetch.ftp import FTPDownloadHandler
+from .pages.middleware import PageDirectivesMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import assert_never
 
-from .protocol.access import Abandoned, NotModified, Rules, Unavailable, Unreachable, interval
+from .protocol.access import Cancelled, NotModified, Rules, Unavailable, Unreachable, retry_interval
 from .protocol.pacing import Pacing
 from .protocol.paths import host_of, path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
-from .stores.entry import Entry, Kind
+from .stores.entry import Entry, Outcome
 
 if TYPE_CHECKING:
     from .protocol.access import Event
@@ -88,14 +88,14 @@ TRANSITIONS = {
 
 
 _KINDS = {
-    _S.FRESH: Kind.RULES,
-    _S.UNAVAILABLE: Kind.UNAVAILABLE,
-    _S.UNREACHABLE: Kind.UNREACHABLE,
+    _S.FRESH: Outcome.RULES,
+    _S.UNAVAILABLE: Outcome.UNAVAILABLE,
+    _S.UNREACHABLE: Outcome.UNREACHABLE,
 }
 _RECALLED = {
-    Kind.RULES: _H.RULES_CAME,
-    Kind.UNAVAILABLE: _H.FOUND_UNAVAILABLE,
-    Kind.UNREACHABLE: _H.FOUND_UNREACHABLE,
+    Outcome.RULES: _H.RULES_CAME,
+    Outcome.UNAVAILABLE: _H.FOUND_UNAVAILABLE,
+    Outcome.UNREACHABLE: _H.FOUND_UNREACHABLE,
 }
 
 
@@ -108,7 +108,7 @@ class Need(Enum):
     JOIN = "wait for the fetch that is under way"
 
 
-class Patience(NamedTuple):
+class UnreachablePolicy(NamedTuple):
     """What holds while an origin is unreachable and there is no copy (§2.3.1.4)."""
 
     allow: bool = False
@@ -119,7 +119,7 @@ class Patience(NamedTuple):
 class Origin:
     """One origin (scheme, host, port) and what is known of its robots.txt.
 
-    ``settled_until`` is the hot path: before that time :meth:`verdict` may be asked straight away.
+    ``refresh_at`` is the hot path: before that time :meth:`verdict` may be asked straight away.
     Times are seconds on whatever clock the caller keeps.
     """
 
@@ -134,7 +134,7 @@ class Origin:
     """Where the last answer came from, after redirects."""
     failure: str | None = None
     """Why the origin is unreachable, in words."""
-    settled_until: float = field(default=0, repr=False)
+    refresh_at: float = field(default=0, repr=False)
     expires_at: float = field(default=0, repr=False)
     unreachable_since: float | None = field(default=None, repr=False)
     failures: int = field(default=0, repr=False)
@@ -166,7 +166,7 @@ class Origin:
 
     def need(self, now: float) -> Need:
         """What has to be done before :meth:`verdict` can answer a request that comes ``now``."""
-        if now < self.settled_until:
+        if now < self.refresh_at:
             return Need.NOTHING
         if self.state in (State.FRESH, State.UNAVAILABLE):
             if now < self.expires_at:
@@ -174,19 +174,19 @@ class Origin:
             self._happen(Happening.EXPIRED)
         return Need.JOIN if self.in_flight else Need.FETCH
 
-    def begin(self) -> None:
+    def start_fetch(self) -> None:
         """A fetch was begun."""
         self._happen(Happening.FETCH_BEGAN)
         self.in_flight = True
 
-    def learn(self, event: Event, now: float) -> None:
+    def apply(self, event: Event, now: float) -> None:
         """The fetch came to ``event``."""
         self.in_flight = False
         self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
                 self._happen(Happening.RULES_CAME)
-                self.keep_copy(event)
+                self.set_copy(event)
                 self.url = event.url
                 self._answered(event.status, event.expires_at, now)
             case NotModified():
@@ -202,27 +202,27 @@ class Origin:
             case Unreachable():
                 self._happen(Happening.FOUND_UNREACHABLE)
                 self._failed(event, now)
-            case Abandoned():
+            case Cancelled():
                 self._happen(Happening.GIVEN_UP)
             case _:
                 assert_never(event)
-        if not isinstance(event, Abandoned):
+        if not isinstance(event, Cancelled):
             self.fetched_at = round(now, 3)  # as it is kept, so that the two can be compared
 
-    def keep_copy(self, rules: Rules) -> None:
+    def set_copy(self, rules: Rules) -> None:
         """Take a good copy, of whatever age: what it means depends on the state."""
         self.robots, self._paced = rules.robots, None
         self.copy_url, self.lifetime = rules.url, rules.lifetime
         self.etag, self.last_modified = rules.etag, rules.last_modified
 
-    def record(self, body: bytes | None) -> Entry:
+    def to_entry(self, body: bytes | None) -> Entry:
         """What is known, to be kept; ``body``: the good copy as it came. To be asked after an
         event.
         """
         return Entry(
             _KINDS[self.state],
             self.fetched_at,
-            self.settled_until,
+            self.refresh_at,
             self.expires_at,
             body,
             self.copy_url,
@@ -237,7 +237,7 @@ class Origin:
             self.disallow_all,
         )
 
-    def recall(self, entry: Entry, robots: RobotsTxt | None, now: float) -> bool:
+    def restore(self, entry: Entry, robots: RobotsTxt | None, now: float) -> bool:
         """Take over what was kept, by an earlier crawl or another crawler, in place of a fetch.
 
         ``robots`` is the good copy of the entry. Whether that settles what the fetch was begun for;
@@ -246,30 +246,32 @@ class Origin:
         if entry.fetched_at <= self.fetched_at:
             return False
         ahead = self.state in (State.FRESH, State.UNAVAILABLE)
-        if ahead and entry.kind is Kind.UNREACHABLE:  # what is held still holds
-            self.settled_until = min(entry.settled_until, self.expires_at)
-            self.in_flight = now >= self.settled_until
+        if ahead and entry.kind is Outcome.UNREACHABLE:  # what is held still holds
+            self.refresh_at = min(entry.refresh_at, self.expires_at)
+            self.in_flight = now >= self.refresh_at
             return not self.in_flight
         self.fetched_at = entry.fetched_at
         if robots is not None:
             self.robots, self._paced = robots, None
             self.copy_url, self.lifetime = entry.copy_url, entry.lifetime
             self.etag, self.last_modified = entry.etag, entry.last_modified
-        elif entry.kind is Kind.UNAVAILABLE:
+        elif entry.kind is Outcome.UNAVAILABLE:
             self._forget_copy()
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
         # A copy that holds is good enough to go on with, but no reason not to fetch it anew.
-        holds = not ahead and entry.kind is not Kind.UNREACHABLE
-        if now >= (entry.expires_at if holds else entry.settled_until):
+        holds = not ahead and entry.kind is not Outcome.UNREACHABLE
+        if now >= (entry.expires_at if holds else entry.refresh_at):
             return False
         self.in_flight = False
         self._happen(_RECALLED[entry.kind])
         self.status, self.url, self.failure = entry.status, entry.url, entry.failure
         self.disallow_all = entry.disallow_all
-        self.settled_until, self.expires_at = entry.settled_until, entry.expires_at
+        self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
         return True
 
-    def verdict(self, url: str, agents: tuple[str, ...], now: float, patience: Patience) -> Verdict:
+    def verdict(
+        self, url: str, agents: tuple[str, ...], now: float, patience: UnreachablePolicy
+    ) -> Verdict:
         """Whether ``url`` may be fetched by a crawler of these product tokens, and why.
 
         To be asked when :meth:`need` says that nothing is needed, or after an event.
@@ -280,14 +282,14 @@ class Origin:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
             reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
             return Verdict(allowed, reason, None, None, self._unavailable_for)
-        given_up = patience.allow or self._is_given_up(now, patience)
-        allowed = given_up or path_of(url) == ROBOTS_TXT
+        cancelled = patience.allow or self._is_given_up(now, patience)
+        allowed = cancelled or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
 
     @property
-    def states_pace(self) -> bool:
+    def has_pacing(self) -> bool:
         """Whether the copy in use asks anybody for a pace."""
-        return self.robots is not None and self.robots.states_pace
+        return self.robots is not None and self.robots.has_pacing
 
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
         """The pace that the copy in use asks of a crawler of these product tokens."""
@@ -297,9 +299,9 @@ class Origin:
             self._paced = agents, Pacing.of(self.robots, agents)
         return self._paced[1]
 
-    def shift(self, seconds: float) -> None:
+    def shift_clock(self, seconds: float) -> None:
         """Keep all times as far off as they are, when somebody has set the clock."""
-        self.settled_until += seconds
+        self.refresh_at += seconds
         self.expires_at += seconds
         self.fetched_at += seconds
         if self.unreachable_since is not None:
@@ -332,19 +334,19 @@ class Origin:
         self.failures = 0
         self.disallow_all = False
         self.expires_at = expires_at
-        self.settled_until = expires_at - REFRESH_AHEAD * (expires_at - now)
+        self.refresh_at = expires_at - REFRESH_AHEAD * (expires_at - now)
 
     def _failed(self, event: Unreachable, now: float) -> None:
         self.failures += 1
-        again_at = now + (event.retry_after or interval(self.failures))
+        again_at = now + (event.retry_after or retry_interval(self.failures))
         if self.state is State.UNREACHABLE:
             self.status, self.url, self.failure = event.status, event.url, event.failure
             if self.unreachable_since is None:
                 self.unreachable_since = now
-            self.settled_until = again_at
+            self.refresh_at = again_at
         else:  # a refresh ahead of time: what is held still holds
-            self.settled_until = min(again_at, self.expires_at)
+            self.refresh_at = min(again_at, self.expires_at)
 
-    def _is_given_up(self, now: float, patience: Patience) -> bool:
+    def _is_given_up(self, now: float, patience: UnreachablePolicy) -> bool:
         since = self.unreachable_since
         return since is not None and now - since >= patience.days * DAY

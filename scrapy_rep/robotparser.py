@@ -8,9 +8,9 @@ from scrapy.robotstxt import RobotParser as ScrapyRobotParser
 
 from .protocol.lines import SIZE_LIMIT
 from .protocol.robotstxt import RobotsTxt
-from .protocol.unwrap import unwrapped
-from .settings import reads_strictly
-from .startup import stops_crawl
+from .protocol.unwrap import unwrap_browser_page
+from .settings import is_strict
+from .startup import abort_on_setting_error
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,9 +32,9 @@ class RobotParser(ScrapyRobotParser):
         """Parse a body as it came, through a browser or not. Never raises for what it holds."""
         strict = False
         if crawler is not None:
-            with stops_crawl(crawler):
-                strict = reads_strictly(crawler)
-        text = unwrapped(robotstxt_body, cut_off=len(robotstxt_body) > SIZE_LIMIT)
+            with abort_on_setting_error(crawler):
+                strict = is_strict(crawler)
+        text = unwrap_browser_page(robotstxt_body, cut_off=len(robotstxt_body) > SIZE_LIMIT)
         return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:

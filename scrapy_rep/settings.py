@@ -18,17 +18,14 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from w3lib.url import safe_url_string
 
-from .protocol.paths import origin
+from .exceptions import SettingError
+from .protocol.paths import origin_of
 from .stores import url as store_url
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-
-
-class SettingError(ValueError):
-    """A setting has a value that cannot be read. The message names both, and what it may be."""
 
 
 def _boolean(value: object) -> bool:
@@ -109,7 +106,7 @@ def _hosts(value: object) -> frozenset[str]:
 def _host(name: str) -> str:
     """A host as origins have it. Raises ValueError for what can be the host of none."""
     is_ipv6 = name.count(":") > 1 and not name.startswith("[")
-    key = origin(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
+    key = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
     parts = urlsplit(key or "")
     if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
         raise ValueError
@@ -215,7 +212,7 @@ class Settings:
         _statuses(400, 499),
         "4xx statuses of a robots.txt that are treated as 5xx are: as *unreachable*.",
     )
-    missing_5xx_hosts: frozenset[str] = _setting(
+    server_error_hosts: frozenset[str] = _setting(
         "REP_5XX_AS_404",
         (),
         _hosts,
@@ -392,12 +389,12 @@ class Settings:
         return self.robots_agent or header or self.page_agent or ""
 
 
-def settings_of(crawler: Crawler) -> Settings:
+def read_settings(crawler: Crawler) -> Settings:
     """The settings of a crawl. Raises :class:`SettingError` for a value that cannot be read."""
     return Settings.read(crawler.settings, crawler.spider)
 
 
-def obeys(crawler: Crawler) -> bool:
+def robotstxt_obey(crawler: Crawler) -> bool:
     """Whether ROBOTSTXT_OBEY is on."""
     return crawler.settings.getbool("ROBOTSTXT_OBEY")
 
@@ -425,7 +422,7 @@ def downloader_middlewares(crawler: Crawler) -> list[type]:
     return [load_object(each) for each in build_component_list(written)]
 
 
-def reads_strictly(crawler: Crawler) -> bool:
+def is_strict(crawler: Crawler) -> bool:
     """REP_STRICT alone, for those who only parse."""
     return bool(_read(crawler.settings, dict(_described())["strict"]))
 
@@ -444,7 +441,7 @@ def without_password(value: object) -> object:
     return value
 
 
-def reference() -> list[tuple[str, Any, str]]:
+def setting_reference() -> list[tuple[str, Any, str]]:
     """Name, default and meaning of every setting of this package, in the order of this module."""
     return [(meta["name"], meta["default"], meta["meaning"]) for _, meta in _described()]
 

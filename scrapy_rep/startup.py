@@ -11,7 +11,8 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 
-from .settings import SettingError, downloader_middlewares, unknown_settings
+from .exceptions import SettingError
+from .settings import downloader_middlewares, unknown_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ LATER = (DownloaderStats, HttpCacheMiddleware)
 
 
 @contextmanager
-def stops_crawl(crawler: Crawler) -> Iterator[None]:
+def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
     """Let a :class:`SettingError` end the crawl, with one line in the log.
 
     The caller of the crawl gets the error.
@@ -61,7 +62,7 @@ def _mark_as_reported() -> None:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def warn_of_mistakes(crawler: Crawler, settings: Settings, middleware: type) -> None:
+def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: type) -> None:
     """Warn, once each, of what a crawl is set up with and its author may not have meant.
 
     ``middleware``: the class of ours that obeys robots.txt.

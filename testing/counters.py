@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 def left_over(crawler: Crawler) -> list[str]:
     """What is still counted, waits or is under way after the end of a crawl."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    admission, engine = middleware._admission, middleware._engine
+    throttle, engine = middleware._throttle, middleware._engine
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        "parked": admission.parked,
-        "waiting": len(admission._waiting),
-        "under way": len(admission._under_way),
-        "lines": sum(len(host.lines) for host in admission.hosts.values()),
+        "parked": throttle.queued,
+        "waiting": len(throttle._waiting),
+        "under way": len(throttle._in_progress),
+        "lines": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),
         "counted": len(engine._counted),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
-        "fetches": len(middleware._policies._fetches),
-        "places": len(middleware._policies._fetch_limit._under_way),
+        "fetches": len(middleware._policy_cache._fetches),
+        "places": len(middleware._policy_cache._fetch_limit._in_progress),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

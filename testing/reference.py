@@ -64,7 +64,7 @@ def read_groups(body: bytes, *, strict: bool) -> dict[str, list[Rule]]:
             if not naming:
                 current = []
             naming = True
-            for token in line_tokens(value):
+            for token in tokens_of_line(value):
                 current.append(token)
                 groups.setdefault(token, [])
         elif field in ALLOW + DISALLOW:
@@ -115,7 +115,7 @@ def prefixed(field: bytes) -> bytes:
     return field
 
 
-def line_tokens(value: bytes) -> list[str]:
+def tokens_of_line(value: bytes) -> list[str]:
     if value == b"*" or (value[:1] == b"*" and value[1:2] in (b" ", b"\t", b"\v", b"\f")):
         return ["*"]
     run = ""

@@ -121,7 +121,7 @@ def _stepping(wrong_by: tuple[float, ...]) -> Callable[[object], float]:
 
 def poison(path: Path, roots: list[str], chance: random.Random) -> None:
     """Make a store in which somebody has left entries, claims and reservations that are wrong."""
-    SQLiteStore(path, keep=DAY).open()
+    SQLiteStore(path, ttl=DAY).open()
     now = time.time()
     spans: list[tuple[Any, Any]] = [
         (now + 30 * DAY, now + 30 * DAY + 93),
@@ -151,9 +151,9 @@ def _bad_entries() -> list[bytes]:
         VERSION + b"no entry",
         VERSION + bytes(1000),
         VERSION + zlib.compress(b'{"a":' * 10_000),
-        _entry(settled_until=1e18, expires_at=1e18),
-        _entry(kind="unavailable", settled_until=1e18, expires_at=1e18),
-        _entry(kind="unreachable", settled_until=1e18, expires_at=1e18),
+        _entry(refresh_at=1e18, expires_at=1e18),
+        _entry(kind="unavailable", refresh_at=1e18, expires_at=1e18),
+        _entry(kind="unreachable", refresh_at=1e18, expires_at=1e18),
         _entry(fetched_at=time.time() + 30 * DAY, expires_at=time.time() + 31 * DAY),
         _entry(expires_at="never"),
         _entry(expires_at=4e9, etag=["x"]),
@@ -162,7 +162,7 @@ def _bad_entries() -> list[bytes]:
 
 
 def _entry(**fields: object) -> bytes:
-    head = {"kind": "rules", "fetched_at": time.time() - 9, "settled_until": 0, **fields}
+    head = {"kind": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /public\n"
     return VERSION + deflate.compress(content) + deflate.flush()

@@ -102,7 +102,7 @@ class Web:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connection_limit: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
         self._transports: set[asyncio.WriteTransport] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -145,9 +145,9 @@ class Web:
             await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        for connection in self._connections:
+        for connection in self._connection_limit:
             connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*self._connection_limit, return_exceptions=True)
         for transport in self._transports:
             transport.abort()
         await asyncio.sleep(0)
@@ -160,7 +160,7 @@ class Web:
     ) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._connections.add(task)
+        self._connection_limit.add(task)
         self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -169,7 +169,7 @@ class Web:
         except asyncio.CancelledError:
             pass
         finally:
-            self._connections.discard(task)
+            self._connection_limit.discard(task)
             writer.close()
 
 

@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
-from scrapy_rep.ftp import FTPDownloadHandler
+from scrapy_rep.fetch.ftp import FTPDownloadHandler
 
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 OURS = "scrapy_rep.RobotsTxtMiddleware"
@@ -57,14 +57,14 @@ def test_addon_takes_the_place_of_the_built_in(
 
 
 @pytest.mark.parametrize(
-    ("project", "obeys"),
+    ("project", "robotstxt_obey"),
     [({}, True), ({"ROBOTSTXT_OBEY": False}, False), ({"ROBOTSTXT_OBEY": True}, True)],
     ids=["not set", "off", "on"],
 )
 def test_robotstxt_obey_is_turned_on_unless_the_project_says_otherwise(
-    project: dict[str, bool], obeys: bool
+    project: dict[str, bool], robotstxt_obey: bool
 ) -> None:
-    assert with_addon(**project).getbool("ROBOTSTXT_OBEY") is obeys
+    assert with_addon(**project).getbool("ROBOTSTXT_OBEY") is robotstxt_obey
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from scrapy_rep.origin import (
     Happening,
     Need,
     Origin,
-    Patience,
     State,
+    UnreachablePolicy,
 )
 from scrapy_rep.protocol.access import (
-    Abandoned,
+    Cancelled,
     Event,
     NotModified,
     Rules,
@@ -36,7 +36,7 @@ T = 1_700_000_000.0
 FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
 OTHER_FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /public\n")
 
-PATIENT = Patience()
+PATIENT = UnreachablePolicy()
 MISSING = 404
 DOWN = Unreachable("status 503", 503, URL)
 
@@ -62,13 +62,13 @@ def origin_after(*history: tuple[float, Event]) -> Origin:
     origin = Origin(KEY)
     for time, event in history:
         assert origin.need(time) in (Need.FETCH, Need.REFRESH)
-        origin.begin()
-        origin.learn(event, time)
+        origin.start_fetch()
+        origin.apply(event, time)
     return origin
 
 
 def allows(
-    origin: Origin, path: str, now: float, patience: Patience = PATIENT
+    origin: Origin, path: str, now: float, patience: UnreachablePolicy = PATIENT
 ) -> tuple[bool, Reason]:
     verdict = origin.verdict(KEY + path, ("testbot",), now, patience)
     return verdict.allowed, verdict.reason
@@ -119,7 +119,7 @@ def test_transitions(state: State, happening: Happening) -> None:
 
 
 EVENTS = [
-    Abandoned(),
+    Cancelled(),
     DOWN,
     Unreachable("status 429", 429, URL, 30),
     NotModified(T + DAY),
@@ -147,14 +147,14 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, Event, bo
         now += pause
         need = origin.need(now)
         if need in (Need.FETCH, Need.REFRESH):
-            origin.begin()
+            origin.start_fetch()
             if somebody_asks_meanwhile:
                 now += DAY
                 during = origin.need(now)
                 assert during in (Need.JOIN, Need.NOTHING)
             if origin.copy_url is None and isinstance(event, NotModified):
                 event = DOWN  # without a copy nothing is asked conditionally
-            origin.learn(event, now)
+            origin.apply(event, now)
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
         assert origin.need(now) is not Need.JOIN, "nothing is under way"
 
@@ -165,9 +165,9 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, Event, bo
 def test_one_fetch_at_a_time_whoever_asks() -> None:
     origin = Origin(KEY)
     assert (origin.state, origin.need(T)) == (State.UNKNOWN, Need.FETCH)
-    origin.begin()
+    origin.start_fetch()
     assert (origin.state, origin.need(T)) == (State.FETCHING, Need.JOIN)
-    origin.learn(rules(T), T)
+    origin.apply(rules(T), T)
     assert (origin.state, origin.need(T)) == (State.FRESH, Need.NOTHING)
 
 
@@ -183,10 +183,10 @@ def test_rfc_a_file_holds_until_it_expires() -> None:
 def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
     assert REFRESH_AHEAD == 0.1
     origin = origin_after((T, rules(T, held=1000)))
-    origin.begin()
+    origin.start_fetch()
     assert origin.need(T + 950) is Need.NOTHING, "no second fetch, and nobody waits"
     assert allows(origin, "/private", T + 950) == (False, Reason.RULES)
-    origin.learn(rules(T + 960, OTHER_FILE), T + 960)
+    origin.apply(rules(T + 960, OTHER_FILE), T + 960)
     assert allows(origin, "/private", T + 960) == (True, Reason.RULES)
     assert origin.need(T + 960 + DAY * 0.89) is Need.NOTHING
 
@@ -194,14 +194,14 @@ def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
 def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
     origin = origin_after((T, rules(T, held=1000)))
     assert origin.need(T + 950) is Need.REFRESH
-    origin.begin()
+    origin.start_fetch()
     assert origin.need(T + 1001) is Need.JOIN
-    origin.learn(rules(T + 1002, OTHER_FILE), T + 1002)
+    origin.apply(rules(T + 1002, OTHER_FILE), T + 1002)
     assert (origin.state, origin.robots) == (State.FRESH, OTHER_FILE)
 
 
 @pytest.mark.parametrize(
-    "event", [DOWN, Unreachable("status 503", 503, URL, 5), Abandoned()], ids=repr
+    "event", [DOWN, Unreachable("status 503", 503, URL, 5), Cancelled()], ids=repr
 )
 @pytest.mark.parametrize(
     ("known", "path", "verdict"),
@@ -218,8 +218,8 @@ def test_a_refresh_that_fails_leaves_what_holds_as_it_is(
     origin = origin_after((T, known))
     before = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
     at = T + DAY * 0.95
-    origin.begin()
-    origin.learn(event, at)
+    origin.start_fetch()
+    origin.apply(event, at)
     after = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
     assert after == before
     assert origin.unreachable_since is None
@@ -237,25 +237,25 @@ def test_a_refresh_that_fails_is_tried_again_while_the_file_holds(
 ) -> None:
     origin = origin_after((T, rules(T)))
     at = T + DAY * 0.95
-    origin.begin()
-    origin.learn(event, at)
+    origin.start_fetch()
+    origin.apply(event, at)
     assert origin.need(at + again - 1) is Need.NOTHING
     assert origin.need(at + again) is Need.REFRESH
 
 
 def test_a_refresh_that_fails_never_outlasts_the_file() -> None:
     origin = origin_after((T, rules(T)))
-    origin.begin()
-    origin.learn(Unreachable("status 503", 503, URL, 86_400), T + DAY * 0.95)
+    origin.start_fetch()
+    origin.apply(Unreachable("status 503", 503, URL, 86_400), T + DAY * 0.95)
     assert origin.need(T + DAY - 1) is Need.NOTHING
     assert origin.need(T + DAY) is Need.FETCH
 
 
 def test_a_refresh_that_fails_late_makes_the_copy_the_last_good_one() -> None:
     origin = origin_after((T, rules(T)))
-    origin.begin()
+    origin.start_fetch()
     assert origin.need(T + DAY) is Need.JOIN
-    origin.learn(DOWN, T + DAY + 1)
+    origin.apply(DOWN, T + DAY + 1)
     assert (origin.state, origin.failure) == (State.UNREACHABLE, "status 503")
     assert allows(origin, "/private", T + DAY + 1) == (False, Reason.RULES)
     assert allows(origin, "/public", T + DAY + 1) == (True, Reason.RULES)
@@ -295,7 +295,7 @@ def test_an_earlier_refusal_is_forgotten_with_the_next_answer() -> None:
 
 
 def test_before_the_first_answer_nothing_is_allowed() -> None:
-    origin = origin_after((T, Abandoned()))
+    origin = origin_after((T, Cancelled()))
     assert origin.state is State.UNKNOWN
     assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
     assert origin.need(T) is Need.FETCH
@@ -340,28 +340,28 @@ def test_rfc_after_thirty_days_an_unreachable_site_may_be_crawled() -> None:
 def test_it_is_asked_once_more_before_it_is_given_up() -> None:
     origin = origin_after((T, DOWN))
     assert origin.need(T + 31 * DAY) is Need.FETCH
-    origin.begin()
-    origin.learn(rules(T + 31 * DAY), T + 31 * DAY)
+    origin.start_fetch()
+    origin.apply(rules(T + 31 * DAY), T + 31 * DAY)
     assert allows(origin, "/private", T + 31 * DAY) == (False, Reason.RULES)
 
 
 @pytest.mark.parametrize(
     ("patience", "days", "allowed"),
     [
-        (Patience(days=7), 6, False),
-        (Patience(days=7), 7, True),
-        (Patience(days=0), 0, True),
-        (Patience(allow=True), 0, True),
+        (UnreachablePolicy(days=7), 6, False),
+        (UnreachablePolicy(days=7), 7, True),
+        (UnreachablePolicy(days=0), 0, True),
+        (UnreachablePolicy(allow=True), 0, True),
     ],
 )
-def test_patience_is_a_setting(patience: Patience, days: float, allowed: bool) -> None:
+def test_patience_is_a_setting(patience: UnreachablePolicy, days: float, allowed: bool) -> None:
     origin = origin_after(*failing(days))
     assert allows(origin, "/", T + days * DAY, patience) == (allowed, Reason.UNREACHABLE)
 
 
 def test_patience_is_for_sites_without_a_copy() -> None:
     origin = origin_after((T, rules(T)), *failing(40, since=T + DAY))
-    patience = Patience(allow=True, days=0)
+    patience = UnreachablePolicy(allow=True, days=0)
     assert allows(origin, "/private", T + 41 * DAY, patience) == (False, Reason.RULES)
 
 
@@ -371,8 +371,8 @@ def test_an_answer_resets_the_thirty_days(answer: Event) -> None:
     assert (origin.unreachable_since, origin.failure, origin.failures) == (None, None, 0)
     origin.robots = None  # so that the days matter
     origin.need(T + 21 * DAY)
-    origin.begin()
-    origin.learn(DOWN, T + 21 * DAY)
+    origin.start_fetch()
+    origin.apply(DOWN, T + 21 * DAY)
     assert origin.unreachable_since == T + 21 * DAY
 
 
@@ -386,8 +386,8 @@ def test_the_interval_between_attempts_grows() -> None:
     now = T
     for expected in (60, 120, 240, 480, 960, 1920, 3600, 3600):
         assert origin.need(now) is Need.FETCH
-        origin.begin()
-        origin.learn(DOWN, now)
+        origin.start_fetch()
+        origin.apply(DOWN, now)
         assert origin.need(now + expected - 1) is Need.NOTHING
         now += expected
 
@@ -395,8 +395,8 @@ def test_the_interval_between_attempts_grows() -> None:
 def test_an_answer_starts_the_intervals_anew() -> None:
     origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)))
     origin.need(T + 180 + DAY)
-    origin.begin()
-    origin.learn(DOWN, T + 180 + DAY)
+    origin.start_fetch()
+    origin.apply(DOWN, T + 180 + DAY)
     assert origin.need(T + 180 + DAY + 60) is Need.FETCH
 
 
@@ -412,8 +412,8 @@ def test_retry_after_takes_the_place_of_the_interval() -> None:
 def test_a_304_makes_the_copy_fresh_again() -> None:
     origin = origin_after((T, rules(T, etag='"1"', lifetime=600)))
     origin.need(T + DAY)
-    origin.begin()
-    origin.learn(NotModified(T + 2 * DAY), T + DAY)
+    origin.start_fetch()
+    origin.apply(NotModified(T + 2 * DAY), T + DAY)
     assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
     assert (origin.robots, origin.etag, origin.lifetime) == (FILE, '"1"', 600)
     assert origin.need(T + 1.8 * DAY) is Need.NOTHING
@@ -474,7 +474,7 @@ def test_summary(history: list[Event], line: str) -> None:
     ],
 )
 def test_a_verdict_without_rules_says_what_was_answered(event: Event, line: str) -> None:
-    verdict = origin_after((T, event)).verdict("https://a.example/", (), T, Patience())
+    verdict = origin_after((T, event)).verdict("https://a.example/", (), T, UnreachablePolicy())
     assert str(verdict) == line
 
 

@@ -1,7 +1,7 @@
 """What an answer to a request for robots.txt means for its origin (RFC 9309, section 2.3.1).
 
-:func:`meaning` reads a status. The events are what a whole fetch, with its redirects, its body or
-its failure, comes to; :mod:`scrapy_rep.origin` is driven by them.
+:func:`status_class` reads a status. The events are what a whole fetch, with its redirects, its body
+or its failure, comes to; :mod:`scrapy_rep.origin` is driven by them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAST_INTERVAL = 3600
 Neither the RFC nor Google gives a number."""
 
 
-class Meaning(Enum):
+class StatusClass(Enum):
     """What the status of an answer says about the origin."""
 
     RULES = "its body holds the rules"
@@ -41,31 +41,31 @@ class Meaning(Enum):
     UNREACHABLE = "whether there are rules cannot be told"
 
 
-class Terms(NamedTuple):
+class StatusPolicy(NamedTuple):
     """The choices that a user may make about statuses; the defaults are those of the RFC."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
     unreachable_statuses: AbstractSet[int] = frozenset({407, 429})
-    server_errors_are_missing: bool = False
+    server_errors_are_unavailable: bool = False
 
 
-def meaning(status: int, terms: Terms, *, conditional: bool = False) -> Meaning:
+def status_class(status: int, terms: StatusPolicy, *, conditional: bool = False) -> StatusClass:
     """What ``status`` means; ``conditional``: the request carried a validator."""
     if status == 304:
-        return Meaning.NOT_MODIFIED if conditional else Meaning.UNREACHABLE
+        return StatusClass.NOT_MODIFIED if conditional else StatusClass.UNREACHABLE
     if status in REDIRECT_STATUSES:
-        return Meaning.REDIRECT
+        return StatusClass.REDIRECT
     if 200 <= status <= 299 and status != 206:  # a part of the rules is not the rules
-        return Meaning.RULES
+        return StatusClass.RULES
     if 400 <= status <= 499:
         if status in terms.disallow_statuses:
-            return Meaning.DISALLOWED
+            return StatusClass.DISALLOWED
         if status in terms.unreachable_statuses:
-            return Meaning.UNREACHABLE
-        return Meaning.UNAVAILABLE
-    if 500 <= status <= 599 and terms.server_errors_are_missing:
-        return Meaning.UNAVAILABLE
-    return Meaning.UNREACHABLE
+            return StatusClass.UNREACHABLE
+        return StatusClass.UNAVAILABLE
+    if 500 <= status <= 599 and terms.server_errors_are_unavailable:
+        return StatusClass.UNAVAILABLE
+    return StatusClass.UNREACHABLE
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -84,7 +84,7 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(seconds, MAX_RETRY_AFTER) if seconds > 0 else None
 
 
-def interval(failures: int) -> int:
+def retry_interval(failures: int) -> int:
     """Seconds until the next attempt after so many failed ones in a row."""
     return min(FIRST_INTERVAL << min(failures - 1, 10), LAST_INTERVAL)
 
@@ -132,8 +132,8 @@ class Unreachable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Abandoned:
+class Cancelled:
     """The fetch was given up by us: nothing was learnt."""
 
 
-Event = Rules | NotModified | Unavailable | Unreachable | Abandoned
+Event = Rules | NotModified | Unavailable | Unreachable | Cancelled

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EVERYONE = "*"
+WILDCARD_AGENT = "*"
 
 LINE_TOKEN = rb"(?:(\*)(?=[ \t\v\f\n#]|\Z)|([A-Za-z_-]*)([^ \t\v\f\n#/*]*))"
 """The value of a user-agent line, in three groups.
@@ -41,7 +41,7 @@ _BROWSER = frozenset(
 )
 
 
-class Doubt(Enum):
+class AgentWarning(Enum):
     """Why a user agent may not mean what its author thinks."""
 
     NO_TOKEN = "it holds no product token, so only the rules for everyone apply"
@@ -50,11 +50,11 @@ class Doubt(Enum):
     NOT_ASCII = "a product token ends where its letters are no longer those of ASCII"
 
 
-class Identity(NamedTuple):
+class ProductTokens(NamedTuple):
     """Who a crawler is: its tokens in order of preference, and whether that is doubtful."""
 
     tokens: tuple[str, ...]
-    doubt: Doubt | None = None
+    warning: AgentWarning | None = None
 
 
 def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
@@ -63,10 +63,10 @@ def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
     A value with a slash, a parenthesis or white space is read as a User-Agent header, any other
     as a token; of a sequence each member is read so. Raises TypeError for anything else.
     """
-    return identify(user_agent).tokens
+    return parse_user_agent(user_agent).tokens
 
 
-def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
+def parse_user_agent(user_agent: str | bytes | Sequence[str]) -> ProductTokens:
     """The same as `product_tokens`, with what is doubtful about it."""
     if isinstance(user_agent, (str, bytes)):
         return _identify_one(user_agent)
@@ -78,13 +78,13 @@ def identify(user_agent: str | bytes | Sequence[str]) -> Identity:
     return _identify_all(tuple(user_agent))
 
 
-def line_tokens(value: bytes) -> list[bytes]:
+def tokens_of_line(value: bytes) -> list[bytes]:
     """What a crawler's token may be for the user-agent line with this value to be its own."""
     match = _LINE_TOKEN.match(value)
-    return tokens_found(match) if match else []
+    return tokens_of_match(match) if match else []
 
 
-def tokens_found(match: re.Match[bytes]) -> list[bytes]:
+def tokens_of_match(match: re.Match[bytes]) -> list[bytes]:
     """The same for a match that ends with `LINE_TOKEN`; none, and nobody is named."""
     everyone, run, more = match.groups()
     if everyone:
@@ -96,48 +96,52 @@ def tokens_found(match: re.Match[bytes]) -> list[bytes]:
 
 
 @lru_cache(maxsize=64)
-def _identify_all(values: tuple[str | bytes, ...]) -> Identity:
+def _identify_all(values: tuple[str | bytes, ...]) -> ProductTokens:
     found = [_identify_one(value) for value in values]
     tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
-    doubts = [identity.doubt for identity in found if identity.doubt]
-    return Identity(tokens, doubts[0] if doubts else None)
+    doubts = [identity.warning for identity in found if identity.warning]
+    return ProductTokens(tokens, doubts[0] if doubts else None)
 
 
 @lru_cache(maxsize=64)
-def _identify_one(value: str | bytes) -> Identity:
+def _identify_one(value: str | bytes) -> ProductTokens:
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     value = value.strip()
-    if value == EVERYONE:
-        return Identity(())
+    if value == WILDCARD_AGENT:
+        return ProductTokens(())
     if _IS_HEADER.search(value):
         return _identify_header(value)
     if not value.isascii():
         # Read like a line's: with all of its letters it would be nobody's (RFC 9309 §2.2.1).
         run = _IDENTIFIER.match(value)
-        return Identity((run[0].lower(),), Doubt.NOT_ASCII) if run else Identity((), Doubt.NO_TOKEN)
+        return (
+            ProductTokens((run[0].lower(),), AgentWarning.NOT_ASCII)
+            if run
+            else ProductTokens((), AgentWarning.NO_TOKEN)
+        )
     token = _TOKEN.match(value)
     if not token:
-        return Identity((), Doubt.NO_TOKEN)
-    return Identity((token[0].lower(),), None if token[0] == value else Doubt.CUT)
+        return ProductTokens((), AgentWarning.NO_TOKEN)
+    return ProductTokens((token[0].lower(),), None if token[0] == value else AgentWarning.CUT)
 
 
-def _identify_header(header: str) -> Identity:
+def _identify_header(header: str) -> ProductTokens:
     products, comments = _split_header(header)
     for number, word in enumerate(products):
         cut = _CUT.split(word, maxsplit=1)[0]
         name = _name(cut)
         if name:
             if name == cut != word:
-                return Identity((name.lower(),), Doubt.CUT)
+                return ProductTokens((name.lower(),), AgentWarning.CUT)
             plain = number == 0 and word == name and len(products) > 1
             followed = plain and header[len(word) :].lstrip()[:1] != "("
-            return Identity((name.lower(),), Doubt.FIRST_WORD if followed else None)
+            return ProductTokens((name.lower(),), AgentWarning.FIRST_WORD if followed else None)
     for comment in comments:
         name = _name_in_comment(comment)
         if name:
-            return Identity((name.lower(),))
-    return Identity((), Doubt.NO_TOKEN)
+            return ProductTokens((name.lower(),))
+    return ProductTokens((), AgentWarning.NO_TOKEN)
 
 
 def _split_header(header: str) -> tuple[list[str], list[str]]:

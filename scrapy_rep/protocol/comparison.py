@@ -25,7 +25,7 @@ _FAR = 64
 """Octets beyond which it is remembered where a piece was found."""
 
 
-def allowance(length: int) -> int:
+def step_budget(length: int) -> int:
     """Return the steps for comparing a path of this many octets."""
     return STEPS + STEPS_PER_OCTET * min(length, LONGEST)
 
@@ -52,13 +52,13 @@ def matches(pattern: str, path: str) -> bool:
     return len(path) - len(tail) >= position and path.endswith(tail)
 
 
-class Comparison:
+class BoundedMatcher:
     """The comparisons of one path: the same answers as `matches` for as long as there are steps."""
 
-    __slots__ = ("_ends", "_known", "_path", "_prefixes", "failed", "left")
+    __slots__ = ("_ends", "_known", "_path", "_prefixes", "failed", "steps_left")
 
     def __init__(self, path: str, steps: int) -> None:
-        self.left = steps
+        self.steps_left = steps
         """The steps that are left. Below zero the last answer and all later ones are unknown."""
         self._path = path
         # Prefixes of the last pattern that end in a star, and where in the path they end.
@@ -70,8 +70,8 @@ class Comparison:
         """From where pieces were looked for, and where they were found."""
 
     def matches(self, pattern: str) -> bool:
-        """Return whether a pattern matches; an answer without meaning if `left` is below zero."""
-        self.left -= 5
+        """Return whether a pattern matches; without meaning if `steps_left` is below zero."""
+        self.steps_left -= 5
         failed = self.failed
         if failed and pattern.startswith(failed):
             return False
@@ -83,7 +83,7 @@ class Comparison:
         position = ends[-1]
         star = pattern.find("*", begin)
         while star >= 0:
-            self.left -= 5
+            self.steps_left -= 5
             if begin == 0:
                 if not self._path.startswith(pattern[:star]):
                     self._fail_by_head(pattern, star)
@@ -93,7 +93,7 @@ class Comparison:
                 position = self._end_of(pattern[begin:star], position)
             if position < 0:
                 self.failed = pattern[:star]
-            if position < 0 or self.left < 0:
+            if position < 0 or self.steps_left < 0:
                 return False
             begin = star + 1
             if len(prefixes) < _DEPTH:
@@ -141,5 +141,5 @@ class Comparison:
             self._known[piece] = (position, at if at >= 0 else len(self._path) + 1)
             # An octet takes about as long as this in the worst case: CPython looks at most of a
             # piece anew at each of them.
-            self.left -= seen * (24 + len(piece)) >> 10 if len(piece) > 1 else seen >> 10
+            self.steps_left -= seen * (24 + len(piece)) >> 10 if len(piece) > 1 else seen >> 10
         return at + len(piece) if at >= 0 else -1

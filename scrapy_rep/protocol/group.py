@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from .lines import line_number
-from .matcher import GAVE_UP, PatternIndex, RankedRule, first_match, rank
+from .matcher import TOO_COMPLEX, PatternIndex, RankedRule, first_match, rank
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Group:
         self.index: PatternIndex | None = None
         """Numbers its rules, best first, from the second question on."""
         self.verdicts: list[Verdict | None] = []
-        """By these numbers; then that no rule matches, and last (`GAVE_UP`) that it is unknown."""
+        """By these numbers; then that no rule matches, last (`TOO_COMPLEX`) that it is unknown."""
         self.allows: tuple[bool, ...] = ()
         """The same in short."""
 
@@ -73,7 +73,7 @@ class Group:
     def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:
         ranked = rank(rules, strict=self._strict)
         number = first_match([pattern for _, _, _, pattern in ranked], path)
-        if number == GAVE_UP:
+        if number == TOO_COMPLEX:
             return None  # What the index skips may be what took so long.
         if number == len(ranked):
             return self._undecided(ranked)

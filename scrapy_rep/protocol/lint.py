@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from .agents import line_tokens
+from .agents import tokens_of_line
 from .lines import SIZE_LIMIT, lines_of, read
 from .matcher import PatternIndex, rank
 from .parser import FIELDS, LENIENT, STRICT, GroupText, field_of, groups, parse_line
@@ -35,7 +35,7 @@ _TIMED = {
 _LONGEST_FIELD = 40
 _GOOGLE_LINE = 16_664
 """Octets of a line that Google's open-source parser keeps: eight times the longest URL."""
-_MOST_OCTETS = 4 * SIZE_LIMIT
+_MAX_OCTETS = 4 * SIZE_LIMIT
 """Octets of groups that are looked through for rules that never decide."""
 
 
@@ -157,7 +157,7 @@ def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Fi
 
 
 def _about_token(number: int, value: bytes) -> Iterator[Finding]:
-    tokens = line_tokens(value)
+    tokens = tokens_of_line(value)
     if not value:
         yield Finding(number, Severity.ERROR, "no product token", "write '*' for everyone")
     elif not tokens:
@@ -227,7 +227,7 @@ def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
                 f"another group for {_quoted(token)}: the two are one",
                 "write the rules of a crawler in one place",
             )
-    left = _MOST_OCTETS
+    left = _MAX_OCTETS
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
         group = GroupText(text, spans, dialect)
         left -= sum(spans[1::2]) - sum(spans[::2])

@@ -14,8 +14,8 @@ from bisect import bisect_left, bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .comparison import Comparison, allowance, matches
-from .paths import encode_query, has_doubtful_query, is_doubtful, pattern_of
+from .comparison import BoundedMatcher, matches, step_budget
+from .paths import encode_query, path_has_reserved_query, pattern_has_reserved_query, pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ _FEW = 64
 """How many these are for each of many questions."""
 _STARS = re.compile(r"\*\*+")
 
-GAVE_UP = -1
+TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
 _Wild: TypeAlias = dict[str, list[int]]
@@ -72,33 +72,35 @@ def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
 def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
     """The indices of the patterns that match, in their order: for a single question.
 
-    The last is `GAVE_UP` if the comparison takes too many steps.
+    The last is `TOO_COMPLEX` if the comparison takes too many steps.
     """
-    steps = allowance(len(path)) // 2
-    plain, encoded = Comparison(path, steps), None
+    steps = step_budget(len(path)) // 2
+    plain, encoded = BoundedMatcher(path, steps), None
     for number, pattern in enumerate(patterns):
         if plain.matches(pattern):
             yield number
-        elif is_doubtful(pattern):
+        elif pattern_has_reserved_query(pattern):
             # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
-            encoded = encoded or Comparison(encode_query(path), steps)
+            encoded = encoded or BoundedMatcher(encode_query(path), steps)
             if encoded.matches(encode_query(pattern)):
                 yield number
-        if plain.left < 0 or (encoded and encoded.left < 0):
+        if plain.steps_left < 0 or (encoded and encoded.steps_left < 0):
             break
     else:
         return
-    yield GAVE_UP
+    yield TOO_COMPLEX
 
 
 def first_match(patterns: Sequence[str], path: str) -> int:
-    """The index of the first of some patterns that matches, or their number, or `GAVE_UP`."""
+    """The index of the first of some patterns that matches, or their number, or `TOO_COMPLEX`."""
     if len(path) >= _SHORT or len(patterns) > _SOME:
         return next(matching(patterns, path), len(patterns))
     for number, pattern in enumerate(patterns):
         if matches(pattern, path):
             return number
-        if is_doubtful(pattern) and matches(encode_query(pattern), encode_query(path)):
+        if pattern_has_reserved_query(pattern) and matches(
+            encode_query(pattern), encode_query(path)
+        ):
             return number
     return len(patterns)
 
@@ -130,7 +132,7 @@ class PatternIndex:
         doubtful = {
             number: encode_query(pattern)
             for number, pattern in enumerate(patterns)
-            if "?" in pattern and is_doubtful(pattern)
+            if "?" in pattern and pattern_has_reserved_query(pattern)
         }
         if doubtful:
             encoded = [doubtful.get(number, "") for number in range(len(patterns))]
@@ -138,9 +140,9 @@ class PatternIndex:
             self._encoded._build(doubtful, encoded)
 
     def first(self, path: str, steps: int | None = None) -> int:
-        """The index of the first pattern that matches, or their number, or `GAVE_UP`.
+        """The index of the first pattern that matches, or their number, or `TOO_COMPLEX`.
 
-        `GAVE_UP` only if a pattern that is left may disallow, by what `allows` says of each.
+        `TOO_COMPLEX` only if a pattern that is left may disallow, by what `allows` says of each.
         """
         best = self._size
         prefixes = self._prefixes
@@ -173,8 +175,8 @@ class PatternIndex:
                     best, steps = self._first_of(self._keys_in(path), path, best, steps)
             else:
                 best, steps = self._first_of(self._keys_in(path), path, best, steps)
-        if self._encoded is not None and has_doubtful_query(path):
-            steps = allowance(len(path)) if steps is None else steps
+        if self._encoded is not None and path_has_reserved_query(path):
+            steps = step_budget(len(path)) if steps is None else steps
             return min(best, self._encoded.first(encode_query(path), steps))
         return best
 
@@ -189,19 +191,19 @@ class PatternIndex:
             numbers += of_key if of_key[-1] < best else of_key[: bisect_left(of_key, best)]
         text_order = len(numbers) > _FEW
         order = self._in_order(numbers) if text_order else sorted(numbers)
-        comparison = Comparison(path, allowance(len(path)) if steps is None else steps)
+        comparison = BoundedMatcher(path, step_budget(len(path)) if steps is None else steps)
         index = 0
         while index < len(order):
             number = order[index]
             index += 1
             if number >= best:
-                comparison.left -= 1
+                comparison.steps_left -= 1
             elif comparison.matches(patterns[number]):
                 best = number
-            elif comparison.left < 0:
+            elif comparison.steps_left < 0:
                 for rest in islice(order, index - 1, None):
                     if rest < best and not (self._allows and self._allows[rest]):
-                        return GAVE_UP, comparison.left
+                        return TOO_COMPLEX, comparison.steps_left
                 break
             elif (
                 text_order
@@ -211,7 +213,7 @@ class PatternIndex:
                 # All that begin so follow each other, and no pattern has an octet like this.
                 beyond = comparison.failed + "\x7f"
                 index = bisect_left(order, beyond, index, key=patterns.__getitem__)
-        return best, comparison.left
+        return best, comparison.steps_left
 
     def _in_order(self, numbers: list[int]) -> Sequence[int]:
         """Patterns by their text, so that those that begin alike are compared together."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .records import RequestRate, Window
     from .robotstxt import RobotsTxt
 
-MOST_RATES = 3
+MAX_NAMED_RATES = 3
 """Rates that are named in words."""
 
 _DAY = 86_400
@@ -49,14 +49,14 @@ class Pacing(NamedTuple):
         minute = now % _DAY / 60
         return max(self.delay, self.seconds[bisect_right(self.changes, minute) - 1])
 
-    def seconds_until_welcome(self, now: float) -> float:
+    def seconds_until_visit_time(self, now: float) -> float:
         """The seconds until the Visit-time begins; 0 within it, and where there is none."""
         if self.hours is None or self.hours.contains(now % _DAY / 60):
             return 0
         return (self.hours.start * 60 - now) % _DAY
 
 
-def asked(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
+def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     """What the group of these product tokens asks for, in words; empty where it asks for nothing.
 
     Of many rates the first few are named.
@@ -65,9 +65,9 @@ def asked(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     if delay := robots.crawl_delay(agents):
         wishes.append(f"Crawl-delay: {delay:g}")
     rates = robots.request_rates(agents)
-    wishes += [f"Request-rate: {rate}" for rate in rates[:MOST_RATES]]
-    if len(rates) > MOST_RATES:
-        wishes.append(f"and {len(rates) - MOST_RATES} more")
+    wishes += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
+    if len(rates) > MAX_NAMED_RATES:
+        wishes.append(f"and {len(rates) - MAX_NAMED_RATES} more")
     if hours := robots.visit_time(agents):
         wishes.append(f"Visit-time: {hours}")
     return ", ".join(wishes)

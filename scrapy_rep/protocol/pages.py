@@ -21,7 +21,7 @@ from html import unescape
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .agents import EVERYONE
+from .agents import WILDCARD_AGENT
 from .freshness import http_date, utc
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Source(NamedTuple):
     """Its name, in lower case."""
     place: str
     """``meta``, or the name of the header in lower case."""
-    agent: str = EVERYONE
+    agent: str = WILDCARD_AGENT
     """The product token that it is for, in lower case, or ``*``."""
 
 
@@ -146,7 +146,7 @@ class PageDirectives:
         return replace(self, expired=after is not None and after < date)
 
 
-NOTHING = PageDirectives()
+NO_DIRECTIVES = PageDirectives()
 """What a page says that says nothing."""
 
 
@@ -166,7 +166,7 @@ def has_meta(html: bytes) -> bool:
     return _META_TAG.search(html) is not None
 
 
-def added_up(stated: Sequence[Statement]) -> PageDirectives:
+def merge(stated: Sequence[Statement]) -> PageDirectives:
     """The sum of what is stated, of which the most restrictive holds."""
     found: dict[str, Any] = {}
     for (rule, _, _), argument in stated:
@@ -249,7 +249,7 @@ def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> It
             yield from _of_tdm(place, place, line)
             continue
         for agent, rule, argument in _rules(line, scoped=True):
-            if agent == EVERYONE or agent in tokens:
+            if agent == WILDCARD_AGENT or agent in tokens:
                 yield Statement(Source(rule, place, agent), argument)
 
 
@@ -265,14 +265,14 @@ def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
     ``scoped``: agents may stand before rules, as they do in headers.
     """
     parts = line.split(",")
-    agent = EVERYONE
+    agent = WILDCARD_AGENT
     number = 0
     while number < len(parts):
         part = parts[number]
         number += 1
         begin = 0
         while scoped and (found := _agent(part, begin)):
-            agent = EVERYONE if found[1].lower() == _ROBOTS else found[1].lower()
+            agent = WILDCARD_AGENT if found[1].lower() == _ROBOTS else found[1].lower()
             begin = found.end()
         name, _, argument = part[begin:].partition(":")
         name = name.strip().lower()
@@ -343,7 +343,7 @@ _REFERENCE = re.compile(
     rb"|lbrack|lcub|lowbar|lpar|lsqb|midast|num|percnt|period|plus|quest|rbrace|rbrack|rcub|rpar"
     rb"|rsqb|semi|sol|underbar|verbar|vert|verticalline|bsol);)"
 )
-_MOST_OCTETS = 4096
+_MAX_OCTETS = 4096
 """Of an attribute; no name and no list of rules is longer."""
 
 
@@ -351,7 +351,7 @@ def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
     names = (_ROBOTS, *tokens)
     for name, content in _meta_elements(html, [*(name.encode() for name in names), b"tdm-"]):
         if name in names:
-            agent = EVERYONE if name == _ROBOTS else name
+            agent = WILDCARD_AGENT if name == _ROBOTS else name
             for _, rule, argument in _rules(content, scoped=False):
                 yield Statement(Source(rule, META, agent), argument)
         elif name in _TDM:
@@ -439,4 +439,4 @@ def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None
 
 
 def _text(attributes: dict[bytes, bytes], name: bytes) -> str:
-    return unescape(attributes.get(name, b"")[:_MOST_OCTETS].decode("utf-8", "replace"))
+    return unescape(attributes.get(name, b"")[:_MAX_OCTETS].decode("utf-8", "replace"))

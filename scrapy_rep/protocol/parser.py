@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .agents import LINE_TOKEN, tokens_found
+from .agents import LINE_TOKEN, tokens_of_match
 from .lines import WHITE_SPACE
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
         if naming and start > end and rule.search(text, end, start):
             _note(found, naming, end, start)
             naming = {}
-        for token in tokens_found(match):
+        for token in tokens_of_match(match):
             naming[token] = None
         end = match.end()
     _note(found, naming, end, len(text))

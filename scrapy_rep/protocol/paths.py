@@ -39,8 +39,8 @@ _ASCII = bytes(range(128))
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_DOUBTFUL = re.compile("[/:?@%]")
-_DOUBTFUL_PATTERN = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
+_RESERVED_IN_PATH_QUERY = re.compile("[/:?@%]")
+_RESERVED_IN_PATTERN_QUERY = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
 _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
@@ -53,7 +53,7 @@ _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
 _C0_AND_SPACE = "".join(map(chr, range(33)))
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4; with the dot at the end.
-_LONGEST_HOST = 254
+_MAX_HOST_LENGTH = 254
 
 
 def path_of(url: str) -> str:
@@ -96,19 +96,19 @@ def encode_query(path: str) -> str:
     return path[:query] + path[query:].translate(_ENCODED)
 
 
-def has_doubtful_query(path: str) -> bool:
+def path_has_reserved_query(path: str) -> bool:
     """Whether `encode_query` matters for a path: else no doubtful pattern can match it."""
     query = path.find("?") + 1
-    return query > 0 and _DOUBTFUL.search(path, query) is not None
+    return query > 0 and _RESERVED_IN_PATH_QUERY.search(path, query) is not None
 
 
-def is_doubtful(pattern: str) -> bool:
+def pattern_has_reserved_query(pattern: str) -> bool:
     """Whether a pattern's query holds one of ``: / ? @`` or its escape."""
     query = pattern.find("?") + 1
-    return query > 0 and _DOUBTFUL_PATTERN.search(pattern, query) is not None
+    return query > 0 and _RESERVED_IN_PATTERN_QUERY.search(pattern, query) is not None
 
 
-def origin(url: str) -> str | None:
+def origin_of(url: str) -> str | None:
     """The origin whose robots.txt speaks for a URL: ``scheme://host[:port]`` in normal form.
 
     None for a scheme that has no robots.txt, and for a host or port that is none: `lacks_host`
@@ -130,7 +130,7 @@ def lacks_host(url: str) -> bool:
     Its host or port is none, even when it is percent-decoded. Who sends it to a proxy may have
     it fetched all the same, so it must not pass as a URL without a robots.txt does.
     """
-    return _WEB(url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)) is not None and origin(url) is None
+    return _WEB(url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)) is not None and origin_of(url) is None
 
 
 @lru_cache(maxsize=10_000)
@@ -163,19 +163,19 @@ def _origin(scheme: str, netloc: str) -> str | None:
 
 
 @lru_cache(maxsize=10_000)
-def host_of(origin: str) -> str:
+def host_of(origin_of: str) -> str:
     """The host of an origin, without a port."""
-    return urlsplit(origin).hostname or ""
+    return urlsplit(origin_of).hostname or ""
 
 
-def robots_txt_url(origin: str) -> str:
+def robots_txt_url(origin_of: str) -> str:
     """Where the robots.txt of an origin is."""
-    return origin + "/robots.txt"
+    return origin_of + "/robots.txt"
 
 
 def _host(name: str) -> str | None:
     """A host in lower case, as A-labels, without a dot at the end. ValueError for no IDN."""
-    if len(name) > _LONGEST_HOST:
+    if len(name) > _MAX_HOST_LENGTH:
         return None
     if "%" in name:
         # RFC 3986 §3.2.2: percent-encoded octets of a name are UTF-8.

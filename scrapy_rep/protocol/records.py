@@ -14,8 +14,8 @@ from math import isfinite
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
-from .agents import line_tokens
-from .matcher import GAVE_UP, PatternIndex, matching
+from .agents import tokens_of_line
+from .matcher import TOO_COMPLEX, PatternIndex, matching
 from .parser import records
 from .paths import pattern_of
 from .usage import combine, combined, content_signals, content_usage, refusals
@@ -130,13 +130,13 @@ class GroupRecords:
             self._index = PatternIndex([pattern for pattern, _, _ in self._ranked])
             self._refusals = refusals(self.content_usage.values())
         first = self._index.first(path)
-        if first == GAVE_UP:
+        if first == TOO_COMPLEX:
             return dict(self._refusals)
         length = self._ranked[first][1] if first < len(self._ranked) else 0
         same = list(takewhile(lambda one: one[1] == length, islice(self._ranked, first, None)))
         found: list[dict[str, bool]] = []
         for number in matching((pattern for pattern, _, _ in same), path):
-            if number == GAVE_UP:
+            if number == TOO_COMPLEX:
                 return dict(self._refusals)
             found.append(same[number][2])
         return combined(found)
@@ -159,10 +159,10 @@ class Records:
         "_written",
         "clean_params",
         "everyone",
+        "has_pacing",
+        "has_usage",
         "host",
         "noindex",
-        "states_pace",
-        "states_usage",
     )
 
     def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
@@ -173,9 +173,9 @@ class Records:
         self.host: str | None = None
         self.clean_params: tuple[CleanParam, ...] = ()
         self.noindex: tuple[str, ...] = ()
-        self.states_pace = False
+        self.has_pacing = False
         """Whether there is any Crawl-delay, Request-rate or Visit-time."""
-        self.states_usage = False
+        self.has_usage = False
         """Whether there is any Content-Signal or Content-Usage."""
         self.everyone: dict[str, bool] = {}
         """The Content-Signals that stand before any group."""
@@ -215,7 +215,7 @@ class Records:
                 if not naming:
                     run = []
                 naming = started = True
-                for token in line_tokens(octets):
+                for token in tokens_of_line(octets):
                     runs = self._runs.setdefault(token, [])
                     if not runs or runs[-1] is not run:
                         runs.append(run)
@@ -226,9 +226,9 @@ class Records:
                 # after each of two stays with its own.
                 naming = False
                 if name in (b"content-signal", b"content-usage"):
-                    self.states_usage = True
+                    self.has_usage = True
                 else:
-                    self.states_pace = True
+                    self.has_pacing = True
                 if not started and name == b"content-signal":
                     self.everyone.update(content_signals(value))
                 run.append((name, octets))

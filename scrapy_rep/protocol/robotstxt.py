@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from .agents import EVERYONE, product_tokens
+from .agents import WILDCARD_AGENT, product_tokens
 from .group import Group
 from .lines import read
 from .parser import LENIENT, STRICT, GroupText, groups
@@ -23,7 +23,7 @@ __all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or tokens in order of preference."""
 
-_MOST_USER_AGENTS = 64
+_MAX_USER_AGENTS = 64
 """How many values of user agents are remembered; a crawl has one or a few."""
 
 
@@ -72,9 +72,9 @@ class RobotsTxt:
         return verdicts[index.first(plain[1])] or self._verdict(plain[1], user_agent)
 
     @property
-    def states_pace(self) -> bool:
+    def has_pacing(self) -> bool:
         """Whether there is anything in the file that the next four tell of."""
-        return self._other.states_pace
+        return self._extensions.has_pacing
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """The seconds between two requests that are asked of a crawler."""
@@ -95,31 +95,31 @@ class RobotsTxt:
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps, in the order of the file, each once."""
-        return self._other.sitemaps
+        return self._extensions.sitemaps
 
     @property
     def host(self) -> str | None:
         """The site's main mirror (Yandex)."""
-        return self._other.host
+        return self._extensions.host
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
         """Query parameters that do not change a page (Yandex)."""
-        return self._other.clean_params
+        return self._extensions.clean_params
 
     @property
     def noindex(self) -> tuple[str, ...]:
         """The patterns that are not to be indexed (Google until 2019)."""
-        return self._other.noindex
+        return self._extensions.noindex
 
     @property
-    def states_usage(self) -> bool:
+    def has_usage(self) -> bool:
         """Whether there is anything in the file that the next two tell of."""
-        return self._other.states_usage
+        return self._extensions.has_usage
 
     def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
         """What is signalled to a crawler, by name; else what is signalled before any group."""
-        return dict(self._group_records(user_agent).content_signals or self._other.everyone)
+        return dict(self._group_records(user_agent).content_signals or self._extensions.everyone)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         """The preferences for the use of what is at a URL, by name; none for a disallowed one."""
@@ -129,14 +129,14 @@ class RobotsTxt:
         return records.usage_of(path_of(url))
 
     @property
-    def _other(self) -> Records:
+    def _extensions(self) -> Records:
         if self._records is None:
             self._records = Records(self._text, strict=self._strict, url=self._url)
         return self._records
 
     def _group_records(self, user_agent: UserAgent) -> GroupRecords:
         token = self._token(product_tokens(user_agent))
-        return self._other.of(token.encode() if token else b"")
+        return self._extensions.of(token.encode() if token else b"")
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         token = self._token(product_tokens(user_agent))
@@ -147,14 +147,14 @@ class RobotsTxt:
             group = self._groups[token] = Group(token, text, strict=self._strict)
         verdict = group.verdict(path)
         if group.index is not None and not isinstance(user_agent, list):
-            if len(self._indexed) >= _MOST_USER_AGENTS:
+            if len(self._indexed) >= _MAX_USER_AGENTS:
                 self._indexed.clear()
             self._indexed[user_agent] = group.index, group.verdicts, group.allows
         return verdict
 
     def _token(self, tokens: tuple[str, ...]) -> str | None:
         """The first token that a group names; else everyone's (§2.2.1), if that has a group."""
-        for token in (*tokens, EVERYONE):
+        for token in (*tokens, WILDCARD_AGENT):
             if token.encode("ascii") in self._spans:
                 return token
         return None

@@ -35,7 +35,7 @@ _ENTITIES = (
 )
 
 
-def unwrapped(body: bytes, *, cut_off: bool) -> bytes | None:
+def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
     """The text of which a browser has made this page; None where it is no such page.
 
     ``cut_off``: the end of the page may be missing, as a limit cuts it.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .printable import cut, printable
 
-LONGEST_PATTERN = 1000
+MAX_PATTERN_LENGTH = 1000
 """Characters of a pattern that a `Rule` holds, so that a verdict is small when it is stored."""
 
 
@@ -49,8 +49,8 @@ class Rule(NamedTuple):
     def of(cls, value: bytes, line: int, *, allow: bool) -> Rule:
         """Return the rule that a line with this value states."""
         # Four octets are at least one character.
-        text = value[: 4 * (LONGEST_PATTERN + 1)].decode("utf-8", "replace")
-        return cls(allow, cut(text, LONGEST_PATTERN), line)
+        text = value[: 4 * (MAX_PATTERN_LENGTH + 1)].decode("utf-8", "replace")
+        return cls(allow, cut(text, MAX_PATTERN_LENGTH), line)
 
     def __str__(self) -> str:
         field = "Allow" if self.allow else "Disallow"

@@ -37,7 +37,7 @@ SLOW_FACTOR = 4
 """How many fetches there may be in all, slow ones included, for each place."""
 
 
-class Place:
+class Permit:
     """The place of one fetch: waited for, then taken, then slow. ``expire`` ends the fetch."""
 
     __slots__ = ("began", "expire", "granted", "timer")
@@ -52,62 +52,62 @@ class Place:
 class FetchLimit:
     """The places for the fetches of one crawl.
 
-    ``on_room`` is called when a fetch could begin and none waits.
+    ``on_capacity`` is called when a fetch could begin and none waits.
     """
 
-    def __init__(self, places: int, clock: Clock, on_room: Callable[[], None]) -> None:
+    def __init__(self, places: int, clock: Clock, on_capacity: Callable[[], None]) -> None:
         self._places = places
         self._slow = SLOW
         self._most = places * SLOW_FACTOR
         self._clock = clock
-        self._on_room = on_room
-        self._quick: set[Place] = set()
-        self._under_way: OrderedDict[Place, None] = OrderedDict()
+        self._on_capacity = on_capacity
+        self._quick: set[Permit] = set()
+        self._in_progress: OrderedDict[Permit, None] = OrderedDict()
         """The oldest first."""
-        self._waiting: deque[Place] = deque()
+        self._waiting: deque[Permit] = deque()
 
     def share(self, connections: int) -> None:
         """Use half of so many connections at most."""
         self._places = self._most = min(self._places, max(connections // 2, 1))
         self._slow = LONGER
 
-    def restart(self, place: Place, expire: Callable[[], None]) -> None:
+    def restart(self, place: Permit, expire: Callable[[], None]) -> None:
         """The fetch has begun only now: it has waited for a connection."""
         place.expire = expire
         if place.timer is not None:
             place.timer.cancel()
         self._begin(place)
-        self._under_way.move_to_end(place)
+        self._in_progress.move_to_end(place)
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many fetches may begin now without waiting."""
         return 0 if self._waiting else self._free
 
     @property
     def _free(self) -> int:
-        in_all = self._most - len(self._under_way)
+        in_all = self._most - len(self._in_progress)
         return max(min(self._places - len(self._quick), in_all), 0)
 
-    async def take(self, expire: Callable[[], None]) -> Place:
-        """Wait for a place, which is to be given back with :meth:`give_back`.
+    async def acquire(self, expire: Callable[[], None]) -> Permit:
+        """Wait for a place, which is to be given back with :meth:`release`.
 
         ``expire`` ends the fetch. It is called, once at most, when others need the place.
         """
-        place = Place(expire)
+        place = Permit(expire)
         self._waiting.append(place)
         self._fill()
         try:
             await maybe_deferred_to_future(place.granted)
         except BaseException:
-            self.give_back(place)
+            self.release(place)
             raise
         return place
 
-    def give_back(self, place: Place) -> None:
+    def release(self, place: Permit) -> None:
         """The fetch is over."""
-        if place in self._under_way:
-            del self._under_way[place]
+        if place in self._in_progress:
+            del self._in_progress[place]
             self._quick.discard(place)
             if place.timer is not None:
                 place.timer.cancel()
@@ -119,27 +119,27 @@ class FetchLimit:
         while self._waiting and self._free:
             place = self._waiting.popleft()
             self._begin(place)
-            self._under_way[place] = None
+            self._in_progress[place] = None
             fire(place.granted, None)
-        self.make_room(len(self._waiting))
-        if self.room:
-            self._on_room()
+        self.end_oldest(len(self._waiting))
+        if self.capacity:
+            self._on_capacity()
 
-    def _begin(self, place: Place) -> None:
+    def _begin(self, place: Permit) -> None:
         place.began = self._clock.monotonic()
         place.timer = self._clock.call_later(self._slow, self._is_slow, place)
         self._quick.add(place)
 
-    def _is_slow(self, place: Place) -> None:
+    def _is_slow(self, place: Permit) -> None:
         place.timer = None
         self._quick.discard(place)
         self._fill()
 
-    def make_room(self, wanted: int) -> None:
+    def end_oldest(self, wanted: int) -> None:
         """End up to so many of the oldest fetches, where there are too many slow ones."""
-        excess = len(self._under_way) + wanted - self._most
+        excess = len(self._in_progress) + wanted - self._most
         latest = self._clock.monotonic() - self._slow
-        for place in tuple(islice(self._under_way, max(excess, 0))):
+        for place in tuple(islice(self._in_progress, max(excess, 0))):
             if place.expire is not None and place.began <= latest:
                 expire, place.expire = place.expire, None
                 expire()

@@ -32,7 +32,7 @@ LEASE = 30.0
 SHORTEST_PAUSE = 0.1
 """Seconds between two attempts to reserve a host, at least, where its delay is shorter."""
 
-LONGEST_WAIT = 3600.0
+MAX_RESERVATION_WAIT = 3600.0
 """Seconds that a crawler waits for a reservation, before it goes on without one."""
 
 
@@ -68,11 +68,11 @@ class Reservations:
         self._held: dict[str, CallLaterResult] = {}
         """The timers that renew, by host."""
 
-    def holds(self, host: Host) -> bool:
+    def is_held(self, host: Host) -> bool:
         """Whether a host is reserved for this crawler."""
         return host.name in self._held
 
-    def ask(self, host: Host) -> None:
+    def request(self, host: Host) -> None:
         """Reserve a host, unless that is under way. ``granted`` is called afterwards."""
         if host.name not in self._asking and host.name not in self._held:
             asking: Deferred[None] = deferred_from_coro(self._reserve(host))
@@ -97,7 +97,7 @@ class Reservations:
         await self._clock.sleep(0)  # the caller is in the middle of a look at its queue
         while self._wanted(host):
             seconds = await self._store.reserve_host(host.name, LEASE)
-            if seconds > 0 and self._clock.monotonic() - began < LONGEST_WAIT:
+            if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
                 # Whoever has it may release it before its lease runs out.
                 await self._clock.sleep(min(seconds, max(host.delay, SHORTEST_PAUSE)))
                 continue
@@ -105,7 +105,7 @@ class Reservations:
                 logger.warning(
                     "Other crawlers have kept %(host)s reserved for %(seconds)d s: this one "
                     "goes on without a reservation.",
-                    {"host": host.name, "seconds": LONGEST_WAIT},
+                    {"host": host.name, "seconds": MAX_RESERVATION_WAIT},
                 )
             self._renew_later(host)
             break

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from twisted.internet.defer import Deferred
 
-    from .admission import Admission
     from .clock import Clock
     from .engine import Engine
+    from .throttle import Throttle
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 100
+MAX_PER_PASS = 100
 """Requests that are looked at, one after the other, for one that can go on. Then the loop turns."""
 
 PAUSE = 0.5
@@ -45,26 +45,26 @@ PAUSE_FACTOR = 10
 class WaitingScheduler(BaseScheduler):
     """The scheduler that the engine sees. Whatever is not defined here is that of ``scheduler``.
 
-    ``line_for`` tells the host and the line in which a request has to wait, None if it has not to.
-    ``park`` keeps it there, as :meth:`~scrapy_rep.scheduling.admission.Admission.park`.
+    ``queue_for`` tells the host and the line in which a request has to wait, None if it has not to.
+    ``park`` keeps it there, as :meth:`~scrapy_rep.scheduling.throttle.Throttle.park`.
     """
 
     def __init__(
         self,
         scheduler: Any,
-        admission: Admission,
+        throttle: Throttle,
         engine: Engine,
         clock: Clock,
-        line_for: Callable[[Request], tuple[str, str] | None],
+        queue_for: Callable[[Request], tuple[str, str] | None],
         park: Callable[[Request, tuple[str, str]], tuple[bool, list[Request]]],
     ) -> None:
         self._scheduler = scheduler
-        self._admission = admission
+        self._throttle = throttle
         self._engine = engine
         self._clock = clock
-        self._line_for = line_for
-        self._keep = park
-        self._ahead: Request | None = None
+        self._queue_for = queue_for
+        self._enqueue_waiting = park
+        self._lookahead: Request | None = None
         """The next request from the scheduler, which does not have to wait."""
         self._prefers_waiting = True
         self._resumes_at: float | None = None
@@ -73,8 +73,8 @@ class WaitingScheduler(BaseScheduler):
         """How many requests the scheduler may have that were not looked at."""
         self._unstored: list[Request] = []
         """Requests that the scheduler has given and could not take back."""
-        self._returning: set[Request] = set()
-        admission.takes_back = self.takes_back
+        self._rescheduling: set[Request] = set()
+        throttle.can_reschedule = self.can_reschedule
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)
@@ -84,7 +84,7 @@ class WaitingScheduler(BaseScheduler):
 
     @property
     def _kept(self) -> int:
-        return self._admission.parked + len(self._unstored) + (self._ahead is not None)
+        return self._throttle.queued + len(self._unstored) + (self._lookahead is not None)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Called by the engine, before there is anything to wait for."""
@@ -93,15 +93,15 @@ class WaitingScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Called by the engine at the end: everything goes back to the scheduler."""
-        requests = self._admission.drain()
-        if self._ahead is not None:
-            requests.append(self._ahead)
-            self._ahead = None
+        requests = self._throttle.drain()
+        if self._lookahead is not None:
+            requests.append(self._lookahead)
+            self._lookahead = None
         requests += self._unstored
         self._unstored = []
         # Scrapy's queues give back first what came last.
         for request in reversed(requests):
-            self._put_back(request)
+            self._reschedule(request)
         if self._unstored:
             logger.error(
                 "The scheduler did not take back %(count)d requests that were waiting: they are "
@@ -120,10 +120,10 @@ class WaitingScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Store a request. False if it is dropped, as a duplicate for instance."""
         if request.meta:
-            remove_notes(request.meta)
-        if request in self._returning:
-            self._returning.discard(request)
-            self._put_back(request)
+            remove_annotations(request.meta)
+        if request in self._rescheduling:
+            self._rescheduling.discard(request)
+            self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
         self._unseen = inf
@@ -133,43 +133,45 @@ class WaitingScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """The next request that can go on; None if there is none at the moment."""
-        if self._admission.hosts or self._ahead is not None or self._unstored:
+        if self._throttle.hosts or self._lookahead is not None or self._unstored:
             request = self._choose()
         else:
             request = self._scheduler.next_request()
         if request is not None:
-            self._admission.scheduled.add(request)
+            self._throttle.from_scheduler.add(request)
         return request
 
-    def takes_back(self, request: Request) -> bool:
+    def can_reschedule(self, request: Request) -> bool:
         """Whether a request that a downloader middleware returns goes back to the scheduler.
 
         If so, it is stored unchanged, and is no duplicate. If not, the caller of
         ``engine.download_async`` would have it downloaded at once.
         """
-        if request not in self._admission.scheduled or request in self._returning:
+        if request not in self._throttle.from_scheduler or request in self._rescheduling:
             return False
-        self._returning.add(request)
+        self._rescheduling.add(request)
         return True
 
     def _choose(self) -> Request | None:
         """A request that has waited, or one from the scheduler: the more urgent, or in turn."""
         while True:
             ahead = self._look_ahead()
-            entry = self._admission.peek()
+            entry = self._throttle.peek()
             if entry is None and ahead is None:
-                self._admission.look()
-                entry = self._admission.peek()
+                self._throttle.collect_finished()
+                entry = self._throttle.peek()
                 if entry is None:
                     return None
-            if entry is None or (ahead is not None and self._comes_first(ahead, -entry.order[0])):
+            if entry is None or (
+                ahead is not None and self._comes_first(ahead, -entry.sort_key[0])
+            ):
                 assert ahead is not None
-                self._ahead = None
+                self._lookahead = None
                 self._prefers_waiting = True
-                self._admission.begin(ahead)
+                self._throttle.start(ahead)
                 return ahead
             self._prefers_waiting = False
-            request = self._admission.take()
+            request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
                 return request
 
@@ -184,31 +186,31 @@ class WaitingScheduler(BaseScheduler):
         refused: list[Request] = []
         full: set[tuple[str, str]] = set()
         try:
-            for _ in range(MOST_AT_ONCE):
-                request, self._ahead = self._ahead or self._pull(), None
+            for _ in range(MAX_PER_PASS):
+                request, self._lookahead = self._lookahead or self._pull(), None
                 if request is None:
                     break
-                line = self._line_for(request)
+                line = self._queue_for(request)
                 if line is None:
-                    self._ahead = request
+                    self._lookahead = request
                     break
-                if line in full or not self._park(request, line):
+                if line in full or not self._enqueue(request, line):
                     full.add(line)
                     refused.append(request)
             else:
                 self._engine.wake()
         finally:  # the scheduler may raise
             for request in reversed(refused):
-                self._put_back(request)
+                self._reschedule(request)
         if refused:
             if self._unseen == inf:
                 self._unseen = self._size
             self._unseen -= len(refused)
-            if self._ahead is None:
+            if self._lookahead is None:
                 took = self._clock.monotonic() - began
                 shortest = SHORTEST_PAUSE if self._unseen > 0 else PAUSE
                 self._pause(max(PAUSE_FACTOR * took, shortest))
-        return self._ahead
+        return self._lookahead
 
     @property
     def _size(self) -> int:
@@ -224,7 +226,7 @@ class WaitingScheduler(BaseScheduler):
 
     def _pull(self) -> Request | None:
         if self._resumes_at is not None:
-            is_full = self._admission.parked >= self._admission.capacity
+            is_full = self._throttle.queued >= self._throttle.capacity
             if is_full and self._clock.monotonic() < self._resumes_at:
                 return None
             self._resumes_at = None
@@ -233,14 +235,14 @@ class WaitingScheduler(BaseScheduler):
         request: Request | None = self._scheduler.next_request()
         return request
 
-    def _park(self, request: Request, line: tuple[str, str]) -> bool:
+    def _enqueue(self, request: Request, line: tuple[str, str]) -> bool:
         """Keep a request until it can go on. Whether there is room for it."""
-        kept, evicted = self._keep(request, line)
+        kept, evicted = self._enqueue_waiting(request, line)
         for other in reversed(evicted):
-            self._put_back(other)
+            self._reschedule(other)
         return kept
 
-    def _put_back(self, request: Request) -> None:
+    def _reschedule(self, request: Request) -> None:
         """Store a request that the scheduler has given, as it is."""
         try:
             self._store(request)
@@ -265,7 +267,7 @@ class WaitingScheduler(BaseScheduler):
                 request.dont_filter = False
 
 
-def remove_notes(meta: dict[str, Any]) -> None:
+def remove_annotations(meta: dict[str, Any]) -> None:
     """Remove what this package has noted about one request, or about its response.
 
     It is not for another request to which a spider or a middleware copies it. What somebody else

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .entry import Entry, Kind
-from .resilient import Resilient
-from .store import Store, StoreError
+from .base import Store, StoreError
+from .entry import Entry, Outcome
+from .fallback import FallbackStore
 
-__all__ = ["Entry", "Kind", "Resilient", "Store", "StoreError", "open_store"]
+__all__ = ["Entry", "FallbackStore", "Outcome", "Store", "StoreError", "open_store"]
 
 SQLITE = "sqlite:///"
 REDIS = ("redis://", "rediss://", "unix://")
@@ -28,7 +28,7 @@ IN_JOBDIR = "robotstxt.sqlite"
 """The name of the file in a JOBDIR."""
 
 
-def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient | None:
+def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> FallbackStore | None:
     """The store that ``url`` names; None where nothing is kept.
 
     ``keep``: seconds after which an entry is forgotten. Raises StoreError for what cannot be a
@@ -37,7 +37,7 @@ def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient
     if url is None:
         if jobdir is None:
             return None
-        return _in_file(Path(jobdir, IN_JOBDIR), keep, shared=False, ours=True)
+        return _in_file(Path(jobdir, IN_JOBDIR), ttl, shared=False, ours=True)
     if url.startswith(SQLITE):
         path = Path(url.removeprefix(SQLITE))
         if not path.parent.is_dir():
@@ -46,22 +46,22 @@ def open_store(url: str | None, *, jobdir: str | None, keep: float) -> Resilient
             raise StoreError(f"{path} is a symbolic link: name the file that it leads to")
         if path.is_dir():
             raise StoreError(f"{path} is a folder")
-        return _in_file(path, keep, shared=True, ours=False)
+        return _in_file(path, ttl, shared=True, ours=False)
     try:
         from .redis import RedisStore  # redis is an extra
     except ImportError:
         raise StoreError("it needs the package redis: pip install scrapy-rep[redis]") from None
-    store = Resilient(RedisStore(url, keep=keep))
+    store = FallbackStore(RedisStore(url, ttl=ttl))
     store.open()
     return store
 
 
-def _in_file(path: Path, keep: float, *, shared: bool, ours: bool) -> Resilient:
+def _in_file(path: Path, ttl: float, *, shared: bool, ours: bool) -> FallbackStore:
     from .sqlite import SQLiteStore  # most crawls have no need of it
 
-    store = Resilient(SQLiteStore(path, keep=keep, shared=shared, ours=ours))
+    store = FallbackStore(SQLiteStore(path, ttl=ttl, shared=shared, ours=ours))
     try:
         store.open()
     except StoreError as error:
-        store.lost(error)
+        store.mark_failed(error)
     return store

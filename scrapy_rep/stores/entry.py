@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Kind(str, Enum):
+class Outcome(str, Enum):
     """What the last fetch came to."""
 
     RULES = "rules"
@@ -37,10 +37,10 @@ class Kind(str, Enum):
 class Entry(NamedTuple):
     """One origin's robots.txt. Times are seconds since 1970."""
 
-    kind: Kind
+    kind: Outcome
     fetched_at: float
     """When the last fetch ended, whatever it came to."""
-    settled_until: float
+    refresh_at: float
     """Until then nobody need ask the site."""
     expires_at: float = 0
     """Until then what it said holds."""
@@ -81,19 +81,19 @@ OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
 LATEST = 253_402_300_800.0
 """The first second of the year 10000. No time is later."""
 
-MOST_FAILURES = 1_000_000_000
+MAX_FAILURES = 1_000_000_000
 
 _URL = re.compile("(?:https?|ftp)://[!-~]+")
 _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # what can be in a header
 _FAILURE = re.compile("[^\ud800-\udfff]*")  # what can be encoded
 
-VERSION = b"\x02"
+VERSION = b"\x03"
 """Of the octets, and of everything in which they lie: a change of either is another version."""
 
 # Deflate finds again what stands here. It is a part of the version: never change it.
 _DICTIONARY = (
     b'{"kind": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
-    b'{"kind": "unavailable", "fetched_at": 1, "settled_until": 1, "expires_at": 1, "status": 404, '
+    b'{"kind": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
     b'"disallow_all": true, "last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600, '
     b'"etag": "W/\\"", "copy_url": "https://www.", "url": "https://www.", /robots.txt"}\n'
     b"# robots.txt\nUser-agent: GPTBot\nUser-agent: CCBot\nUser-agent: ClaudeBot\n"
@@ -106,7 +106,7 @@ _DICTIONARY = (
     b"Disallow: /wp-content/plugins/\nDisallow: /wp-includes/\nUser-agent: *\nDisallow:\n"
     b"Sitemap: https://www./sitemap_index.xml\nDisallow: /wp-admin/\n"
     b"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
-    b'{"kind": "rules", "fetched_at": 1, "settled_until": 1, "expires_at": 1, "copy_url": '
+    b'{"kind": "rules", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "copy_url": '
     b'"https://www.", "status": 200, "url": "https://www.", /robots.txt"}\n'
     b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
 )
@@ -115,9 +115,9 @@ _HEAD = {name: Entry._field_defaults.get(name) for name in Entry._fields if name
 """The fields of the head with their defaults."""
 
 _FITS: dict[str, Callable[[Any], bool]] = {
-    "kind": lambda value: isinstance(value, Kind),
+    "kind": lambda value: isinstance(value, Outcome),
     "fetched_at": lambda value: _is_number(value, 0, LATEST),
-    "settled_until": lambda value: _is_number(value, 0, LATEST),
+    "refresh_at": lambda value: _is_number(value, 0, LATEST),
     "expires_at": lambda value: _is_number(value, 0, LATEST),
     "copy_url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
     "etag": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
@@ -127,7 +127,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
     "failure": lambda value: value is None or _is_text(value, _FAILURE, FAILURE_LIMIT),
     "unreachable_since": lambda value: value is None or _is_number(value, 0, LATEST),
-    "failures": lambda value: type(value) is int and 0 <= value <= MOST_FAILURES,
+    "failures": lambda value: type(value) is int and 0 <= value <= MAX_FAILURES,
     "disallow_all": lambda value: type(value) is bool,
 }
 """Whether a value can be that of a field."""
@@ -160,7 +160,7 @@ def decode(octets: bytes) -> Entry:
     try:
         found = json.loads(head.decode("ascii"))
         values = {name: found[name] for name in _HEAD if name in found}
-        values["kind"] = Kind(values["kind"])
+        values["kind"] = Outcome(values["kind"])
         entry = Entry(**values, body=body)
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"no entry: {type(error).__name__}") from None
@@ -168,13 +168,13 @@ def decode(octets: bytes) -> Entry:
         if not fits(getattr(entry, name)):
             raise ValueError(f"no entry: its {name} cannot be")
     settled_at_most = entry.expires_at
-    if entry.kind is Kind.UNREACHABLE:
+    if entry.kind is Outcome.UNREACHABLE:
         settled_at_most = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
-    if entry.settled_until > settled_at_most:
+    if entry.refresh_at > settled_at_most:
         raise ValueError("no entry: it is settled for too long")
-    if entry.kind is Kind.RULES and body is None:
+    if entry.kind is Outcome.RULES and body is None:
         raise ValueError("no entry: rules without a body")
-    if entry.kind is Kind.UNAVAILABLE and body is not None:
+    if entry.kind is Outcome.UNAVAILABLE and body is not None:
         raise ValueError("no entry: a body of what is unavailable")
     return entry
 

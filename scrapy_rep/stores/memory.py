@@ -9,7 +9,7 @@ from collections import OrderedDict
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from .store import LONGEST_LEASE, MAX_RETRY
+from .base import MAX_LEASE, MAX_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-MOST = 10_000
+MAX_ENTRIES = 10_000
 """Entries, and hosts, that are kept; the oldest go first."""
 
 
@@ -27,7 +27,7 @@ class MemoryStore:
 
     shared = False
 
-    def __init__(self, most: int = MOST, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, most: int = MAX_ENTRIES, clock: Callable[[], float] = monotonic) -> None:
         self._most = most
         self._clock = clock
         self._entries: OrderedDict[str, Entry] = OrderedDict()
@@ -64,7 +64,7 @@ class MemoryStore:
 
     async def release_host(self, host: str, delay: float) -> None:
         if host in self._hosts and self._hosts[host] is None:
-            self._hosts[host] = self._clock() + min(delay, LONGEST_LEASE)
+            self._hosts[host] = self._clock() + min(delay, MAX_LEASE)
 
     def take(self) -> tuple[str, Entry] | None:
         """One of the entries, which is not kept any longer; None when there is none left."""

@@ -3,13 +3,13 @@
 =========================  ======  ==========================================================
 key                        holds   it expires
 =========================  ======  ==========================================================
-``rep:2:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
-``rep:2:{origin}:claim``   token   with the claim; its holder deletes it earlier
-``rep:2:host:{host}``      token   with the lease of the crawler that has reserved the host
-``rep:2:host:{host}``      ``-``   with the delay, after which it may be reserved again
+``rep:3:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
+``rep:3:{origin}:claim``   token   with the claim; its holder deletes it earlier
+``rep:3:host:{host}``      token   with the lease of the crawler that has reserved the host
+``rep:3:host:{host}``      ``-``   with the delay, after which it may be reserved again
 =========================  ======  ==========================================================
 
-The 2 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
+The 3 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
 of a cluster. All times are durations that the server counts, so that no two clocks need agree. A
 claim or a reservation that does not expire, or not in time, is none of ours and counts as expired.
 """
@@ -25,8 +25,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from .base import MAX_LEASE, MAX_RETRY, StoreError
 from .entry import OCTETS_LIMIT, VERSION, decode, encode
-from .store import LONGEST_LEASE, MAX_RETRY, StoreError
 from .threads import Threads
 from .url import HIDDEN, is_ambiguous
 
@@ -42,13 +42,13 @@ PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 THREADS = 8
 """Calls that are under way at once; each has a connection."""
 
-PATIENCE = 5.0
+SOCKET_TIMEOUT = 5.0
 """Seconds until a server that does not answer counts as gone."""
 
-TOLD_LIMIT = 300
+MAX_ERROR_LENGTH = 300
 """Characters of what a server tells that are shown."""
 
-LONGEST_KEEP = 100 * 366 * 86_400
+MAX_TTL = 100 * 366 * 86_400
 """Seconds: Redis counts milliseconds in 64 bits."""
 
 # Each script names its keys, and no others are touched: so they run on a cluster, too. pcall, since
@@ -108,8 +108,8 @@ class RedisStore:
 
     shared = True
 
-    def __init__(self, url: str, *, keep: float) -> None:
-        self._keep = ceil(min(max(keep, 1), LONGEST_KEEP))
+    def __init__(self, url: str, *, ttl: float) -> None:
+        self._ttl = ceil(min(max(ttl, 1), MAX_TTL))
         self._token = uuid4().hex
         self._threads = Threads(THREADS)
         if is_ambiguous(url):
@@ -119,8 +119,8 @@ class RedisStore:
         try:
             self._client: Any = redis.Redis.from_url(
                 url,
-                socket_timeout=PATIENCE,
-                socket_connect_timeout=PATIENCE,
+                socket_timeout=SOCKET_TIMEOUT,
+                socket_connect_timeout=SOCKET_TIMEOUT,
                 retry=Retry(NoBackoff(), 1),  # a connection may have been closed while it was idle
             )
         except ValueError:  # whose message may hold a part of the password
@@ -184,12 +184,12 @@ class RedisStore:
             raise
 
     def _put(self, origin: str, entry: Entry) -> None:
-        self._client.set(_key(origin), encode(entry), ex=self._keep)
+        self._client.set(_key(origin), encode(entry), ex=self._ttl)
 
     def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
         claimed, octets = self._claim_script(
             keys=[f"{_key(origin)}:claim", _key(origin)],
-            args=[self._token, _milliseconds(seconds), _milliseconds(LONGEST_LEASE), OCTETS_LIMIT],
+            args=[self._token, _milliseconds(seconds), _milliseconds(MAX_LEASE), OCTETS_LIMIT],
         )
         return bool(claimed), _entry(octets)
 
@@ -200,7 +200,7 @@ class RedisStore:
         """The seconds to wait, and whether a reservation was made: none was renewed."""
         left, made = self._reserve_host_script(
             keys=[_host_key(host)],
-            args=[self._token, _milliseconds(lease), _milliseconds(LONGEST_LEASE)],
+            args=[self._token, _milliseconds(lease), _milliseconds(MAX_LEASE)],
         )
         return min(left / 1000, MAX_RETRY), bool(made)
 
@@ -225,7 +225,7 @@ class RedisStore:
         told = str(error).partition(", with args")[0]
         for secret in self._secrets:
             told = told.replace(secret, HIDDEN)
-        return StoreError(told[:TOLD_LIMIT] or type(error).__name__)
+        return StoreError(told[:MAX_ERROR_LENGTH] or type(error).__name__)
 
     def _disconnect(self) -> None:
         with suppress(redis.RedisError, OSError):
@@ -250,4 +250,4 @@ def _entry(octets: bytes) -> Entry | None:
 
 
 def _milliseconds(seconds: float) -> int:
-    return ceil(min(max(seconds, 0.001), LONGEST_LEASE) * 1000)
+    return ceil(min(max(seconds, 0.001), MAX_LEASE) * 1000)

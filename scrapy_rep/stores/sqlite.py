@@ -6,7 +6,7 @@ had changed, and no half of anything; readers and the one writer do not wait for
 writers wait for each other for the time of one change.
 
 The processes have a clock in common, the machine's, which may be set. So a claim and a reservation
-hold from when they were made, not before, and for :data:`~.store.LONGEST_LEASE` at most.
+hold from when they were made, not before, and for :data:`~.store.MAX_LEASE` at most.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from .base import MAX_LEASE, MAX_RETRY, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, decode, encode
-from .store import LONGEST_LEASE, MAX_RETRY, StoreError
 from .threads import Threads
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ DELETE FROM entries WHERE origin IN (SELECT origin FROM entries WHERE kept_at < 
 
 # Whether a claim or a reservation holds. It is false, too, for what is no number.
 _HOLDS = f"""
-until > :now AND since <= :now + {CLOCK_STEP} AND until <= :now + {LONGEST_LEASE + CLOCK_STEP}
+until > :now AND since <= :now + {CLOCK_STEP} AND until <= :now + {MAX_LEASE + CLOCK_STEP}
 """
 
 _CLAIM = f"""
@@ -107,14 +107,14 @@ class SQLiteStore:
         self,
         path: Path | str,
         *,
-        keep: float,
+        ttl: float,
         shared: bool = True,
         ours: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.shared = shared
         self._path = Path(path).absolute()  # wherever the process goes
-        self._keep = keep
+        self._ttl = ttl
         self._ours = ours
         self._now = now
         self._token = uuid4().hex
@@ -173,7 +173,7 @@ class SQLiteStore:
         octets = encode(entry)
         with _change(db):
             db.execute(_PUT, (origin, now, octets))
-            db.execute(_FORGET, (now - self._keep,))
+            db.execute(_FORGET, (now - self._ttl,))
 
     def _claim(
         self, db: sqlite3.Connection, origin: str, seconds: float
@@ -209,7 +209,7 @@ class SQLiteStore:
     def _from_now(self, seconds: float) -> tuple[float, dict[str, object]]:
         """The time, and the values that say whose something is and how long it holds."""
         now = self._now()
-        until = now + min(seconds, LONGEST_LEASE)
+        until = now + min(seconds, MAX_LEASE)
         return now, {"token": self._token, "now": now, "until": until}
 
     async def _run(
@@ -235,7 +235,7 @@ class SQLiteStore:
             broken = type(error) is sqlite3.DatabaseError
             if broken and (self._ours or _is_ours(self._path)):
                 with suppress(OSError):
-                    self._set_aside(str(error))
+                    self._quarantine(str(error))
             raise StoreError(f"{self._path}: {error}") from error
 
     # The connection.
@@ -245,7 +245,7 @@ class SQLiteStore:
             try:
                 self._connection = self._connect()
             except _UnusableError as why:
-                self._set_aside(str(why))
+                self._quarantine(str(why))
                 self._connection = self._connect()
         return self._connection
 
@@ -340,7 +340,7 @@ class SQLiteStore:
     def _beside(self, suffix: str) -> Path:
         return self._path.with_name(self._path.name + suffix)
 
-    def _set_aside(self, why: str) -> None:
+    def _quarantine(self, why: str) -> None:
         aside = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
         for suffix in ("", "-wal", "-shm"):
             file = self._beside(suffix)

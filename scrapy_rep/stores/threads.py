@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
-from .store import StoreError
+from .base import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ class Threads:
 
     def __init__(self, number: int) -> None:
         self._executor = ThreadPoolExecutor(number, thread_name_prefix="robotstxt-store")
-        self._under_way: set[Future[Any]] = set()
+        self._in_progress: set[Future[Any]] = set()
         self._closed = False
 
     async def run(
@@ -73,9 +73,9 @@ class Threads:
             with suppress(StoreError):
                 while True:
                     # Once at least: somebody may have been cancelled who does not know it yet.
-                    before, left = tuple(self._under_way), max(until - monotonic(), 0)
+                    before, left = tuple(self._in_progress), max(until - monotonic(), 0)
                     await _result(self._submit(partial(wait, before, left)), left, keep=True)
-                    if not self._under_way or not left:
+                    if not self._in_progress or not left:
                         break
                 await _result(self._submit(last), keep=True)
         finally:
@@ -83,8 +83,8 @@ class Threads:
 
     def _submit(self, call: Callable[[], T]) -> Future[T]:
         work = self._executor.submit(call)
-        self._under_way.add(work)
-        work.add_done_callback(self._under_way.discard)
+        self._in_progress.add(work)
+        work.add_done_callback(self._in_progress.discard)
         return work
 
 
@@ -102,7 +102,7 @@ class _Call(Generic[T]):
         self._undo = undo
         self._made_at = monotonic()
         self._lock = Lock()
-        self._given_up = False
+        self._abandoned = False
         self._results: list[T] = []
         """The result, once it is there; nothing before."""
 
@@ -112,7 +112,7 @@ class _Call(Generic[T]):
         result = self._call(*self._arguments)
         with self._lock:
             self._results.append(result)
-            late = self._given_up
+            late = self._abandoned
         if late:
             self.take_back()
         return result
@@ -120,7 +120,7 @@ class _Call(Generic[T]):
     def give_up(self) -> bool:
         """Nobody waits for the result any longer. Whether it is there and has to be undone."""
         with self._lock:
-            self._given_up = True
+            self._abandoned = True
             return self._undo is not None and bool(self._results)
 
     def take_back(self) -> None:

@@ -20,10 +20,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     "nothing": {},
     "the pace": {"scrapy_rep.scheduling.hosts.Host.seconds_left": lambda *_: 0},
     "the rules": {
-        "scrapy_rep.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
+        "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
     },
     "the order": {
-        "scrapy_rep.scheduling.admission.add": lambda entries, entry: entries.insert(0, entry),
+        "scrapy_rep.scheduling.throttle.add": lambda entries, entry: entries.insert(0, entry),
     },
     "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
 }

@@ -138,7 +138,7 @@ async def test_tls_that_scrapy_accepts_is_good_enough(web: Web, crawl: Crawl) ->
 async def test_scrapys_retries_are_not_added_to_ours(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.fetch.FIRST_PAUSE", 0.1)
+    monkeypatch.setattr("scrapy_rep.fetch.fetcher.FIRST_RETRY_PAUSE", 0.1)
     site = web.site(fault("is down"))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1, **setting})
     assert site.paths == ["/robots.txt"] * 2

@@ -186,7 +186,7 @@ async def test_a_refusal_says_so(web: Web, crawl: Crawl) -> None:
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_rep.fetch.FIRST_PAUSE", 0.2)
+    monkeypatch.setattr("scrapy_rep.fetch.fetcher.FIRST_RETRY_PAUSE", 0.2)
 
 
 @pytest.mark.usefixtures("short_pauses")

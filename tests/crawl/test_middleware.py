@@ -10,7 +10,7 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
-from scrapy_rep.policies import remedy
+from scrapy_rep.crawl.policy_cache import remedy
 from scrapy_rep.protocol.access import Unreachable
 from testing.web import Page, redirect, text
 

@@ -10,7 +10,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.paths import origin
+from scrapy_rep.protocol.paths import origin_of
 from testing.faults import DISALLOWED, MIB, PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import redirect, text
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_rfc_origins(url: str, key: str | None) -> None:
-    assert origin(url) == key
+    assert origin_of(url) == key
 
 
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:

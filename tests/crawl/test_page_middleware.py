@@ -21,7 +21,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.spiders import CrawlSpider, Rule
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
-from scrapy_rep.page_middleware import Noindex, UsageRefused
+from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
 from testing.web import Page, text
 
 from .conftest import Outcome, Visitor, make_crawler, run_crawler
@@ -243,14 +243,14 @@ async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
     assert sorted(reader(outcome).items) == ["/", "/future", "/old"]
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/header", "/meta", "/past"]
-    assert all(isinstance(exception, Noindex) for exception in dropped.values())
+    assert all(isinstance(exception, ItemNotIndexable) for exception in dropped.values())
     assert str(dropped["/meta"]) == "its page says noindex"
     assert "unavailable since 20" in str(dropped["/past"])
     assert outcome.stats["robotstxt/noindex"] == 3
     assert outcome.stats["robotstxt/noindex/dropped"] == 3
     # Scrapy's own signal, so its own stats and log.
     assert outcome.stats["item_dropped_count"] == 3
-    assert outcome.stats["item_dropped_reasons_count/Noindex"] == 3
+    assert outcome.stats["item_dropped_reasons_count/ItemNotIndexable"] == 3
     warned = [r for r in caplog.records if r.levelno == logging.WARNING and "Dropped" in r.msg]
     assert len(warned) == 3
 
@@ -503,7 +503,7 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     outcome = await crawl(urls, {"REP_REQUIRE_USAGE": required}, spider=Reader)
     assert sorted(reader(outcome).items) == kept
     dropped = reader(outcome).dropped
-    assert all(isinstance(exception, UsageRefused) for _, exception in dropped)
+    assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
     assert all("refuses" in str(exception) for _, exception in dropped)
     assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
 

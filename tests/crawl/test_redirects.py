@@ -19,7 +19,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
 
-from scrapy_rep.resolver import addresses_of
+from scrapy_rep.fetch.resolver import addresses_of
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import redirect, text
 

@@ -27,13 +27,13 @@ async def test_a_host_that_is_wanted_again_at_once_is_asked_for_again() -> None:
     reservations = Reservations(store, Clock(), wanted=lambda _: True, granted=granted.append)
     host = Host("example.com")
     host.set_delay("http://example.com", 0.2)
-    reservations.ask(host)
+    reservations.request(host)
     await sleep(0.05)
     assert store.asked == 1
     reservations.cancel(host)  # nobody waits any more
-    reservations.ask(host)  # and now somebody does
+    reservations.request(host)  # and now somebody does
     await sleep(0.5)
     assert store.asked == 2
     assert granted == [host]
-    assert reservations.holds(host)
+    assert reservations.is_held(host)
     reservations.release(host, 0)

@@ -264,5 +264,5 @@ async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl)
     settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
     outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
-    outcome.middleware._look()  # as every half second of the crawl
-    assert len(outcome.middleware._admission.hosts) <= 10
+    outcome.middleware._poll()  # as every half second of the crawl
+    assert len(outcome.middleware._throttle.hosts) <= 10

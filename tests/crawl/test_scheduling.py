@@ -511,7 +511,7 @@ async def test_an_error_in_the_watch_is_logged_and_does_not_end_it(
         looks.append(time.monotonic())
         raise IgnoreRequest("odd")
 
-    monkeypatch.setattr(RobotsTxtMiddleware, "_look", look)
+    monkeypatch.setattr(RobotsTxtMiddleware, "_poll", look)
     site = web.site(ALL, {"/slow": Page(delay=1.8)})
     await crawl(site.urls("/slow"))
     assert len(looks) >= 2

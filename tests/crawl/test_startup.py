@@ -14,7 +14,7 @@ from scrapy import Request, Spider
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtMiddleware
-from scrapy_rep.settings import SettingError
+from scrapy_rep.exceptions import SettingError
 
 from .conftest import make_crawler, our_warnings, run_crawler
 
@@ -109,7 +109,7 @@ async def test_user_agents_without_a_name_are_warned_about_once_and_counted(
     assert len(site.page_paths) == 7
     (warning,) = our_warnings(caplog)
     assert "it holds no product token" in warning
-    assert outcome.stats["robotstxt/doubtful_user_agent_count"] == 7
+    assert outcome.stats["robotstxt/ambiguous_user_agent_count"] == 7
 
 
 @pytest.mark.parametrize(

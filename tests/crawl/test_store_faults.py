@@ -57,9 +57,9 @@ def kept(request: pytest.FixtureRequest, kind: str, path: Path) -> dict[str, Any
 @pytest.fixture
 def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
     """The store as another crawler has it."""
-    store: Any = SQLiteStore(path, keep=1e6)
+    store: Any = SQLiteStore(path, ttl=1e6)
     if kind == "redis":
-        store = RedisStore(kept["REP_STORE"], keep=1e6)
+        store = RedisStore(kept["REP_STORE"], ttl=1e6)
     store.open()
     yield store
     store._disconnect()
@@ -87,7 +87,7 @@ async def test_a_claim_of_a_clock_that_is_ahead_holds_nobody_up(
     web: Web, crawl: Crawl, path: Path
 ) -> None:
     site = web.site(PRIVATE)
-    ahead = SQLiteStore(path, keep=1e9, now=lambda: time.time() + 30 * 86_400)
+    ahead = SQLiteStore(path, ttl=1e9, now=lambda: time.time() + 30 * 86_400)
     assert (await ahead.claim(site.root, 93))[0]
     outcome = await crawl(site.urls(*PATHS), {"REP_STORE": f"sqlite:///{path}"})
     assert site.paths == ["/robots.txt", "/"]
@@ -100,12 +100,12 @@ async def test_a_claim_that_never_ends_holds_nobody_up(
 ) -> None:
     site = web.site(PRIVATE)
     with redis_server.client as client:
-        client.set(f"rep:2:{{{site.root}}}:claim", "theirs")
+        client.set(f"rep:3:{{{site.root}}}:claim", "theirs")
     outcome = await crawl(site.urls(*PATHS), {"REP_STORE": redis_server.url})
     assert site.paths == ["/robots.txt", "/"]
     assert "robotstxt/store/wait_count" not in outcome.stats
     with redis_server.client as client:
-        assert not client.exists(f"rep:2:{{{site.root}}}:claim")
+        assert not client.exists(f"rep:3:{{{site.root}}}:claim")
 
 
 async def test_a_claim_is_not_left_by_a_crawl_that_ends_while_it_claims(
@@ -137,11 +137,11 @@ async def test_a_reservation_that_never_ends_holds_nobody_up(
     """It was made by a clock that is 30 days ahead, or has lost its end."""
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.2\n")
     if kind == "sqlite":
-        ahead = SQLiteStore(path, keep=1e9, now=lambda: time.time() + 30 * 86_400)
+        ahead = SQLiteStore(path, ttl=1e9, now=lambda: time.time() + 30 * 86_400)
         assert await ahead.reserve_host("127.0.0.1", 90) == 0
         await ahead.close()
     else:
-        other._client.set("rep:2:host:{127.0.0.1}", "theirs")
+        other._client.set("rep:3:host:{127.0.0.1}", "theirs")
     await crawl(site.urls("/1", "/2"), kept)
     assert site.page_paths == ["/1", "/2"]
 
@@ -150,7 +150,7 @@ async def test_a_reservation_that_never_ends_holds_nobody_up(
 
 
 def octets(**fields: object) -> bytes:
-    head = {"kind": "rules", "fetched_at": time.time() - 9, "settled_until": 0, **fields}
+    head = {"kind": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n"
     return VERSION + deflate.compress(content) + deflate.flush()
@@ -162,8 +162,8 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
             db.execute("INSERT INTO entries VALUES (?, ?, ?)", (origin, time.time(), entry))
         db.close()
     else:
-        store = RedisStore(url, keep=60)
-        store._client.set(f"rep:2:{{{origin}}}", entry)
+        store = RedisStore(url, ttl=60)
+        store._client.set(f"rep:3:{{{origin}}}", entry)
         store._disconnect()
 
 
@@ -171,9 +171,9 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
     "entry",
     [
         pytest.param(VERSION + bytes(3_000_000), id="3 MB"),
-        pytest.param(octets(settled_until=1e18, expires_at=1e18), id="for ever"),
-        pytest.param(octets(settled_until=1e18), id="settled for ever"),
-        pytest.param(octets(kind="unreachable", settled_until=1e18), id="unreachable for ever"),
+        pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="for ever"),
+        pytest.param(octets(refresh_at=1e18), id="settled for ever"),
+        pytest.param(octets(kind="unreachable", refresh_at=1e18), id="unreachable for ever"),
         pytest.param(octets(expires_at="never"), id="a word for a time"),
         pytest.param(octets(expires_at=4e9, etag=["x"]), id="a list for a validator"),
         pytest.param(octets(etag='"1"\r\nX-Injected: 1', copy_url="x"), id="a header in a header"),
@@ -210,7 +210,7 @@ async def test_an_entry_that_is_settled_for_longer_than_it_holds_is_not_believed
     site = web.site(PRIVATE)
     month = 30 * 86_400
     then = time.time() - 2 * 86_400
-    entry = octets(fetched_at=then, settled_until=then + month, expires_at=then + month)
+    entry = octets(fetched_at=then, refresh_at=then + month, expires_at=then + month)
     put(site.root, entry, kind, path, kept["REP_STORE"])
     await crawl(site.urls(*PATHS), kept)
     assert site.paths == ["/robots.txt", "/"]

@@ -15,8 +15,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Reason
+from scrapy_rep.exceptions import SettingError
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.settings import SettingError
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
 from testing.web import Page, text
@@ -462,7 +462,7 @@ class Disturber(Visitor):
 async def test_redis_may_go_away_and_come_back(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.resilient.AWAY", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0.3)
     sites = [web.site(PRIVATE) for _ in range(6)]
     urls = [site.url("/") for site in sites]
 
@@ -481,15 +481,15 @@ async def test_redis_may_go_away_and_come_back(
     (warning,) = our_warnings(caplog)
     assert "The crawl goes on without it" in warning
     with a_redis.client as client:
-        keys = {key.decode() for key in client.keys("rep:2:*")}
+        keys = {key.decode() for key in client.keys("rep:3:*")}
     # What was put before is lost; the others were learnt meanwhile, or since.
-    assert keys >= {f"rep:2:{{{site.root}}}" for site in sites[1:]}
+    assert keys >= {f"rep:3:{{{site.root}}}" for site in sites[1:]}
 
 
 async def test_a_redis_that_says_nothing_holds_nobody_up_for_long(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.redis.SOCKET_TIMEOUT", 0.3)
     sites = [web.site(PRIVATE) for _ in range(4)]
     urls = [site.url("/") for site in sites]
     outcome = await crawl(

@@ -6,15 +6,15 @@ import pytest
 
 from scrapy_rep.protocol.access import (
     MAX_REDIRECTS,
-    Meaning,
-    Terms,
-    interval,
-    meaning,
+    StatusClass,
+    StatusPolicy,
     retry_after,
+    retry_interval,
+    status_class,
 )
 
 NOW = 784_111_777.0
-RFC = Terms()
+RFC = StatusPolicy()
 
 RULES = [200, 201, 202, 203, 204, 205, 207, 226, 299]
 REDIRECT = [301, 302, 303, 307, 308]
@@ -32,14 +32,14 @@ UNREACHABLE = [
 @pytest.mark.parametrize(
     ("statuses", "expected"),
     [
-        pytest.param(RULES, Meaning.RULES, id="2.3.1.1 successful access"),
-        pytest.param(REDIRECT, Meaning.REDIRECT, id="2.3.1.2 redirects"),
-        pytest.param(UNAVAILABLE, Meaning.UNAVAILABLE, id="2.3.1.3 unavailable"),
-        pytest.param(UNREACHABLE, Meaning.UNREACHABLE, id="2.3.1.4 unreachable"),
+        pytest.param(RULES, StatusClass.RULES, id="2.3.1.1 successful access"),
+        pytest.param(REDIRECT, StatusClass.REDIRECT, id="2.3.1.2 redirects"),
+        pytest.param(UNAVAILABLE, StatusClass.UNAVAILABLE, id="2.3.1.3 unavailable"),
+        pytest.param(UNREACHABLE, StatusClass.UNREACHABLE, id="2.3.1.4 unreachable"),
     ],
 )
-def test_rfc_statuses(statuses: list[int], expected: Meaning) -> None:
-    assert {status: meaning(status, RFC) for status in statuses} == dict.fromkeys(
+def test_rfc_statuses(statuses: list[int], expected: StatusClass) -> None:
+    assert {status: status_class(status, RFC) for status in statuses} == dict.fromkeys(
         statuses, expected
     )
 
@@ -49,56 +49,56 @@ def test_rfc_five_redirects_are_followed() -> None:
 
 
 def test_a_304_means_something_only_where_it_was_asked_for() -> None:
-    assert meaning(304, RFC, conditional=True) is Meaning.NOT_MODIFIED
-    assert meaning(304, RFC) is Meaning.UNREACHABLE
-    assert meaning(200, RFC, conditional=True) is Meaning.RULES
+    assert status_class(304, RFC, conditional=True) is StatusClass.NOT_MODIFIED
+    assert status_class(304, RFC) is StatusClass.UNREACHABLE
+    assert status_class(200, RFC, conditional=True) is StatusClass.RULES
 
 
 @pytest.mark.parametrize(
     ("terms", "expected"),
     [
         pytest.param(
-            Terms(disallow_statuses={401, 403}),
+            StatusPolicy(disallow_statuses={401, 403}),
             {
-                401: Meaning.DISALLOWED,
-                403: Meaning.DISALLOWED,
-                404: Meaning.UNAVAILABLE,
-                407: Meaning.UNREACHABLE,
-                503: Meaning.UNREACHABLE,
+                401: StatusClass.DISALLOWED,
+                403: StatusClass.DISALLOWED,
+                404: StatusClass.UNAVAILABLE,
+                407: StatusClass.UNREACHABLE,
+                503: StatusClass.UNREACHABLE,
             },
             id="REP_DISALLOW_STATUSES",
         ),
         pytest.param(
-            Terms(unreachable_statuses={403}),
+            StatusPolicy(unreachable_statuses={403}),
             {
-                403: Meaning.UNREACHABLE,
-                407: Meaning.UNAVAILABLE,
-                429: Meaning.UNAVAILABLE,
-                500: Meaning.UNREACHABLE,
+                403: StatusClass.UNREACHABLE,
+                407: StatusClass.UNAVAILABLE,
+                429: StatusClass.UNAVAILABLE,
+                500: StatusClass.UNREACHABLE,
             },
             id="REP_UNREACHABLE_STATUSES",
         ),
         pytest.param(
-            Terms(disallow_statuses={403, 429}, unreachable_statuses={403, 429}),
-            {403: Meaning.DISALLOWED, 429: Meaning.DISALLOWED},
+            StatusPolicy(disallow_statuses={403, 429}, unreachable_statuses={403, 429}),
+            {403: StatusClass.DISALLOWED, 429: StatusClass.DISALLOWED},
             id="a status in both is a refusal",
         ),
         pytest.param(
-            Terms(server_errors_are_missing=True),
+            StatusPolicy(server_errors_are_unavailable=True),
             {
-                404: Meaning.UNAVAILABLE,
-                429: Meaning.UNREACHABLE,
-                499: Meaning.UNAVAILABLE,
-                500: Meaning.UNAVAILABLE,
-                599: Meaning.UNAVAILABLE,
-                600: Meaning.UNREACHABLE,
+                404: StatusClass.UNAVAILABLE,
+                429: StatusClass.UNREACHABLE,
+                499: StatusClass.UNAVAILABLE,
+                500: StatusClass.UNAVAILABLE,
+                599: StatusClass.UNAVAILABLE,
+                600: StatusClass.UNREACHABLE,
             },
             id="REP_5XX_AS_404",
         ),
     ],
 )
-def test_settings_choose(terms: Terms, expected: dict[int, Meaning]) -> None:
-    assert {status: meaning(status, terms) for status in expected} == expected
+def test_settings_choose(terms: StatusPolicy, expected: dict[int, StatusClass]) -> None:
+    assert {status: status_class(status, terms) for status in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_rfc_retry_after(value: str | None, seconds: float | None) -> None:
 def test_the_interval_doubles_from_a_minute_to_an_hour() -> None:
     failures = [1, 2, 3, 4, 5, 6, 7, 8, 1000]
     seconds = [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
-    assert [interval(number) for number in failures] == seconds
+    assert [retry_interval(number) for number in failures] == seconds

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.agents import Doubt, identify, line_tokens, product_tokens
+from scrapy_rep.protocol.agents import (
+    AgentWarning,
+    parse_user_agent,
+    product_tokens,
+    tokens_of_line,
+)
 
 HEADERS = [
     ("Scrapy/2.19.0 (+https://scrapy.org)", "scrapy"),
@@ -42,7 +47,7 @@ HEADERS = [
 
 @pytest.mark.parametrize(("header", "token"), HEADERS)
 def test_headers(header: str, token: str) -> None:
-    assert identify(header) == ((token,), None)
+    assert parse_user_agent(header) == ((token,), None)
     assert product_tokens(header.encode()) == (token,)
 
 
@@ -67,14 +72,14 @@ def test_headers(header: str, token: str) -> None:
     ],
 )
 def test_headers_without_a_token(header: str) -> None:
-    assert identify(header) == ((), Doubt.NO_TOKEN)
+    assert parse_user_agent(header) == ((), AgentWarning.NO_TOKEN)
 
 
 @pytest.mark.parametrize(
     ("header", "token", "doubt"),
     [
-        ("my crawler/1.0", "my", Doubt.FIRST_WORD),
-        ("Screaming Frog SEO Spider/20.0", "screaming", Doubt.FIRST_WORD),
+        ("my crawler/1.0", "my", AgentWarning.FIRST_WORD),
+        ("Screaming Frog SEO Spider/20.0", "screaming", AgentWarning.FIRST_WORD),
         ("MyBot (+http://x) more", "mybot", None),
         ("MyBot (+http://x)", "mybot", None),
         ("MyBot/1.0 more", "mybot", None),
@@ -83,8 +88,8 @@ def test_headers_without_a_token(header: str) -> None:
         ("MJ12bot", "mj12bot", None),
     ],
 )
-def test_first_words(header: str, token: str, doubt: Doubt | None) -> None:
-    assert identify(header) == ((token,), doubt)
+def test_first_words(header: str, token: str, doubt: AgentWarning | None) -> None:
+    assert parse_user_agent(header) == ((token,), doubt)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +102,14 @@ def test_first_words(header: str, token: str, doubt: Doubt | None) -> None:
     ],
 )  # fmt: skip
 def test_tokens_are_read_up_to_what_no_line_can_match(value: str, token: str | None) -> None:
-    expected = ((token,), Doubt.CUT) if token else ((), Doubt.NO_TOKEN)
-    assert identify(value) == expected
+    expected = ((token,), AgentWarning.CUT) if token else ((), AgentWarning.NO_TOKEN)
+    assert parse_user_agent(value) == expected
 
 
 @pytest.mark.parametrize("value", ["MJ12bot", "foo.bot", "a_b-c", "80legs", "a!$%&'+^`|~"])
 def test_tokens_that_a_line_can_match_are_whole(value: str) -> None:
-    assert identify(value) == ((value.lower(),), None)
-    assert value.lower().encode() in line_tokens(value.encode())
+    assert parse_user_agent(value) == ((value.lower(),), None)
+    assert value.lower().encode() in tokens_of_line(value.encode())
 
 
 def test_sequences_keep_their_order() -> None:
@@ -114,11 +119,11 @@ def test_sequences_keep_their_order() -> None:
     )
     assert product_tokens(("Foo/1.0 (x)", "*", "Bar")) == ("foo", "bar")
     assert product_tokens([]) == ()
-    assert identify(["my crawler", ""]).doubt is Doubt.FIRST_WORD
+    assert parse_user_agent(["my crawler", ""]).warning is AgentWarning.FIRST_WORD
 
 
 def test_everyone_is_no_token() -> None:
-    assert identify("*") == ((), None)
+    assert parse_user_agent("*") == ((), None)
 
 
 @pytest.mark.parametrize("value", [None, 1, {"a"}, iter(["a"])])
@@ -139,4 +144,4 @@ def test_other_types_are_named(value: object) -> None:
     ],
 )  # fmt: skip
 def test_line_tokens(value: bytes, tokens: list[bytes]) -> None:
-    assert line_tokens(value) == tokens
+    assert tokens_of_line(value) == tokens

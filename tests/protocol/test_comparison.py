@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.comparison import STEPS, Comparison, allowance, matches
+from scrapy_rep.protocol.comparison import STEPS, BoundedMatcher, matches, step_budget
 
 PATH = "/shop/item/42?size=m"
 
@@ -38,28 +38,28 @@ PATTERNS = [
 def test_patterns_in_any_order_are_compared_as_each_by_itself(
     order: list[tuple[str, bool]],
 ) -> None:
-    comparison = Comparison(PATH, STEPS)
+    comparison = BoundedMatcher(PATH, STEPS)
     assert [comparison.matches(pattern) for pattern, _ in order] == [found for _, found in order]
     assert [matches(pattern, PATH) for pattern, _ in order] == [found for _, found in order]
-    assert comparison.left > 0
+    assert comparison.steps_left > 0
 
 
 def test_a_piece_that_was_looked_for_far_away_is_not_looked_for_again() -> None:
-    comparison = Comparison("/" + "a" * 20_000 + "end", allowance(20_004))
+    comparison = BoundedMatcher("/" + "a" * 20_000 + "end", step_budget(20_004))
     assert comparison.matches("/*end")
-    first = comparison.left
+    first = comparison.steps_left
     assert comparison.matches("/a*end")
     assert not comparison.matches("/*ends")
-    second = comparison.left
+    second = comparison.steps_left
     assert not comparison.matches("/a*ends")
-    assert first - second > second - comparison.left
+    assert first - second > second - comparison.steps_left
 
 
 def test_without_steps_a_comparison_says_so() -> None:
-    comparison = Comparison("/" + "ab" * 5_000, 200)
+    comparison = BoundedMatcher("/" + "ab" * 5_000, 200)
     comparison.matches("*" + "ba*" * 200)
-    assert comparison.left < 0
+    assert comparison.steps_left < 0
 
 
 def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
-    assert allowance(0) < allowance(16_384) == allowance(10**9)
+    assert step_budget(0) < step_budget(16_384) == step_budget(10**9)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.pacing import Pacing, asked
+from scrapy_rep.protocol.pacing import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 HOUR = 3600
@@ -49,7 +49,7 @@ def test_the_seconds_between_two_requests(lines: list[str], hour: int, seconds: 
 def test_the_seconds_until_the_visit_time(hours: str, hour: int, seconds: float) -> None:
     pacing = pacing_of(f"Visit-time: {hours}")
     assert pacing is not None
-    assert pacing.seconds_until_welcome(hour * HOUR) == seconds
+    assert pacing.seconds_until_visit_time(hour * HOUR) == seconds
 
 
 def test_who_is_asked_for_nothing_has_no_pace() -> None:
@@ -105,4 +105,4 @@ def test_at_each_minute_the_slowest_rate_of_the_windows_that_hold_it(
 )
 def test_what_is_asked_for_in_words(lines: list[str], words: str) -> None:
     body = "\n".join(["User-agent: a", *lines])
-    assert asked(RobotsTxt.parse(body.encode()), ("a",)) == words
+    assert describe(RobotsTxt.parse(body.encode()), ("a",)) == words

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.pages import (
     META,
-    NOTHING,
+    NO_DIRECTIVES,
     PageDirectives,
     Source,
-    added_up,
+    merge,
     parse_date,
     statements,
 )
@@ -29,7 +29,7 @@ MEGABYTE = 1_000_000
 
 
 def of_headers(*headers: tuple[str, str]) -> PageDirectives:
-    return added_up(statements(headers, b"", OURS))
+    return merge(statements(headers, b"", OURS))
 
 
 def of_lines(*lines: str) -> PageDirectives:
@@ -37,12 +37,12 @@ def of_lines(*lines: str) -> PageDirectives:
 
 
 def of_page(html: str | bytes) -> PageDirectives:
-    return added_up(statements([], html if isinstance(html, bytes) else html.encode(), OURS))
+    return merge(statements([], html if isinstance(html, bytes) else html.encode(), OURS))
 
 
 def said(directives: PageDirectives) -> dict[str, Any]:
     """What is not as silence has it, without the sources."""
-    silence = asdict(NOTHING)
+    silence = asdict(NO_DIRECTIVES)
     return {
         name: value
         for name, value in asdict(directives).items()
@@ -269,8 +269,8 @@ def test_google_a_page_is_not_indexable_once_the_date_is_past() -> None:
 def test_noindex_is_not_indexable_and_silence_is() -> None:
     assert not of_lines("noindex").indexable
     assert of_lines("nofollow").indexable
-    assert NOTHING.indexable
-    assert NOTHING.as_of(JUNE) == NOTHING
+    assert NO_DIRECTIVES.indexable
+    assert NO_DIRECTIVES.as_of(JUNE) == NO_DIRECTIVES
 
 
 # Meta elements
@@ -330,7 +330,7 @@ def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_html_any_character_of_a_name_may_be_a_reference(token: str, name: str) -> None:
     html = f'<title>A page</title><meta name="{name}" content="noindex">'.encode()
-    assert said(added_up(statements([], html, (token,)))) == NOINDEX
+    assert said(merge(statements([], html, (token,)))) == NOINDEX
 
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
@@ -429,7 +429,7 @@ def test_html_in_any_encoding_that_agrees_with_ascii(encoding: str) -> None:
 def test_google_header_and_page_everyone_and_we_add_up() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    directives = added_up(statements(headers, html, OURS))
+    directives = merge(statements(headers, html, OURS))
     assert said(directives) == {
         **NOARCHIVE,
         **NOFOLLOW,
@@ -451,7 +451,7 @@ def test_a_source_is_named_once() -> None:
 
 def test_a_crawler_without_a_token_is_everyone() -> None:
     html = b"<meta name=robots content=noindex><meta name=mybot content=nofollow>"
-    assert said(added_up(statements([(TAG, "mybot: noai, *: noodp")], html, ()))) == {
+    assert said(merge(statements([(TAG, "mybot: noai, *: noodp")], html, ()))) == {
         "noodp": True,
         **NOINDEX,
     }
@@ -486,7 +486,7 @@ def test_tdm_the_page_over_the_header(
     headers: dict[str, str], metas: dict[str, str], expected: dict[str, Any]
 ) -> None:
     html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
-    assert said(added_up(statements(headers.items(), html.encode(), OURS))) == expected
+    assert said(merge(statements(headers.items(), html.encode(), OURS))) == expected
 
 
 def test_tdm_of_two_of_the_same_place_the_reservation_holds() -> None:
@@ -540,7 +540,7 @@ def test_directives_as_types_of_json_have_dates_and_lists() -> None:
 
 def test_silence_is_nothing() -> None:
     assert statements([], b"<html><head><title>A page</title></head></html>", OURS) == []
-    assert said(added_up([])) == {}
+    assert said(merge([])) == {}
 
 
 # Whatever a site sends
@@ -558,7 +558,7 @@ pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
 @given(pieces | st.text(), st.binary() | pieces.map(str.encode))
 def test_nothing_that_is_sent_raises(line: str, html: bytes) -> None:
     headers = [(name, line) for name in (TAG, "tdm-reservation", "tdm-policy")]
-    directives = added_up(statements(headers, html, OURS)).as_of(JUNE)
+    directives = merge(statements(headers, html, OURS)).as_of(JUNE)
     assert pickle.loads(pickle.dumps(directives)) == directives
     json.dumps(directives.to_dict())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.paths import lacks_host, origin, path_of, pattern_of, robots_txt_url
+from scrapy_rep.protocol.paths import lacks_host, origin_of, path_of, pattern_of, robots_txt_url
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
     ],
 )  # fmt: skip
 def test_origin(url: str, expected: str | None) -> None:
-    assert origin(url) == expected
+    assert origin_of(url) == expected
     if expected:
-        assert origin(expected) == expected
+        assert origin_of(expected) == expected
 
 
 @pytest.mark.parametrize(

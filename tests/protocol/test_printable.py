@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.printable import cut, printable
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
-from scrapy_rep.protocol.verdict import LONGEST_PATTERN
+from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_verdict_is_small_whatever_its_rule() -> None:
     for _ in range(2):
         verdict = robots.verdict("/" + "ツ" * 2000, "a")
         assert verdict.rule is not None
-        assert len(verdict.rule.pattern) == LONGEST_PATTERN == 1000
+        assert len(verdict.rule.pattern) == MAX_PATTERN_LENGTH == 1000
         assert verdict.rule.pattern == "/" + "ツ*" * 499 + "…"
         assert len(pickle.dumps(verdict)) < 4000
         assert len(str(verdict)) < 250

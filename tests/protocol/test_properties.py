@@ -10,13 +10,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import matcher
-from scrapy_rep.protocol.agents import identify, product_tokens
-from scrapy_rep.protocol.comparison import Comparison, matches
+from scrapy_rep.protocol.agents import parse_user_agent, product_tokens
+from scrapy_rep.protocol.comparison import BoundedMatcher, matches
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.matcher import PatternIndex, first_match
 from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
-from scrapy_rep.protocol.paths import origin, path_of, pattern_of
+from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing import reference
 
@@ -141,12 +141,12 @@ def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
         assert index.first(path) == expected
         found = index.first(path, steps)
     assert allows[expected] or not allows[found]
-    assert found != matcher.GAVE_UP or not all(stated.values())
+    assert found != matcher.TOO_COMPLEX or not all(stated.values())
 
 
 @given(st.lists(patterns, max_size=30), paths)
 def test_comparing_all_patterns_is_comparing_each(values: list[str], url: str) -> None:
-    comparison = Comparison(path_of(url), 100_000)
+    comparison = BoundedMatcher(path_of(url), 100_000)
     for value in sorted(values) + values:
         pattern = pattern_of(value.encode())[0]
         expected = bool(pattern) and reference.matches(pattern, path_of(url))
@@ -189,9 +189,9 @@ def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots.content_signals(agent), robots.content_usage(url, agent)
     assert all(isinstance(sitemap, str) for sitemap in robots.sitemaps)
     assert all(str(finding) for finding in lint(body))
-    origin(url)
-    origin("http://" + agent)
-    identify(agent)
+    origin_of(url)
+    origin_of("http://" + agent)
+    parse_user_agent(agent)
     assert all(token == token.lower() for token in product_tokens(agent))
 
 

@@ -200,7 +200,7 @@ def test_other_names_of_records(name: str) -> None:
     assert robots.crawl_delay("a") == 7
     assert robots.request_rate("a") == RequestRate(1, 5)
     assert robots.visit_time("a") == Window(360, 525)
-    assert robots.states_pace
+    assert robots.has_pacing
     strict = RobotsTxt.parse(body, strict=True)
     assert strict.crawl_delay("a") is None
     assert strict.request_rate("a") is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.unwrap import unwrapped
+from scrapy_rep.protocol.unwrap import unwrap_browser_page
 
 TEXT = b"User-agent: *\nDisallow: /a?b&c<d>&amp;\n# \xc2\xa0\n"
 INSIDE = b"User-agent: *\nDisallow: /a?b&amp;c&lt;d&gt;&amp;amp;\n# &nbsp;\n"
@@ -32,10 +32,10 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_that_a_browser_made_of_a_text(name: str) -> None:
-    assert unwrapped(PAGES[name], cut_off=False) == TEXT
+    assert unwrap_browser_page(PAGES[name], cut_off=False) == TEXT
     cut = PAGES[name][: PAGES[name].index(b"# ")]
-    assert unwrapped(cut, cut_off=True) == TEXT[: TEXT.index(b"# ")]
-    assert unwrapped(cut, cut_off=False) is None
+    assert unwrap_browser_page(cut, cut_off=True) == TEXT[: TEXT.index(b"# ")]
+    assert unwrap_browser_page(cut, cut_off=False) is None
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_a_page_that_a_browser_made_of_a_text(name: str) -> None:
     ],
 )
 def test_another_page(body: bytes) -> None:
-    assert unwrapped(body, cut_off=False) is None
+    assert unwrap_browser_page(body, cut_off=False) is None
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))
 def test_any_text(text: str) -> None:
     inside = escape(text, quote=False).replace("\u00a0", "&nbsp;")
     page = f"<html><head></head><body><pre>{inside}</pre></body></html>"
-    assert unwrapped(page.encode(), cut_off=False) == text.encode()
+    assert unwrap_browser_page(page.encode(), cut_off=False) == text.encode()

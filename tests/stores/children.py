@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from scrapy_rep.stores import Entry, Kind, StoreError
+from scrapy_rep.stores import Entry, Outcome, StoreError
 from scrapy_rep.stores.entry import decode
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -24,11 +24,11 @@ NOBODY = 65_534
 
 
 def entry(number: int) -> Entry:
-    return Entry(Kind.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
+    return Entry(Outcome.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
 
 
 def store(path: Path) -> SQLiteStore:
-    opened = SQLiteStore(path, keep=1e9)
+    opened = SQLiteStore(path, ttl=1e9)
     opened.open()
     return opened
 

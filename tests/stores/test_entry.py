@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.origin import Origin, Patience
+from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.stores.entry import (
     _DICTIONARY,
@@ -22,16 +22,16 @@ from scrapy_rep.stores.entry import (
     URL_LIMIT,
     VERSION,
     Entry,
-    Kind,
+    Outcome,
     decode,
     encode,
 )
 
 NOW = 1_800_000_000.123
 FULL = Entry(
-    Kind.UNREACHABLE,
+    Outcome.UNREACHABLE,
     fetched_at=NOW,
-    settled_until=NOW + 60,
+    refresh_at=NOW + 60,
     expires_at=NOW - 10,
     body=b"User-agent: *\r\nDisallow: /\n\xff\0",
     copy_url="https://a.example/robots.txt",
@@ -51,9 +51,9 @@ FULL = Entry(
     "entry",
     [
         FULL,
-        Entry(Kind.UNAVAILABLE, NOW, NOW, NOW, status=404),
-        Entry(Kind.RULES, NOW, NOW, NOW, body=b""),
-        Entry(Kind.RULES, NOW, NOW, NOW, body=b"\n\n"),
+        Entry(Outcome.UNAVAILABLE, NOW, NOW, NOW, status=404),
+        Entry(Outcome.RULES, NOW, NOW, NOW, body=b""),
+        Entry(Outcome.RULES, NOW, NOW, NOW, body=b"\n\n"),
     ],
     ids=["everything", "nothing", "an empty file", "line ends"],
 )
@@ -67,7 +67,7 @@ def test_what_is_encoded_is_decoded(entry: Entry) -> None:
     st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)),
 )
 def test_every_file_comes_back_as_it_was(body: bytes, failure: str, lifetime: float | None) -> None:
-    entry = Entry(Kind.RULES, NOW, NOW, NOW, body=body, failure=failure, lifetime=lifetime)
+    entry = Entry(Outcome.RULES, NOW, NOW, NOW, body=body, failure=failure, lifetime=lifetime)
     assert decode(encode(entry)) == entry
 
 
@@ -98,11 +98,11 @@ def test_what_no_entry_was_encoded_to_is_an_error(octets: bytes) -> None:
 
 def head(**fields: object) -> bytes:
     """The octets of an entry with rules, with these fields in its head."""
-    found = {"kind": "rules", "fetched_at": 1, "settled_until": 2, "expires_at": 3, **fields}
+    found = {"kind": "rules", "fetched_at": 1, "refresh_at": 2, "expires_at": 3, **fields}
     return deflated(json.dumps(found).encode() + b"\n")
 
 
-RULES = Entry(Kind.RULES, 1, 2, 3, b"")
+RULES = Entry(Outcome.RULES, 1, 2, 3, b"")
 
 
 def test_fields_of_later_are_left_out() -> None:
@@ -122,7 +122,7 @@ def test_fields_of_later_are_left_out() -> None:
         pytest.param(deflated("{\"kind\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
         pytest.param(head(kind=["rules"]), id="a list for a kind"),
         pytest.param(head(kind="unavailable"), id="unavailable, and a file"),
-        pytest.param(deflated(b'{"kind": "rules", "fetched_at": 1, "settled_until": 2, '
+        pytest.param(deflated(b'{"kind": "rules", "fetched_at": 1, "refresh_at": 2, '
                               b'"expires_at": 3}'), id="rules without a file"),
         pytest.param(head(fetched_at="1"), id="a time in words"),
         pytest.param(head(fetched_at=True), id="a time that is true"),
@@ -130,9 +130,9 @@ def test_fields_of_later_are_left_out() -> None:
         pytest.param(head(expires_at=float("nan")), id="a time that is no number"),
         pytest.param(head(expires_at=float("inf")), id="an endless time"),
         pytest.param(head(expires_at=10**400), id="a number that no float is"),
-        pytest.param(head(expires_at=1e18, settled_until=1e18), id="beyond all calendars"),
-        pytest.param(head(settled_until=4), id="settled longer than it holds"),
-        pytest.param(head(kind="unreachable", settled_until=86_400 + 10), id="a Retry-After "
+        pytest.param(head(expires_at=1e18, refresh_at=1e18), id="beyond all calendars"),
+        pytest.param(head(refresh_at=4), id="settled longer than it holds"),
+        pytest.param(head(kind="unreachable", refresh_at=86_400 + 10), id="a Retry-After "
                      "that nobody believes"),
         pytest.param(head(copy_url=1), id="a number for a URL"),
         pytest.param(head(url="https://a.example/\r\n"), id="a URL with lines"),
@@ -175,15 +175,15 @@ def test_what_grows_is_not_inflated() -> None:
 
 def is_valid(entry: Entry) -> bool:
     """As far as a crawl relies on it."""
-    numbers = (entry.fetched_at, entry.settled_until, entry.expires_at, entry.lifetime or 0)
+    numbers = (entry.fetched_at, entry.refresh_at, entry.expires_at, entry.lifetime or 0)
     urls = (entry.url or "", entry.copy_url or "")
     origin = Origin("https://a.example")
     origin.need(NOW)
-    origin.begin()
+    origin.start_fetch()
     copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=entry.copy_url)
-    origin.recall(entry, copy, NOW)
+    origin.restore(entry, copy, NOW)
     origin.need(NOW)
-    origin.verdict("https://a.example/", ("bot",), NOW, Patience())
+    origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())
     return (
         all(type(each) in (int, float) and isfinite(each) for each in numbers)
         and all(type(each) is str and len(each) <= URL_LIMIT for each in urls)
@@ -211,9 +211,9 @@ ANYTHING = st.recursive(
 )
 PLAUSIBLE = st.fixed_dictionaries(
     {
-        "kind": st.sampled_from([*Kind, "x", 1]),
+        "kind": st.sampled_from([*Outcome, "x", 1]),
         "fetched_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
-        "settled_until": st.sampled_from([0, 1, NOW]) | NUMBERS,
+        "refresh_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
     },
     optional={
         "expires_at": st.sampled_from([NOW, LATEST]) | NUMBERS,
@@ -248,7 +248,7 @@ def test_any_json_is_an_entry_or_a_value_error(value: object, body: bytes | None
 @given(
     st.builds(
         Entry,
-        st.just(Kind.UNREACHABLE),
+        st.just(Outcome.UNREACHABLE),
         st.floats(0, NOW),
         st.just(0.0),
         expires_at=st.floats(0),
@@ -273,7 +273,7 @@ def test_this_version_is_read_for_ever() -> None:
 
 
 GOLDEN = (
-    "0278bb1770b5a5abc6596ea2f8d3c2000af40c8d8cb1791aaac00ca6003504cc2d2100268b2d3812f5522b12"
-    "730b725291bd8a5498c52819424a334225a409be12d20039c0813501668027e170074645129307d4afa0ab10"
-    "536a6090968cb34a01f9dd10543043fd8e54bf1863af05f0c52fd77f060085f48168"
+    "0378bbc167b2ebabc65962a278d2c2000af40c8d8c317c0c953583c9a27adfdc120260b2d8c222512fb52231"
+    "b7202715d99f48c5588c9221a41c2354369ae02b1b0d90431b5801608676120e7760d41f317940fd0aba0a31"
+    "a5060669c9386b1290df0d414532d4ef48d58a31f6f21f5fe472fd6700005328800b"
 )

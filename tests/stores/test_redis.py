@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_rep.stores import Entry, Kind, StoreError, open_store
+from scrapy_rep.stores import Entry, Outcome, StoreError, open_store
+from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.stores.store import LONGEST_LEASE, MAX_RETRY
 
 if TYPE_CHECKING:
     from testing.redis_server import RedisServer
 
-ENTRY = Entry(Kind.UNAVAILABLE, 1, 2, 3, status=404)
+ENTRY = Entry(Outcome.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"
 
 
 async def test_every_key_expires(redis_server: RedisServer) -> None:
-    store = RedisStore(redis_server.url, keep=86_400)
+    store = RedisStore(redis_server.url, ttl=86_400)
     await store.put(ORIGIN, ENTRY)
     await store.claim(ORIGIN, 30)
     await store.reserve_host("a.example", 20)
@@ -34,14 +34,14 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:2:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:2:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:2:host:{a.example}": pytest.approx(20, abs=2),
-        "rep:2:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:3:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:3:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:3:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:3:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:2:{https://a.example}:claim")
+        assert not client.exists("rep:3:{https://a.example}:claim")
     await store.close()
 
 
@@ -49,13 +49,13 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
 async def test_what_is_no_entry_is_as_if_it_were_not_there(
     redis_server: RedisServer, what: str
 ) -> None:
-    store = RedisStore(redis_server.url, keep=60)
+    store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         if what == "another type":
-            client.lpush("rep:2:{https://a.example}", b"something")
+            client.lpush("rep:3:{https://a.example}", b"something")
         else:
             octets = b"something" if what == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:2:{https://a.example}", octets)
+            client.set("rep:3:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
     assert await store.claim(ORIGIN, 1) == (True, None)
     await store.put(ORIGIN, ENTRY)
@@ -71,9 +71,9 @@ async def test_what_is_no_entry_is_as_if_it_were_not_there(
 async def test_what_does_not_end_in_time_is_over(
     redis_server: RedisServer, value: str, seconds: int | None
 ) -> None:
-    store = RedisStore(redis_server.url, keep=60)
+    store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        for key in ("rep:2:{https://a.example}:claim", "rep:2:host:{a.example}"):
+        for key in ("rep:3:{https://a.example}:claim", "rep:3:host:{a.example}"):
             if value == "list":
                 client.lpush(key, value)
             else:
@@ -90,32 +90,32 @@ async def test_what_does_not_end_in_time_is_over(
 
 
 async def test_nothing_lasts_for_longer_than_an_hour(redis_server: RedisServer) -> None:
-    store = RedisStore(redis_server.url, keep=1e300)
+    store = RedisStore(redis_server.url, ttl=1e300)
     await store.put(ORIGIN, ENTRY)
     await store.claim(ORIGIN, 1e300)
     await store.reserve_host("a.example", 1e300)
     await store.reserve_host("b.example", 1)
     await store.release_host("b.example", 1e300)
-    other = RedisStore(redis_server.url, keep=60)
+    other = RedisStore(redis_server.url, ttl=60)
     assert await other.claim(ORIGIN, 1) == (False, ENTRY)
     assert await other.reserve_host("a.example", 1) == MAX_RETRY
     assert await store.reserve_host("b.example", 1) == MAX_RETRY
     with redis_server.client as client:
         lives = sorted(client.ttl(key) for key in client.keys("*"))
-    assert all(3590 < life <= LONGEST_LEASE for life in lives[:-1])
+    assert all(3590 < life <= MAX_LEASE for life in lives[:-1])
     await store.close()
     await other.close()
 
 
 async def test_octets_stay_octets_whatever_the_url_says(redis_server: RedisServer) -> None:
-    store = RedisStore(f"{redis_server.url}?decode_responses=True", keep=60)
+    store = RedisStore(f"{redis_server.url}?decode_responses=True", ttl=60)
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
     await store.close()
 
 
 async def test_an_error_of_the_server_is_one_of_the_store(redis_server: RedisServer) -> None:
-    store = RedisStore(redis_server.url, keep=60)
+    store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         client.config_set("maxmemory", 1)
         try:
@@ -154,7 +154,7 @@ class Telltale(threading.Thread):
 def test_a_server_that_repeats_the_password_is_not_repeated(separator: str, user: str) -> None:
     server = Telltale(separator)
     option = "" if user else "?password=Zk9x%2Fy"
-    store = RedisStore(f"redis://{user}127.0.0.1:{server.port}/0{option}", keep=60)
+    store = RedisStore(f"redis://{user}127.0.0.1:{server.port}/0{option}", ttl=60)
     try:
         with pytest.raises(StoreError) as error:
             store.open()
@@ -168,7 +168,7 @@ def test_a_server_that_repeats_the_password_is_not_repeated(separator: str, user
 @pytest.mark.parametrize("url", ["redis://:Zk#9x@h/0", "redis://:Zk/9x@h/0", "redis://Zk?9x@h/0"])
 def test_a_password_that_would_be_cut_is_refused(url: str) -> None:
     with pytest.raises(StoreError, match="percent-encoded") as error:
-        RedisStore(url, keep=60)
+        RedisStore(url, ttl=60)
     assert "Zk" not in str(error.value)
     assert "9x" not in str(error.value)
 
@@ -177,4 +177,4 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(StoreError, match=r"pip install scrapy-rep\[redis\]"):
-        open_store("redis://127.0.0.1/0", jobdir=None, keep=60)
+        open_store("redis://127.0.0.1/0", jobdir=None, ttl=60)

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.stores import Entry, Kind, StoreError, open_store
+from scrapy_rep.stores import Entry, Outcome, StoreError, open_store
+from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
-from scrapy_rep.stores.store import MAX_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY = Entry(Kind.RULES, 1, 2, 3, b"User-agent: *\n", "https://a.example/robots.txt")
+ENTRY = Entry(Outcome.RULES, 1, 2, 3, b"User-agent: *\n", "https://a.example/robots.txt")
 ORIGIN = "https://a.example"
 
 
@@ -57,7 +57,7 @@ def output(process: subprocess.Popen[str]) -> str:
 
 
 def store(path: Path, *, ours: bool = False) -> SQLiteStore:
-    return SQLiteStore(path, keep=60, ours=ours)
+    return SQLiteStore(path, ttl=60, ours=ours)
 
 
 def test_killed_at_any_moment_it_holds_what_was_put(path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_what_is_no_store_is_left_alone(
     path: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     make(path)
-    opened = open_store(f"sqlite:///{path}", jobdir=None, keep=60)
+    opened = open_store(f"sqlite:///{path}", jobdir=None, ttl=60)
     assert opened is not None
     await opened.put(ORIGIN, ENTRY)
     assert await opened.get(ORIGIN) == ENTRY, "it goes on in memory"
@@ -185,7 +185,7 @@ async def test_in_a_jobdir_there_can_be_nothing_but_a_store(
 ) -> None:
     path = tmp_path / "robotstxt.sqlite"
     no_database(path)
-    opened = open_store(None, jobdir=str(tmp_path), keep=60)
+    opened = open_store(None, jobdir=str(tmp_path), ttl=60)
     assert opened is not None
     await opened.close()
     assert "a new one is begun" in caplog.records[0].getMessage()
@@ -207,7 +207,7 @@ async def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(path: Path) -
 @pytest.mark.parametrize("days", [30, 0.01], ids=["30 days", "a quarter of an hour"])
 async def test_a_clock_that_was_set_back_stops_nobody(path: Path, days: float) -> None:
     now = 1e9 + days * 86_400
-    ahead, opened = (SQLiteStore(path, keep=60, now=lambda: now) for _ in range(2))
+    ahead, opened = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
     assert await ahead.claim(ORIGIN, 90) == (True, None)
     assert await ahead.reserve_host("a.example", 90) == 0
     assert await ahead.reserve_host("b.example", 90) == 0
@@ -227,7 +227,7 @@ async def test_a_clock_that_was_set_back_stops_nobody(path: Path, days: float) -
 
 async def test_a_clock_that_is_corrected_a_little_changes_nothing(path: Path) -> None:
     now = 1e9
-    one, other = (SQLiteStore(path, keep=60, now=lambda: now) for _ in range(2))
+    one, other = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
     assert await one.claim(ORIGIN, 90) == (True, None)
     assert await one.reserve_host("a.example", 90) == 0
     now -= 1
@@ -346,7 +346,7 @@ def test_what_is_not_regular_is_refused(path: Path) -> None:
 
 def test_a_link_in_a_jobdir_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "robotstxt.sqlite").symlink_to("elsewhere.db")
-    assert open_store(None, jobdir=str(tmp_path), keep=60) is not None
+    assert open_store(None, jobdir=str(tmp_path), ttl=60) is not None
     assert "symbolic link" in caplog.records[0].getMessage()
     assert not (tmp_path / "elsewhere.db").exists()
 
@@ -354,17 +354,17 @@ def test_a_link_in_a_jobdir_is_left_alone(tmp_path: Path, caplog: pytest.LogCapt
 def test_a_link_is_refused_at_the_start(path: Path) -> None:
     path.symlink_to("elsewhere.db")
     with pytest.raises(StoreError, match="symbolic link"):
-        open_store(f"sqlite:///{path}", jobdir=None, keep=60)
+        open_store(f"sqlite:///{path}", jobdir=None, ttl=60)
 
 
 @pytest.mark.parametrize("name", ["missing/robots.db", "."])
 def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(StoreError, match="folder"):
-        open_store(f"sqlite:///{tmp_path}/{name}", jobdir=None, keep=60)
+        open_store(f"sqlite:///{tmp_path}/{name}", jobdir=None, ttl=60)
 
 
 def test_without_a_name_nothing_is_kept() -> None:
-    assert open_store(None, jobdir=None, keep=60) is None
+    assert open_store(None, jobdir=None, ttl=60) is None
 
 
 @pytest.mark.parametrize("in_use", [True, False])

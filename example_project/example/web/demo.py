@@ -20,7 +20,7 @@ Disallow: /*.pdf$
 Disallow: /search?*sort=
 """
 
-EVERYONE = b"""\
+WILDCARD_AGENT = b"""\
 User-agent: otherbot
 Disallow:
 
@@ -56,7 +56,7 @@ def demo_sites(port: int) -> tuple[Site, ...]:
             "the group for everyone",
             "127.0.0.12",
             port,
-            {ROBOTS_TXT: Answer(EVERYONE)},
+            {ROBOTS_TXT: Answer(WILDCARD_AGENT)},
             allowed=("/", "/shop/", "/shop/shoes"),
             disallowed=("/about", "/shop/cart", "/shop/shoes/edit"),
         ),

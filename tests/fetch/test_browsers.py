@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_rep.browsers import (
-    HTTP_RESPONSE,
+from scrapy_rep.fetch.browsers import (
     ZYTE_API,
+    ZYTE_API_PARAMS,
     RobotsTxtRequest,
-    http_response,
-    keep_from_browsers,
+    remove_browser_meta,
+    zyte_api_params_for,
 )
 
 
@@ -35,7 +35,7 @@ def test_a_request_for_robots_txt_refuses_browsers(key: str) -> None:
     assert request.replace(meta={**expected, key: 1}).meta == expected
     assert request.copy().meta == expected
     another = Request(request.url, meta={**request.meta, key: True})
-    keep_from_browsers(another)
+    remove_browser_meta(another)
     assert another.meta == expected
 
 
@@ -57,9 +57,9 @@ def test_scrapy_zyte_api_downloads_without_a_browser() -> None:
 
 
 def test_the_defaults_of_scrapy_zyte_api_are_taken_back() -> None:
-    plain = http_response(["browserHtml", "geolocation"])
+    plain = zyte_api_params_for(["browserHtml", "geolocation"])
     assert plain == {**HTTP, "browserHtml": None}
-    meta = {ZYTE_API: True, HTTP_RESPONSE: plain}
+    meta = {ZYTE_API: True, ZYTE_API_PARAMS: plain}
     request = RobotsTxtRequest("http://a.example/robots.txt", meta=meta)
     assert request.meta[ZYTE_API] == plain
     request.meta[ZYTE_API] = {"browserHtml": True}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from .entry import Entry
 
-LONGEST_LEASE = 3600.0
+MAX_LEASE = 3600.0
 """Seconds that a claim, a reservation or a delay lasts at most, whatever was asked for. What says
 that it lasts longer was written by something else, or by a wrong clock, and counts as expired."""
 

@@ -11,7 +11,7 @@ import pytest
 from scrapy.http import Response
 from scrapy.utils.gz import gunzip
 
-from scrapy_rep.intake import WIRE_LIMIT, Intake
+from scrapy_rep.fetch.body_reader import WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import gzip_bomb
 
@@ -20,12 +20,12 @@ URL = "http://a.example/robots.txt"
 MIB = 1 << 20
 
 
-def take(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> Intake:
+def take(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> BodyReader:
     """An intake that has received all of it in pieces of so many octets."""
-    intake = Intake()
-    intake.begin(coding)
+    intake = BodyReader()
+    intake.start(coding)
     for start in range(0, len(data), piece):
-        intake.receive(data[start : start + piece])
+        intake.feed(data[start : start + piece])
     return intake
 
 
@@ -90,10 +90,10 @@ def test_consumed_is_what_yields_the_limit(data: bytes, coding: bytes, piece: in
 
 def test_what_comes_after_the_limit_is_not_looked_at() -> None:
     intake = take(b"a" * (SIZE_LIMIT + 1))
-    intake.receive(b"b" * MIB)
+    intake.feed(b"b" * MIB)
     assert intake.body_of(response()) == b"a" * (SIZE_LIMIT + 1)
     intake = take(gzip.compress(bytes(2 * SIZE_LIMIT))[:-9] + b"broken", b"gzip", piece=100)
-    intake.receive(b"not gzip")
+    intake.feed(b"not gzip")
     assert (intake.full, intake.broken) == (True, False)
 
 
@@ -149,18 +149,18 @@ def test_an_empty_body_is_an_empty_file() -> None:
 
 @pytest.mark.parametrize("begins", [True, False], ids=["unread coding", "no signals"])
 def test_what_scrapy_has_decoded_is_cut_at_the_limit(begins: bool) -> None:
-    intake = Intake()
+    intake = BodyReader()
     if begins:
-        assert not intake.begin(b"br")
-        intake.receive(b"brotli")
+        assert not intake.start(b"br")
+        intake.feed(b"brotli")
     assert intake.body_of(response(FILE)) == FILE
     assert intake.body_of(response(b"a" * MIB)) == b"a" * (SIZE_LIMIT + 1)
     assert intake.body_of(response(FILE, "br")) is None, "Scrapy could not"
 
 
 def test_a_coding_is_judged_as_a_whole() -> None:
-    intake = Intake()
-    assert intake.begin(b"GZIP")
-    assert not intake.begin(b"gzip, gzip")
-    assert not intake.begin(b"gzip,br")
-    assert intake.begin(b"")
+    intake = BodyReader()
+    assert intake.start(b"GZIP")
+    assert not intake.start(b"gzip, gzip")
+    assert not intake.start(b"gzip,br")
+    assert intake.start(b"")

@@ -7,11 +7,11 @@ import pytest
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, Kind, Resilient, StoreError
+from scrapy_rep.stores import Entry, FallbackStore, Outcome, StoreError
+from scrapy_rep.stores.fallback import RESTORE_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.resilient import AT_ONCE, AWAY, QUIET
 
-OLD, NEW = (Entry(Kind.RULES, at, 0, body=b"") for at in (1, 2))
+OLD, NEW = (Entry(Outcome.RULES, at, 0, body=b"") for at in (1, 2))
 
 
 class Fragile(MemoryStore):
@@ -55,12 +55,12 @@ def fragile() -> Fragile:
 
 
 @pytest.fixture
-def store(fragile: Fragile, clock: Clock) -> Resilient:
-    return Resilient(fragile, clock=clock)
+def store(fragile: Fragile, clock: Clock) -> FallbackStore:
+    return FallbackStore(fragile, clock=clock)
 
 
 async def test_while_it_is_away_it_is_left_in_peace(
-    store: Resilient, fragile: Fragile, clock: Clock
+    store: FallbackStore, fragile: Fragile, clock: Clock
 ) -> None:
     fragile.left = 0
     for _ in range(5):
@@ -68,49 +68,49 @@ async def test_while_it_is_away_it_is_left_in_peace(
     assert fragile.asked == 1
     assert await store.get("a") == OLD
     assert await store.claim("a", 1) == (True, OLD)
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD
     assert await store.get("a") == OLD
     assert fragile.asked == 2
 
 
 async def test_what_was_learnt_meanwhile_is_given_back(
-    store: Resilient, fragile: Fragile, clock: Clock
+    store: FallbackStore, fragile: Fragile, clock: Clock
 ) -> None:
     await store.put("b", NEW)
     fragile.left = 0
-    names = [str(number) for number in range(AT_ONCE + 5)]
+    names = [str(number) for number in range(RESTORE_BATCH + 5)]
     for name in (*names, "b"):
         await store.put(name, OLD)
     fragile.left = 1000
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
     assert await store.get("b") == NEW, "and not what is older"
     assert await store.get("b") == NEW
     assert [await store.get(name) for name in names] == [OLD] * len(names)
 
 
 async def test_it_may_go_away_while_it_is_given_back(
-    store: Resilient, fragile: Fragile, clock: Clock
+    store: FallbackStore, fragile: Fragile, clock: Clock
 ) -> None:
     fragile.left = 0
     await store.put("a", OLD)
     fragile.left = 1  # for whether there is something newer
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD, "kept in memory"
     assert await store.get("a") == OLD
     fragile.left = 1000
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD
     assert await fragile.get("a") == OLD
 
 
 async def test_what_is_given_back_is_not_lost_with_a_call_that_is_cancelled(
-    store: Resilient, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: FallbackStore, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fragile.left = 0
     await store.put("a", OLD)
     fragile.left = 1000
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
 
     async def slow(origin: str, entry: Entry) -> None:
         await sleep(10)
@@ -122,26 +122,26 @@ async def test_what_is_given_back_is_not_lost_with_a_call_that_is_cancelled(
         await sleep(0.05)
         call.cancel()
         await sleep(0.05)
-    clock.now += AWAY
+    clock.now += RETRY_INTERVAL
     assert await store.get("b") is None
     assert await fragile.get("a") == OLD
 
 
 async def test_what_is_slow_is_given_back_a_little_at_a_time(
-    store: Resilient, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: FallbackStore, fragile: Fragile, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fragile.left = 0
     for origin in "abc":
         await store.put(origin, OLD)
     fragile.left = 1000
-    clock.now += AWAY
-    monkeypatch.setattr("scrapy_rep.stores.resilient.GIVE_BACK", -1)
+    clock.now += RETRY_INTERVAL
+    monkeypatch.setattr("scrapy_rep.stores.fallback.RESTORE_LIMIT", -1)
     await store.get("z")
     assert [await fragile.get(origin) for origin in "abc"] == [None, None, OLD]
 
 
 async def test_a_host_that_the_store_has_is_nobodys_while_it_is_away(
-    store: Resilient, fragile: Any, clock: Clock
+    store: FallbackStore, fragile: Any, clock: Clock
 ) -> None:
     """Nobody waits for what can be released no more, or was reserved elsewhere."""
 
@@ -162,25 +162,27 @@ def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
 
 
 async def test_one_warning_is_enough(
-    store: Resilient, fragile: Fragile, clock: Clock, caplog: pytest.LogCaptureFixture
+    store: FallbackStore, fragile: Fragile, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     fragile.left = 0
     for _ in range(4):
         await store.get("a")
-        clock.now += AWAY
+        clock.now += RETRY_INTERVAL
     assert len(messages(caplog, logging.WARNING)) == 1
     assert "it fell" in messages(caplog, logging.WARNING)[0]
     fragile.left = 1
     await store.get("a")
     assert messages(caplog, logging.INFO) == ["The store of robots.txt files works again."]
-    clock.now += QUIET
+    clock.now += WARNING_INTERVAL
     await store.get("a")
     assert len(messages(caplog, logging.WARNING)) == 2
     assert store.failures == 5
 
 
-async def test_what_is_wrong_in_another_way_is_not_hidden(store: Resilient, fragile: Any) -> None:
+async def test_what_is_wrong_in_another_way_is_not_hidden(
+    store: FallbackStore, fragile: Any
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError
 

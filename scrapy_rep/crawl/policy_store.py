@@ -11,49 +11,50 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from .fetch import FIRST_PAUSE, LONGEST_PAUSE, terms
-from .protocol.access import Meaning, Rules, meaning
-from .protocol.robotstxt import RobotsTxt
-from .scheduling.clock import sleep
-from .settings import SettingError, without_password
-from .stores import Entry, Kind, StoreError, open_store
-from .stores.store import LONGEST_LEASE
+from ..exceptions import SettingError
+from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
+from ..protocol.access import Rules, StatusClass, status_class
+from ..protocol.robotstxt import RobotsTxt
+from ..scheduling.clock import sleep
+from ..settings import without_password
+from ..stores import Entry, Outcome, StoreError, open_store
+from ..stores.base import MAX_LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from scrapy.statscollectors import StatsCollector
 
-    from .origin import Origin
-    from .protocol.access import Event
-    from .settings import Settings
-    from .stores import Store
+    from ..origin import Origin
+    from ..protocol.access import Event
+    from ..settings import Settings
+    from ..stores import Store
 
-FIRST_LOOK = 0.05
-LAST_LOOK = 2.0
+FIRST_POLL = 0.05
+MAX_POLL = 2.0
 """Seconds between two looks for what another crawler fetches, doubling from the first to the last.
 Half of robots.txt files are there within a few tenths of a second."""
 
 CLOSE_LIMIT = 30.0
-HELD_LIMIT = 1.0
-CLOSE_LOOK = 0.02
+CLAIM_CLOSE_LIMIT = 1.0
+CLOSE_POLL = 0.02
 """Seconds that a store is kept open at most for what is being put, and for a fetch that has claimed
 its origin; and between two looks."""
 
-SKEW = 300.0
+MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ. What comes from further ahead was written
 before a clock was set right, and nothing that it says of time can be believed."""
 
 DAY = 86_400
 
 _MEANT = {
-    Kind.UNAVAILABLE: (Meaning.UNAVAILABLE, Meaning.DISALLOWED),
-    Kind.UNREACHABLE: (Meaning.UNREACHABLE,),
+    Outcome.UNAVAILABLE: (StatusClass.UNAVAILABLE, StatusClass.DISALLOWED),
+    Outcome.UNREACHABLE: (StatusClass.UNREACHABLE,),
 }
 
 
 @dataclass(slots=True)
-class Recollection:
+class StoreLookup:
     """What one fetch begins with."""
 
     settled: bool = False
@@ -63,7 +64,7 @@ class Recollection:
     """The good copy as it came; None where there is none in the store."""
 
 
-class Recall:
+class PolicyStore:
     """The use that one crawl makes of a store."""
 
     def __init__(
@@ -78,27 +79,29 @@ class Recall:
         self._stats = stats
         self._now = now
         # As long as a fetch may take that has to try again and again.
-        pauses = (min(FIRST_PAUSE * 2**n, LONGEST_PAUSE) for n in range(settings.retry_times))
+        pauses = (
+            min(FIRST_RETRY_PAUSE * 2**n, MAX_RETRY_PAUSE) for n in range(settings.retry_times)
+        )
         longest = settings.timeout * (settings.retry_times + 1) + sum(pauses)
-        self._claim = min(longest, LONGEST_LEASE)
-        self._keeping = 0
+        self._claim_seconds = min(longest, MAX_LEASE)
+        self._saving = 0
         self._closed = False
-        self._held: set[str] = set()
+        self._claims: set[str] = set()
         """The origins that we have claimed."""
 
-    async def settle(self, origin: Origin, found: Recollection) -> None:
+    async def load(self, origin: Origin, found: StoreLookup) -> None:
         """Ask the store, and wait for another crawler's fetch if there is one.
 
         Not for longer than our own would take: then it is fetched, whoever else has claimed it.
         """
         entry = await self.store.get(origin.key)
-        pause = FIRST_LOOK
-        until = monotonic() + self._claim
-        while not self._take(origin, entry, found) and self.store.shared:
-            found.claimed, entry = await self.store.claim(origin.key, self._claim)
+        pause = FIRST_POLL
+        until = monotonic() + self._claim_seconds
+        while not self._use(origin, entry, found) and self.store.shared:
+            found.claimed, entry = await self.store.claim(origin.key, self._claim_seconds)
             if found.claimed:
-                self._held.add(origin.key)
-                if self._take(origin, entry, found):  # it came between the two questions
+                self._claims.add(origin.key)
+                if self._use(origin, entry, found):  # it came between the two questions
                     await self._release(origin.key)
                 break
             left = until - monotonic()
@@ -107,23 +110,23 @@ class Recall:
                 break
             self._stats.inc_value("robotstxt/store/wait_count")
             await sleep(min(pause, left))
-            pause = min(2 * pause, LAST_LOOK)
+            pause = min(2 * pause, MAX_POLL)
         self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
         if found.body is None and not found.settled:
             # Where a 304 is the answer again and again, the store would never have the file.
             origin.etag = origin.last_modified = None
 
-    def keep(
-        self, origin: str, entry: Entry | None, found: Recollection
+    def save(
+        self, origin: str, entry: Entry | None, found: StoreLookup
     ) -> Coroutine[Any, Any, None]:
         """Put what the fetch came to, if it came to anything, and let others fetch.
 
         It counts as begun from here on, not from when it is awaited: :meth:`close` waits for it.
         """
-        self._keeping += 1
-        return self._keep(origin, entry, found)
+        self._saving += 1
+        return self._save(origin, entry, found)
 
-    async def _keep(self, origin: str, entry: Entry | None, found: Recollection) -> None:
+    async def _save(self, origin: str, entry: Entry | None, found: StoreLookup) -> None:
         try:
             if entry is not None and not self._closed:
                 await self.store.put(origin, entry)
@@ -132,40 +135,40 @@ class Recall:
                 if found.claimed:
                     await self._release(origin)
             finally:
-                self._keeping -= 1
+                self._saving -= 1
 
     async def _release(self, origin: str) -> None:
         try:
             if not self._closed:
                 await self.store.release(origin)
         finally:
-            self._held.discard(origin)
+            self._claims.discard(origin)
 
     async def close(self) -> None:
         """Close the store, once everything is kept that is being kept, and no origin claimed."""
         began = monotonic()
         while True:
             # What has been cancelled may have to be told yet, and what it has claimed be released.
-            limit = CLOSE_LIMIT if self._keeping else HELD_LIMIT
-            if not (self._keeping or self._held) or monotonic() - began >= limit:
+            limit = CLOSE_LIMIT if self._saving else CLAIM_CLOSE_LIMIT
+            if not (self._saving or self._claims) or monotonic() - began >= limit:
                 break
-            await sleep(CLOSE_LOOK)
-        for origin in tuple(self._held):
+            await sleep(CLOSE_POLL)
+        for origin in tuple(self._claims):
             await self._release(origin)
         self._closed = True
         await self.store.close()
 
-    def entry(self, origin: Origin, event: Event, found: Recollection) -> Entry | None:
+    def entry(self, origin: Origin, event: Event, found: StoreLookup) -> Entry | None:
         """What there is to keep after ``event``; None where others are better off without it."""
         if origin.from_cache:
             return None
         body = event.body if isinstance(event, Rules) else found.body
         if body is None and origin.robots is not None:
             return None  # half of what is known: the copy is in no store
-        return origin.record(body if origin.robots is not None else None)
+        return origin.to_entry(body if origin.robots is not None else None)
 
-    def _take(self, origin: Origin, entry: Entry | None, found: Recollection) -> bool:
-        if entry is None or entry.fetched_at > self._now() + SKEW:
+    def _use(self, origin: Origin, entry: Entry | None, found: StoreLookup) -> bool:
+        if entry is None or entry.fetched_at > self._now() + MAX_CLOCK_SKEW:
             return False
         entry = self._as_it_counts_here(origin, entry)
         robots = None
@@ -173,39 +176,39 @@ class Recall:
             found.body = entry.body
         if entry.body is not None and entry.fetched_at > origin.fetched_at:
             robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=entry.copy_url)
-        found.settled = origin.recall(entry, robots, self._now())
+        found.settled = origin.restore(entry, robots, self._now())
         return found.settled
 
     def _as_it_counts_here(self, origin: Origin, entry: Entry) -> Entry:
         """The settings may be others than those of the crawl that wrote it, and its clock."""
         if entry.unreachable_since is not None:
             entry = entry._replace(unreachable_since=min(entry.unreachable_since, entry.fetched_at))
-        if entry.kind is not Kind.UNREACHABLE:
+        if entry.kind is not Outcome.UNREACHABLE:
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:
-                settled_until = min(entry.settled_until, latest)
-                entry = entry._replace(expires_at=latest, settled_until=settled_until)
-        if entry.status is None or entry.status < 400 or entry.kind is Kind.RULES:
+                refresh_at = min(entry.refresh_at, latest)
+                entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
+        if entry.status is None or entry.status < 400 or entry.kind is Outcome.RULES:
             return entry
-        meant = meaning(entry.status, terms(self._settings, origin))
+        meant = status_class(entry.status, status_policy(self._settings, origin))
         if meant not in _MEANT[entry.kind]:
-            return entry._replace(expires_at=0, settled_until=0)
-        return entry._replace(disallow_all=meant is Meaning.DISALLOWED)
+            return entry._replace(expires_at=0, refresh_at=0)
+        return entry._replace(disallow_all=meant is StatusClass.DISALLOWED)
 
 
-def open_recall(
+def open_policy_store(
     settings: Settings,
     stats: StatsCollector,
     now: Callable[[], float],
-) -> Recall | None:
+) -> PolicyStore | None:
     """With the store that REP_STORE names; None where there is none.
 
     Raises :class:`SettingError` for one that cannot be used.
     """
     try:
-        store = open_store(settings.store, jobdir=settings.jobdir, keep=settings.store_days * DAY)
+        store = open_store(settings.store, jobdir=settings.jobdir, ttl=settings.store_days * DAY)
     except StoreError as error:
         raise SettingError(
             f"REP_STORE is {without_password(settings.store)!r}, which cannot be used: {error}"
         ) from None
-    return None if store is None else Recall(store, settings, stats, now)
+    return None if store is None else PolicyStore(store, settings, stats, now)

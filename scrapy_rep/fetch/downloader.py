@@ -1,6 +1,6 @@
 """One request for a robots.txt through Scrapy's engine, within a time and a size.
 
-A redirect, a retry and what an answer means are for :mod:`scrapy_rep.fetch`.
+A redirect, a retry and what an answer means are for :mod:`scrapy_rep.fetch.fetcher`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
-from .browsers import ZYTE_API, RobotsTxtRequest, keep_from_browsers
-from .intake import WIRE_LIMIT, Intake
-from .protocol.freshness import CacheHeaders
-from .protocol.lines import SIZE_LIMIT
-from .scheduling.clock import sleep
-from .scheduling.connections import Connections
+from ..protocol.freshness import CacheHeaders
+from ..protocol.lines import SIZE_LIMIT
+from ..scheduling.clock import sleep
+from ..scheduling.connection_limit import ConnectionLimit
+from .body_reader import WIRE_LIMIT, BodyReader
+from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from scrapy.http.headers import Headers
     from twisted.internet.defer import Deferred
 
+    from ..scheduling.clock import Clock
+    from ..scheduling.engine import Engine
+    from ..scheduling.fetch_limit import FetchLimit
+    from ..scheduling.throttle import Throttle
     from .addresses import Address
-    from .scheduling.admission import Admission
-    from .scheduling.clock import Clock
-    from .scheduling.engine import Engine
-    from .scheduling.fetch_limit import FetchLimit
 
 PRIORITY = 1000
 """Before any page: others wait for it. Scrapy's own middleware uses the same number."""
 
-TRANSFER = "robotstxt_transfer"
+DOWNLOAD = "robotstxt_download"
 """The meta key by which the signals of a download find what they belong to."""
 
 # The request's own way past the middlewares that would answer, follow, repeat or keep it.
@@ -107,10 +107,10 @@ class Answer(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Transfer:
+class _Download:
     """One request on its way."""
 
-    intake: Intake = field(default_factory=Intake)
+    body: BodyReader = field(default_factory=BodyReader)
     began: float = field(default_factory=monotonic)
     """When it was handed to Scrapy; once there are headers, when it left its slot's queue."""
     by_proxy: bool = False
@@ -136,22 +136,22 @@ def request_for(url: str, meta: Mapping[str, object]) -> Request:
     )
 
 
-class Transfers:
+class RobotsTxtDownloader:
     """Sends the requests of one crawl."""
 
     def __init__(
         self,
         crawler: Crawler,
         engine: Engine,
-        admission: Admission,
+        throttle: Throttle,
         fetch_limit: FetchLimit,
         clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._engine = engine
-        self._admission = admission
+        self._throttle = throttle
         self._fetch_limit = fetch_limit
-        self._connections = Connections(engine, clock)
+        self._connection_limit = ConnectionLimit(engine, clock)
         self._open = 0
 
     async def send(
@@ -164,7 +164,7 @@ class Transfers:
         """
         request.meta["download_timeout"] = seconds
         with self._watching():
-            transfer = request.meta[TRANSFER] = _Transfer(validators=_validators(request))
+            transfer = request.meta[DOWNLOAD] = _Download(validators=_validators(request))
             try:
                 response = await self._within(seconds, request, longest_wait)
             except StopDownload as stop:  # another's, who wants it to fail
@@ -174,7 +174,7 @@ class Transfers:
         if "download_stopped" in response.flags:
             # Its connection closes in a moment. A page that used it before would be sent twice.
             await sleep(0)
-        body = _body_of(response, transfer.intake)
+        body = _body_of(response, transfer.body)
         answer = Answer(
             request.url,
             response.status,
@@ -192,11 +192,11 @@ class Transfers:
         engine = self._crawler.engine
         assert engine is not None
         watch = _Watch(seconds, longest_wait, lambda: self._is_waiting(request))
-        place = await self._fetch_limit.take(watch.expire)
+        place = await self._fetch_limit.acquire(watch.expire)
         try:
-            await self._connections.take(request)
+            await self._connection_limit.acquire(request)
         except BaseException:
-            self._fetch_limit.give_back(place)
+            self._fetch_limit.release(place)
             raise
         if self._engine.connection_limit:
             self._fetch_limit.restart(place, watch.expire)
@@ -211,12 +211,12 @@ class Transfers:
         finally:
             watch.stop()
             self._engine.include_download(request)
-            self._admission.end(request, sent=True)
-            self._connections.give_back(request)
-            self._fetch_limit.give_back(place)
+            self._throttle.finish(request, sent=True)
+            self._connection_limit.release(request)
+            self._fetch_limit.release(place)
 
     def _is_waiting(self, request: Request) -> bool:
-        return self._admission.is_waiting(request) or self._engine.is_queued(request)
+        return self._throttle.is_waiting(request) or self._engine.is_queued(request)
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -300,13 +300,13 @@ def allow_cache(request: Request, *, only: bool) -> None:
 
 def cached_answer(request: Request) -> Answer | None:
     """What Scrapy's HTTP cache has for a request that was sent in vain; None if nothing."""
-    transfer: _Transfer = request.meta[TRANSFER]
+    transfer: _Download = request.meta[DOWNLOAD]
     response = transfer.cached
     if response is None:
         return None
-    intake = Intake()
-    intake.begin(_coding(response.headers))
-    intake.receive(response.body)
+    intake = BodyReader()
+    intake.start(_coding(response.headers))
+    intake.feed(response.body)
     body = _body_of(response, intake)
     return Answer(request.url, response.status, response.headers, body, False, from_cache=True)
 
@@ -316,17 +316,17 @@ def _validators(request: Request) -> dict[bytes, bytes]:
     return {name: value for name, value in found.items() if value}
 
 
-def _body_of(response: Response, intake: Intake) -> bytes | None:
+def _body_of(response: Response, intake: BodyReader) -> bytes | None:
     body = intake.body_of(response)
     is_cut_off = not _CUT_OFF.isdisjoint(response.flags)
     return None if is_cut_off and len(body or b"") <= SIZE_LIMIT else body
 
 
 def _reached_downloader(request: Request) -> None:
-    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    transfer: _Download | None = request.meta.get(DOWNLOAD)
     if transfer is None:
         return
-    keep_from_browsers(request)
+    remove_browser_meta(request)
     meta = request.meta
     if not meta.get("dont_cache"):
         # Else the cache would answer by itself: instead of a 5xx, say, and with an older copy.
@@ -343,39 +343,39 @@ def _reached_downloader(request: Request) -> None:
 
 
 def _headers_received(request: Request, headers: Headers) -> None:
-    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    transfer: _Download | None = request.meta.get(DOWNLOAD)
     if transfer is None:
         return
     latency = request.meta.get("download_latency")
     if latency is not None:
         transfer.began = monotonic() - latency
-    transfer.intake.begin(_coding(headers))
+    transfer.body.start(_coding(headers))
 
 
 def _bytes_received(request: Request, data: bytes) -> None:
-    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    transfer: _Download | None = request.meta.get(DOWNLOAD)
     if transfer is not None:
-        transfer.intake.receive(data)
-        if transfer.intake.done:
+        transfer.body.feed(data)
+        if transfer.body.done:
             # Not as a failure: to everyone else this is an answer like any other.
             raise StopDownload(fail=False)
 
 
 def _downloaded(request: Request, response: Response) -> None:
     """Before any middleware sees a response, cut from it what does not count."""
-    transfer: _Transfer | None = request.meta.get(TRANSFER)
+    transfer: _Download | None = request.meta.get(DOWNLOAD)
     if transfer is None:
         return
     request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
-    intake = transfer.intake
+    intake = transfer.body
     if not intake.received:  # a download handler that sends no signals
-        intake.begin(_coding(response.headers))
-        intake.receive(response.body)
+        intake.start(_coding(response.headers))
+        intake.feed(response.body)
     is_cut_off = not intake.full and not _CUT_OFF.isdisjoint(response.flags)
     if is_cut_off or not _is_worth_keeping(response.status):
         request.meta["dont_cache"] = True
     counts = 200 <= response.status <= 299  # else nobody reads the body
-    if not intake.readable and not (counts and intake.left_to_scrapy):
+    if not intake.readable and not (counts and intake.decoded_by_scrapy):
         # Whoever tried to decode it would fail, or inflate it without a limit.
         response.headers.pop("Content-Encoding", None)
     if intake.done:

@@ -33,7 +33,7 @@ _PREFIXES = (
 ZYTE_API = "zyte_api_automap"
 """The meta key by which scrapy-zyte-api downloads a request, in a browser or without one."""
 
-HTTP_RESPONSE = "robotstxt_zyte_api"
+ZYTE_API_PARAMS = "robotstxt_zyte_api"
 """The meta key that holds the parameters with which it uses none."""
 
 # Its parameters that say by whom and from where a request is made.
@@ -42,7 +42,7 @@ _ROUTE = frozenset(
 )
 
 
-def http_response(defaults: Iterable[str]) -> dict[str, Any]:
+def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
     """The parameters with which scrapy-zyte-api gets a plain HTTP response.
 
     ``defaults``: the names in ZYTE_API_AUTOMAP_PARAMS, which None takes back.
@@ -66,7 +66,7 @@ class RobotsTxtRequest(Request):
         return self._own_meta
 
 
-def keep_from_browsers(request: Request) -> None:
+def remove_browser_meta(request: Request) -> None:
     """The same for a request that a middleware has made of one of these."""
     if not isinstance(request, RobotsTxtRequest):
         meta = dict(_Meta(request.meta))
@@ -81,8 +81,8 @@ class _Meta(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__()
-        if HTTP_RESPONSE in values:
-            self[HTTP_RESPONSE] = values[HTTP_RESPONSE]
+        if ZYTE_API_PARAMS in values:
+            self[ZYTE_API_PARAMS] = values[ZYTE_API_PARAMS]
         self.update(values)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -109,5 +109,5 @@ class _Meta(dict[str, Any]):
         if value is not False:
             given = value if isinstance(value, Mapping) else {}
             route = {name: given[name] for name in _ROUTE & given.keys()}
-            wanted = {**self.get(HTTP_RESPONSE, http_response(())), **route}
+            wanted = {**self.get(ZYTE_API_PARAMS, zyte_api_params_for(())), **route}
         super().__setitem__(ZYTE_API, wanted)

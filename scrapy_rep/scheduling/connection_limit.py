@@ -26,7 +26,7 @@ PERIOD = 0.5
 waits for something else, maybe even for the robots.txt."""
 
 
-class Connections:
+class ConnectionLimit:
     """Those of one crawl. Without a limit (:attr:`Engine.connection_limit`) nobody waits."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
@@ -39,7 +39,7 @@ class Connections:
         self._was_idle = False
         engine.wanted_connections = self._wanted
 
-    async def take(self, request: Request) -> None:
+    async def acquire(self, request: Request) -> None:
         """Wait until there is a connection for the fetch of a robots.txt."""
         if not self._engine.connection_limit:
             return
@@ -53,10 +53,10 @@ class Connections:
             await maybe_deferred_to_future(waiter)
         except BaseException:
             self._waiting.pop(request, None)
-            self.give_back(request)
+            self.release(request)
             raise
 
-    def give_back(self, request: Request) -> None:
+    def release(self, request: Request) -> None:
         """The fetch is over."""
         self._open.discard(request)
         self._fill()

@@ -9,7 +9,7 @@ from twisted.internet import reactor
 from twisted.internet.protocol import ClientCreator, Protocol
 from twisted.protocols.ftp import CommandFailed, FTPClient, FTPError
 
-from .protocol.lines import SIZE_LIMIT
+from ..protocol.lines import SIZE_LIMIT
 
 TALK_LIMIT = 1 << 16
 """Octets of replies that are read: Twisted keeps the lines of one reply, however many come."""

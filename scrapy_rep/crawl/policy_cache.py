@@ -17,15 +17,15 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError
 
-from .fetch import TOO_MANY_REDIRECTS, Fetcher
-from .origin import Need, Origin, State
-from .protocol.access import Abandoned, Rules, Unavailable, Unreachable
-from .protocol.paths import host_of
-from .recall import Recollection, open_recall
-from .redirects import NOT_PUBLIC
-from .robotparser import RobotParser
-from .scheduling.fetch_limit import FetchLimit
-from .scheduling.hosts import Hold
+from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
+from ..fetch.redirects import NOT_PUBLIC
+from ..origin import Need, Origin, State
+from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
+from ..protocol.paths import host_of
+from ..robotparser import RobotParser
+from ..scheduling.fetch_limit import FetchLimit
+from ..scheduling.hosts import BlockReason
+from .policy_store import StoreLookup, open_policy_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from .protocol.access import Event
-    from .protocol.robotstxt import RobotsTxt
-    from .scheduling.admission import Admission
-    from .scheduling.clock import Clock
-    from .scheduling.engine import Engine
-    from .settings import Settings
-    from .stores import Store
+    from ..protocol.access import Event
+    from ..protocol.robotstxt import RobotsTxt
+    from ..scheduling.clock import Clock
+    from ..scheduling.engine import Engine
+    from ..scheduling.throttle import Throttle
+    from ..settings import Settings
+    from ..stores import Store
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 100
+MAX_PER_PASS = 100
 """Origins in use that are looked at for one that can go."""
 
-LEAST_STEP = 5.0
+MIN_CLOCK_STEP = 5.0
 """Seconds: less is a clock that is a little fast or slow."""
 
 # From Scrapy 2.18 on.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
-class Policies:
+class PolicyCache:
     """The policies of one crawl, by origin.
 
     ``on_policy`` is called with an origin whose rules are new, and with the request for which they
@@ -67,7 +67,7 @@ class Policies:
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        admission: Admission,
+        throttle: Throttle,
         clock: Clock,
         on_policy: Callable[[Origin, Request], object],
     ) -> None:
@@ -76,19 +76,19 @@ class Policies:
         self._on_policy = on_policy
         self._stats = crawler.stats
         self._settings = settings
-        self._admission = admission
+        self._throttle = throttle
         self._clock = clock
         self._clock_offset = clock.time() - clock.monotonic()
         self._origins: OrderedDict[str, Origin] = OrderedDict()
-        self._recall = open_recall(settings, crawler.stats, self._now)
-        if self._recall is not None:
-            crawler.signals.connect(self._recall.close, signal=signals.spider_closed)
-        self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_room)
-        self._want_room: dict[str, None] = {}
+        self._policy_store = open_policy_store(settings, crawler.stats, self._now)
+        if self._policy_store is not None:
+            crawler.signals.connect(self._policy_store.close, signal=signals.spider_closed)
+        self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.use_capacity)
+        self._awaiting_capacity: dict[str, None] = {}
         """Origins whose requests wait until a further fetch may begin."""
         shared = self.shared_store is not None
         self._fetcher = Fetcher(
-            crawler, settings, engine, admission, self._fetch_limit, clock, shared=shared
+            crawler, settings, engine, throttle, self._fetch_limit, clock, shared=shared
         )
         self._fetches: dict[str, Deferred[None]] = {}
         self._closing = False
@@ -101,12 +101,16 @@ class Policies:
     @property
     def shared_store(self) -> Store | None:
         """The store, where several crawlers share it; else None."""
-        return self._recall.store if self._recall and self._recall.store.shared else None
+        return (
+            self._policy_store.store
+            if self._policy_store and self._policy_store.store.shared
+            else None
+        )
 
     def get_fresh(self, key: str) -> Origin | None:
         """The origin, where it can be asked straight away: the hot path."""
         origin = self._origins.get(key)
-        if origin is None or self._clock.time() >= origin.settled_until:
+        if origin is None or self._clock.time() >= origin.refresh_at:
             return None
         self._origins.move_to_end(key)
         return origin
@@ -119,7 +123,7 @@ class Policies:
         """
         origin = self._origins.get(key)
         if origin is None:
-            self.make_room(1)
+            self.evict(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
         need = self._need(origin, request)
@@ -131,14 +135,14 @@ class Policies:
         if need in (Need.NOTHING, Need.REFRESH):
             return origin
         if need is Need.JOIN:
-            self._admission.hold(origin.host, key, Hold.POLICY)
+            self._throttle.block(origin.host, key, BlockReason.POLICY)
         return None
 
     def _need(self, origin: Origin, request: Request) -> Need:
         # A request that waits for its turn after the fetch must not find the file expired then:
         # where the delay is longer than the lifetime it would never come to its page.
-        if not origin.in_flight and self._admission.has_waited(request):
-            usable = origin.answered_at + 2 * self._admission.delay_of(origin.host)
+        if not origin.in_flight and self._throttle.is_in_progress(request):
+            usable = origin.answered_at + 2 * self._throttle.delay(origin.host)
             if self._clock.monotonic() < usable:
                 return Need.NOTHING
         return origin.need(self._now())
@@ -149,64 +153,64 @@ class Policies:
         return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether a further fetch may begin now."""
-        return bool(self._fetch_limit.room) or self._closing
+        return bool(self._fetch_limit.capacity) or self._closing
 
-    def await_room(self, key: str) -> None:
+    def await_capacity(self, key: str) -> None:
         """Hold the line of an origin until its robots.txt may be fetched."""
-        if key not in self._want_room and not (
+        if key not in self._awaiting_capacity and not (
             key in self._origins and self._origins[key].in_flight
         ):
-            self._admission.hold(host_of(key), key, Hold.FETCH_LIMIT)
-            self._want_room[key] = None
+            self._throttle.block(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self._awaiting_capacity[key] = None
 
     def _now(self) -> float:
         """The time, on the clock by which the times of all origins are."""
-        self.notice_clock_step()
+        self.adjust_to_clock()
         return self._clock.time()
 
     def share_connections(self, connections: int) -> None:
         """Fetch with a share of so many connections, which pages use, too."""
         self._fetch_limit.share(connections)
 
-    def notice_clock_step(self) -> None:
+    def adjust_to_clock(self) -> None:
         """Keep what is known as long as was said, though somebody has set the clock."""
         offset = self._clock.time() - self._clock.monotonic()
         step = offset - self._clock_offset
-        if abs(step) > LEAST_STEP:
+        if abs(step) > MIN_CLOCK_STEP:
             self._clock_offset = offset
             for origin in self._origins.values():
-                origin.shift(step)
+                origin.shift_clock(step)
 
-    def give_up(self) -> None:
+    def cancel_fetches(self) -> None:
         """The spider is closing: nothing is fetched any longer."""
         self._closing = True
         self._cancel(self._fetches)
 
-    def give_up_refreshes(self) -> None:
+    def cancel_refreshes(self) -> None:
         """What is fetched ahead of time, for nobody, is not worth holding a crawl open."""
         self._cancel(
-            key for key in self._fetches if not self._admission.is_awaited(host_of(key), key)
+            key for key in self._fetches if not self._throttle.has_waiting(host_of(key), key)
         )
 
     def _cancel(self, keys: Iterable[str]) -> None:
         for key in tuple(keys):
-            self._fetcher.given_up.add(key)
+            self._fetcher.cancelled.add(key)
             self._fetches[key].cancel()
 
-    def use_room(self) -> None:
+    def use_capacity(self) -> None:
         """Let requests go on for which a fetch may begin now."""
-        self._fetch_limit.make_room(len(self._want_room))
-        for _ in range(min(self._fetch_limit.room, len(self._want_room))):
-            key = next(iter(self._want_room))
-            del self._want_room[key]
-            self._admission.release(host_of(key), key, Hold.FETCH_LIMIT)
+        self._fetch_limit.end_oldest(len(self._awaiting_capacity))
+        for _ in range(min(self._fetch_limit.capacity, len(self._awaiting_capacity))):
+            key = next(iter(self._awaiting_capacity))
+            del self._awaiting_capacity[key]
+            self._throttle.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
     def _begin_fetch(self, origin: Origin, page: Request) -> None:
         if self._closing:
             return
-        origin.begin()
+        origin.start_fetch()
         fetch = deferred_from_coro(self._fetch(origin, page))
         fetch.addErrback(self._log_failure, origin)
         if origin.in_flight:
@@ -214,17 +218,17 @@ class Policies:
 
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
-        event: Event = Abandoned()
-        found = Recollection()
+        event: Event = Cancelled()
+        found = StoreLookup()
         robots: RobotsTxt | None = None
         try:
-            if self._recall is not None:
-                await self._recall.settle(origin, found)
+            if self._policy_store is not None:
+                await self._policy_store.load(origin, found)
             if found.settled:
                 robots = origin.robots
             else:
                 event = await self._fetcher.fetch(
-                    origin, page, lambda: self._admission.is_awaited(origin.host, origin.key)
+                    origin, page, lambda: self._throttle.has_waiting(origin.host, origin.key)
                 )
                 robots = event.robots if isinstance(event, Rules) else None
             if robots is not None and _ROBOTS_PARSED is not None:
@@ -233,31 +237,31 @@ class Policies:
                 )
         finally:
             self._fetches.pop(origin.key, None)
-            self._fetcher.given_up.discard(origin.key)
+            self._fetcher.cancelled.discard(origin.key)
             if not found.settled:
-                origin.learn(event, self._now())
+                origin.apply(event, self._now())
                 self._report(origin, event)
-                self._keep(origin, event, found)
-            if found.settled or not isinstance(event, Abandoned):
-                self._note_answer(origin, from_store=found.settled)
+                self._save(origin, event, found)
+            if found.settled or not isinstance(event, Cancelled):
+                self._record_response(origin, from_store=found.settled)
                 self._on_policy(origin, page)
-            self._admission.release(origin.host, origin.key, Hold.POLICY)
-            self.make_room(0)
+            self._throttle.unblock(origin.host, origin.key, BlockReason.POLICY)
+            self.evict(0)
 
-    def _note_answer(self, origin: Origin, *, from_store: bool) -> None:
+    def _record_response(self, origin: Origin, *, from_store: bool) -> None:
         """A fetch has ended: note when, on a clock that nobody sets."""
         now = origin.answered_at = self._clock.monotonic()
         ago = max(self._now() - origin.fetched_at, 0) if from_store else 0
         origin.last_request = None if origin.from_cache else now - ago
 
-    def _keep(self, origin: Origin, event: Event, found: Recollection) -> None:
+    def _save(self, origin: Origin, event: Event, found: StoreLookup) -> None:
         """Let the store have it, in a task of its own: nobody need wait for that."""
-        if self._recall is None:
+        if self._policy_store is None:
             return
         entry = None
-        if not isinstance(event, Abandoned):
-            entry = self._recall.entry(origin, event, found)
-        keep = deferred_from_coro(self._recall.keep(origin.key, entry, found))
+        if not isinstance(event, Cancelled):
+            entry = self._policy_store.entry(origin, event, found)
+        keep = deferred_from_coro(self._policy_store.save(origin.key, entry, found))
         keep.addErrback(self._log_failure, origin)
 
     def _log_failure(self, failure: Failure, origin: Origin) -> None:
@@ -292,16 +296,16 @@ class Policies:
             extra={"spider": self._crawler.spider},
         )
 
-    def make_room(self, places: int = 0) -> None:
+    def evict(self, places: int = 0) -> None:
         """Let the least recently used origins go, but none that somebody waits for."""
         excess = len(self._origins) + places - self._settings.cache_size
         if excess <= 0:
             return
-        for _ in range(min(excess + MOST_AT_ONCE, len(self._origins))):
+        for _ in range(min(excess + MAX_PER_PASS, len(self._origins))):
             if excess <= 0:
                 break
             key, origin = next(iter(self._origins.items()))
-            if origin.in_flight or self._admission.is_busy(origin.host, key):
+            if origin.in_flight or self._throttle.is_in_use(origin.host, key):
                 self._origins.move_to_end(key)
             else:
                 del self._origins[key]

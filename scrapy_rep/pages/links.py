@@ -26,7 +26,7 @@ WORDS = frozenset(["nofollow", "sponsored", "ugc"])
 
 NO_WORDS: frozenset[str] = frozenset()
 
-MOST_UNUSUAL = 2000
+MAX_UNUSUAL_LINKS = 2000
 """How many links of a page are read with `canonicalize_url`, which is slow: those whose `href` is
 not of the usual form. In a long one each 100 characters count for one more."""
 
@@ -61,8 +61,8 @@ class Links:
         """Those of `WORDS` that are on each of the links to a URL; none where there is no link.
 
         URLs are the same that Scrapy's duplicate filter takes for the same. Where there are more
-        than `MOST_UNUSUAL`, those that are not read may lead to any URL that no other link of the
-        page leads to, so that URL has their words.
+        than `MAX_UNUSUAL_LINKS`, those that are not read may lead to any URL that no other link of
+        the page leads to, so that URL has their words.
         """
         if self._page is None or not any(self._marked):
             return NO_WORDS
@@ -138,7 +138,7 @@ class _Targets:
         # A request by hand has its query in UTF-8, one of a link extractor in that of the page.
         self._encodings = dict.fromkeys([encoding, "utf-8"])
         self._ascii = agrees_with_ascii(encoding)
-        self._budget = 100 * MOST_UNUSUAL
+        self._budget = 100 * MAX_UNUSUAL_LINKS
         # What the usual form needs, whatever else there is. "_" is like any name in a path, and
         # the same in all forms of a URL.
         self._known = {href: tuple(self._read(href)) for href in ("_", "/_")}

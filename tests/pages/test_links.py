@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response, XmlResponse
 from w3lib.url import canonicalize_url
 
-from scrapy_rep import links as links_module
-from scrapy_rep.links import MOST_UNUSUAL, Links
+from scrapy_rep.pages import links as links_module
+from scrapy_rep.pages.links import MAX_UNUSUAL_LINKS, Links
 
 URL = "http://site.example/folder/page"
 
@@ -124,34 +124,36 @@ def many(rel: str, count: int) -> str:
 
 
 def test_links_of_the_usual_form_are_read_however_many() -> None:
-    html = "".join(f"<a href=/{number}?a=b rel=nofollow>" for number in range(5 * MOST_UNUSUAL))
+    html = "".join(
+        f"<a href=/{number}?a=b rel=nofollow>" for number in range(5 * MAX_UNUSUAL_LINKS)
+    )
     page = links(html + "<a href=/followed>")
-    assert page.rel(f"http://site.example/{5 * MOST_UNUSUAL - 1}?a=b") == {"nofollow"}
+    assert page.rel(f"http://site.example/{5 * MAX_UNUSUAL_LINKS - 1}?a=b") == {"nofollow"}
     assert page.rel("http://site.example/followed") == set()
     assert page.rel("http://site.example/elsewhere") == set()
 
 
 def test_links_that_are_not_read_may_lead_anywhere() -> None:
-    html = many("rel=ugc", 1) + many("rel=nofollow", MOST_UNUSUAL + 1)
+    html = many("rel=ugc", 1) + many("rel=nofollow", MAX_UNUSUAL_LINKS + 1)
     page = links(html + "<a href=/usual rel=ugc><a href=/followed>")
     # Those that are read keep their words, and those without any are not taken for others.
     assert page.rel("http://site.example/a/1") == {"nofollow"}
     assert page.rel("http://site.example/usual") == {"ugc"}
     assert page.rel("http://site.example/followed") == set()
     # What is beyond has the words of all that were not read, as has what no link leads to.
-    assert page.rel(f"http://site.example/a/{MOST_UNUSUAL}") == {"nofollow"}
+    assert page.rel(f"http://site.example/a/{MAX_UNUSUAL_LINKS}") == {"nofollow"}
     assert page.rel("http://site.example/elsewhere") == {"nofollow"}
 
 
 def test_links_without_words_are_not_read_before_those_with_words() -> None:
-    html = many("", 2 * MOST_UNUSUAL) + "<a href=/%62 rel=nofollow>"
+    html = many("", 2 * MAX_UNUSUAL_LINKS) + "<a href=/%62 rel=nofollow>"
     page = links(html)
     assert page.rel("http://site.example/b") == {"nofollow"}
     assert page.rel("http://site.example/elsewhere") == set()
 
 
 def test_a_long_href_counts_for_several() -> None:
-    long = "/%61" + "a" * 100 * MOST_UNUSUAL
+    long = "/%61" + "a" * 100 * MAX_UNUSUAL_LINKS
     page = links(f"<a href={long} rel=nofollow><a href=/%62 rel=ugc>")
     assert page.rel("http://site.example/b") == {"ugc"}
     assert page.rel("http://site.example/elsewhere") == {"nofollow"}

@@ -8,9 +8,10 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.origin import Need, Origin, Patience, State
+from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
+from scrapy_rep.origin import Need, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
-    Abandoned,
+    Cancelled,
     Event,
     NotModified,
     Rules,
@@ -18,10 +19,9 @@ from scrapy_rep.protocol.access import (
     Unreachable,
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.recall import Recall, Recollection
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import Entry, Kind
+from scrapy_rep.stores import Entry, Outcome
 from scrapy_rep.stores.memory import MemoryStore
 
 KEY = "https://a.example"
@@ -39,17 +39,17 @@ def after(*happened: tuple[Event, float]) -> Origin:
     origin = Origin(KEY)
     for event, now in happened:
         origin.need(now)
-        origin.begin()
-        origin.learn(event, now)
+        origin.start_fetch()
+        origin.apply(event, now)
     return origin
 
 
 def recalled(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     """What :meth:`Origin.recall` says when a fetch has begun."""
     origin.need(now)
-    origin.begin()
+    origin.start_fetch()
     robots = None if entry.body is None else RobotsTxt.parse(entry.body)
-    return origin.recall(entry, robots, now)
+    return origin.restore(entry, robots, now)
 
 
 WEEK = 7 * 86_400.0
@@ -76,11 +76,11 @@ def test_what_is_recorded_is_recalled(
     origin = after(*history)
     other = Origin(KEY)
     now = history[-1][1] + 1
-    assert recalled(other, origin.record(body), now)
+    assert recalled(other, origin.to_entry(body), now)
     assert other.need(now) is origin.need(now) is Need.NOTHING
-    assert other.record(body) == origin.record(body)
+    assert other.to_entry(body) == origin.to_entry(body)
     assert other.state is origin.state
-    patience = Patience()
+    patience = UnreachablePolicy()
     for later in (now, now + 40 * 86_400):
         for path in ("/", "/robots.txt"):
             asked = (KEY + path, ("bot",), later, patience)
@@ -88,25 +88,25 @@ def test_what_is_recorded_is_recalled(
 
 
 def test_a_copy_that_is_in_its_last_days_is_used_and_fetched_anew() -> None:
-    entry = after((rules(NOW + 100), NOW)).record(BODY)
+    entry = after((rules(NOW + 100), NOW)).to_entry(BODY)
     now = NOW + 95
     origin = Origin(KEY)
     assert recalled(origin, entry, now)
     assert origin.need(now) is Need.REFRESH
     assert not recalled(origin, entry, now), "nothing new"
     assert origin.state is State.FRESH
-    assert not recalled(origin, after((rules(NOW + 102), NOW + 2)).record(BODY), NOW + 99)
-    newer = after((rules(NOW + 200), NOW + 96)).record(BODY)
+    assert not recalled(origin, after((rules(NOW + 102), NOW + 2)).to_entry(BODY), NOW + 99)
+    newer = after((rules(NOW + 200), NOW + 96)).to_entry(BODY)
     assert recalled(origin, newer, now + 2)
     assert origin.need(now + 2) is Need.NOTHING
 
 
 def test_somebody_elses_failure_does_away_with_no_copy_that_holds() -> None:
     origin = after((rules(NOW + 100), NOW))
-    failed = after((DOWN[0], NOW + 95)).record(None)
+    failed = after((DOWN[0], NOW + 95)).to_entry(None)
     assert recalled(origin, failed, NOW + 96)
     assert origin.state is State.FRESH
-    assert origin.settled_until == NOW + 100
+    assert origin.refresh_at == NOW + 100
     assert origin.robots is not None
     assert recalled(origin, failed, NOW + 100), "now it is the failure that settles it"
     assert origin.summary() == "rules of the last copy, for status 503"
@@ -114,48 +114,48 @@ def test_somebody_elses_failure_does_away_with_no_copy_that_holds() -> None:
 
 def test_what_does_not_settle_is_the_history_of_the_fetch() -> None:
     origin = Origin(KEY)
-    entry = after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).record(BODY)
+    entry = after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).to_entry(BODY)
     assert not recalled(origin, entry, NOW + 100)
     assert (origin.state, origin.failures, origin.etag) == (State.FETCHING, 1, '"1"')
-    origin.learn(DOWN[0], NOW + 100)
+    origin.apply(DOWN[0], NOW + 100)
     assert (origin.failures, origin.unreachable_since) == (2, NOW + 1)
     assert origin.robots is not None
 
 
 def test_a_4xx_elsewhere_does_away_with_our_copy() -> None:
     origin = after((rules(NOW + 100), NOW))
-    assert recalled(origin, after((Unavailable(URL, NOW + 200, 404), NOW + 95)).record(None))
+    assert recalled(origin, after((Unavailable(URL, NOW + 200, 404), NOW + 95)).to_entry(None))
     assert (origin.robots, origin.state) == (None, State.UNAVAILABLE)
 
 
 # With a store
 
 
-def recall(store: MemoryStore, now: float = NOW, **settings: Any) -> Recall:
+def recall(store: MemoryStore, now: float = NOW, **settings: Any) -> PolicyStore:
     class Stats:
         def inc_value(self, name: str) -> None:
             pass
 
     read = Settings.read(ScrapySettings(settings))
-    return Recall(store, read, Stats(), lambda: now)  # type: ignore[arg-type]
+    return PolicyStore(store, read, Stats(), lambda: now)  # type: ignore[arg-type]
 
 
-async def fetched(into: Recall, origin: Origin, event: Event) -> Entry | None:
+async def fetched(into: PolicyStore, origin: Origin, event: Event) -> Entry | None:
     """Ask the store, then learn the event; what there is to keep."""
-    found = Recollection()
+    found = StoreLookup()
     origin.need(NOW)
-    origin.begin()
-    await into.settle(origin, found)
+    origin.start_fetch()
+    await into.load(origin, found)
     assert not found.settled
-    origin.learn(event, NOW)
-    entry = None if isinstance(event, Abandoned) else into.entry(origin, event, found)
-    await into.keep(KEY, entry, found)
+    origin.apply(event, NOW)
+    entry = None if isinstance(event, Cancelled) else into.entry(origin, event, found)
+    await into.save(KEY, entry, found)
     return entry
 
 
 async def test_a_304_is_kept_with_the_file_that_the_store_has() -> None:
     store = MemoryStore()
-    await store.put(KEY, after((rules(NOW - 1), NOW - WEEK)).record(BODY))
+    await store.put(KEY, after((rules(NOW - 1), NOW - WEEK)).to_entry(BODY))
     entry = await fetched(recall(store), Origin(KEY), NotModified(NOW + 100))
     assert entry is not None
     assert (entry.body, entry.status) == (BODY, 304)
@@ -172,7 +172,7 @@ async def test_where_the_store_has_no_file_it_is_not_asked_about() -> None:
 
 async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
     store = MemoryStore()
-    await store.put(KEY, after((rules(NOW - 9, b"old"), NOW - 2 * WEEK)).record(b"old"))
+    await store.put(KEY, after((rules(NOW - 9, b"old"), NOW - 2 * WEEK)).to_entry(b"old"))
     origin = after((rules(NOW - 1), NOW - WEEK))
     assert await fetched(recall(store), origin, DOWN[0]) is None
     assert origin.etag is None
@@ -180,7 +180,7 @@ async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
 
 async def test_nothing_is_kept_of_a_fetch_that_was_given_up() -> None:
     store = MemoryStore()
-    await fetched(recall(store), Origin(KEY), Abandoned())
+    await fetched(recall(store), Origin(KEY), Cancelled())
     assert await store.get(KEY) is None
 
 
@@ -192,15 +192,15 @@ async def test_what_comes_between_two_questions_is_no_reason_to_fetch() -> None:
         shared = True
 
         async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-            return True, after((rules(NOW + 100), NOW - 1)).record(BODY)
+            return True, after((rules(NOW + 100), NOW - 1)).to_entry(BODY)
 
         async def release(self, origin: str) -> None:
             released.append(origin)
 
-    origin, found = Origin(KEY), Recollection()
+    origin, found = Origin(KEY), StoreLookup()
     origin.need(NOW)
-    origin.begin()
-    await recall(Late()).settle(origin, found)
+    origin.start_fetch()
+    await recall(Late()).load(origin, found)
     assert found.settled
     assert released == [KEY]
     assert origin.state is State.FRESH
@@ -232,10 +232,10 @@ class Claimed(MemoryStore):
 
 
 async def test_nobody_waits_for_a_claim_for_longer_than_it_can_last() -> None:
-    store, origin, found = Claimed(), Origin(KEY), Recollection()
+    store, origin, found = Claimed(), Origin(KEY), StoreLookup()
     origin.need(NOW)
-    origin.begin()
-    await recall(store, REP_TIMEOUT=0.3, REP_RETRY_TIMES=0).settle(origin, found)
+    origin.start_fetch()
+    await recall(store, REP_TIMEOUT=0.3, REP_RETRY_TIMES=0).load(origin, found)
     assert (found.settled, found.claimed) == (False, False)
     assert len(store.calls) > 2
     entry = await fetched(recall(store, REP_TIMEOUT=0.01, REP_RETRY_TIMES=0), Origin(KEY), RULES[0])
@@ -256,7 +256,7 @@ async def test_what_is_being_kept_is_kept_before_the_store_closes(
         monkeypatch.setattr(store, "put", put)
     into = recall(store)
     keeping = deferred_from_coro(
-        into.keep(KEY, after(RULES).record(BODY), Recollection(claimed=True))
+        into.save(KEY, after(RULES).to_entry(BODY), StoreLookup(claimed=True))
     )
     failures: list[Any] = []
     keeping.addErrback(failures.append)
@@ -269,10 +269,10 @@ async def test_what_is_being_kept_is_kept_before_the_store_closes(
 async def test_a_store_closes_whatever_becomes_of_what_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.recall.CLOSE_LIMIT", 0.05)
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLOSE_LIMIT", 0.05)
     store = Claimed()
     into = recall(store)
-    keeping = into.keep(KEY, after(RULES).record(BODY), Recollection())
+    keeping = into.save(KEY, after(RULES).to_entry(BODY), StoreLookup())
     await into.close()
     assert store.calls == ["close"]
     with pytest.raises(StopIteration):  # and nothing is put any longer
@@ -283,27 +283,27 @@ async def test_a_store_closes_whatever_becomes_of_what_is_kept(
 async def test_what_a_fetch_has_claimed_that_never_ends_is_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.recall.HELD_LIMIT", 0.05)
-    store, origin, found = Claimed(), Origin(KEY), Recollection()
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLAIM_CLOSE_LIMIT", 0.05)
+    store, origin, found = Claimed(), Origin(KEY), StoreLookup()
 
     async def claim(origin: str, seconds: float) -> tuple[bool, Entry | None]:
         return True, None
 
     monkeypatch.setattr(store, "claim", claim)
     origin.need(NOW)
-    origin.begin()
+    origin.start_fetch()
     into = recall(store)
-    await into.settle(origin, found)
+    await into.load(origin, found)
     await into.close()
     assert store.calls == ["release", "close"]
-    await into.keep(KEY, after(RULES).record(BODY), found)
+    await into.save(KEY, after(RULES).to_entry(BODY), found)
     assert store.calls == ["release", "close"]
 
 
 async def test_a_failure_is_not_older_than_the_clock_says() -> None:
     """The clock was set back between the first failure and the last."""
     store = MemoryStore()
-    entry = after((DOWN[0], NOW - 100)).record(None)
+    entry = after((DOWN[0], NOW - 100)).to_entry(None)
     await store.put(KEY, entry._replace(unreachable_since=NOW + WEEK))
     origin = Origin(KEY)
     await fetched(recall(store), origin, DOWN[0])
@@ -312,8 +312,8 @@ async def test_a_failure_is_not_older_than_the_clock_says() -> None:
 
 @pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3600)])
 def test_a_claim_lasts_as_long_as_a_fetch_may(retries: int, seconds: float) -> None:
-    assert recall(MemoryStore(), REP_RETRY_TIMES=retries)._claim == seconds
+    assert recall(MemoryStore(), REP_RETRY_TIMES=retries)._claim_seconds == seconds
 
 
 def test_kinds_have_names() -> None:
-    assert str(Kind.RULES) == "rules"
+    assert str(Outcome.RULES) == "rules"

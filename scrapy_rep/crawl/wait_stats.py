@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.statscollectors import StatsCollector
 
-    from .scheduling.clock import Clock
+    from ..scheduling.clock import Clock
 
 SHORTEST = 0.01
 """Seconds: less is a turn of the loop, and counts as no wait."""
@@ -32,7 +32,7 @@ class _Wait:
         self.pace = 0.0
 
 
-class Waits:
+class WaitStats:
     """The waits of one crawl's requests."""
 
     def __init__(self, stats: StatsCollector, clock: Clock) -> None:
@@ -40,7 +40,7 @@ class Waits:
         self._clock = clock
         self._waits: WeakKeyDictionary[Request, _Wait] = WeakKeyDictionary()
 
-    def begin(self, request: Request, *, for_policy: bool) -> None:
+    def start(self, request: Request, *, for_policy: bool) -> None:
         """A request begins to wait: until its robots.txt is there, or for the pace of its host."""
         if request.meta.get("is_robotstxt_request"):
             return
@@ -67,7 +67,7 @@ class Waits:
             wait.pace += seconds - policy
         wait.began = None
 
-    def end(self, request: Request) -> None:
+    def finish(self, request: Request) -> None:
         """A request goes on, or is dropped: its waits count."""
         wait = self._waits.pop(request, None)
         if wait is not None:

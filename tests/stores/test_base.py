@@ -9,11 +9,11 @@ import pytest
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, Kind, Resilient
+from scrapy_rep.stores import Entry, FallbackStore, Outcome
+from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.stores.store import MAX_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scrapy_rep.stores import Store
 
 ORIGIN = "https://a.example"
-OLD = Entry(Kind.RULES, 1, 2, 3, b"User-agent: *\nDisallow: /\n", "https://a.example/robots.txt")
-NEW = Entry(Kind.UNAVAILABLE, 4, 5, 6, status=404)
+OLD = Entry(Outcome.RULES, 1, 2, 3, b"User-agent: *\nDisallow: /\n", "https://a.example/robots.txt")
+NEW = Entry(Outcome.UNAVAILABLE, 4, 5, 6, status=404)
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", "resilient"])
@@ -34,9 +34,9 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
         if request.param == "memory":
             return MemoryStore()
         if request.param == "redis":
-            return RedisStore(request.getfixturevalue("redis_server").url, keep=60)
-        store = SQLiteStore(tmp_path / "robots.db", keep=60)
-        return Resilient(store) if request.param == "resilient" else store
+            return RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
+        store = SQLiteStore(tmp_path / "robots.db", ttl=60)
+        return FallbackStore(store) if request.param == "resilient" else store
 
     def opened() -> Store:
         store = new()
@@ -104,9 +104,9 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store
     def opened() -> Store:
         store: Store
         if request.param == "redis":
-            store = RedisStore(request.getfixturevalue("redis_server").url, keep=60)
+            store = RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         else:
-            store = SQLiteStore(tmp_path / "robots.db", keep=60)
+            store = SQLiteStore(tmp_path / "robots.db", ttl=60)
         store.open()
         return store
 
@@ -240,8 +240,8 @@ async def test_a_cancelled_call_gives_up_nothing_that_is_held(
 
 async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) -> None:
     now = time.time()
-    redis = RedisStore(redis_server.url, keep=0.5)
-    sqlite = SQLiteStore(tmp_path / "robots.db", keep=0.5, now=lambda: now)
+    redis = RedisStore(redis_server.url, ttl=0.5)
+    sqlite = SQLiteStore(tmp_path / "robots.db", ttl=0.5, now=lambda: now)
     for store in (redis, sqlite):
         await store.put(ORIGIN, OLD)
         assert await store.get(ORIGIN) == OLD

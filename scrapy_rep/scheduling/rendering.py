@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 
-class Rendering:
+class RenderingService:
     """The rendering service of one crawl, which is at ``service``."""
 
     def __init__(self, service: str) -> None:

@@ -21,10 +21,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from ..protocol.paths import host_of
-from ..protocol.paths import origin as origin_of
+from ..protocol.paths import host_of, origin_of
 from .clock import fire
-from .hosts import Entry, Hold, Host, add
+from .hosts import BlockReason, Host, WaitingRequest, add
 from .reservation import Reservations
 
 if TYPE_CHECKING:
@@ -34,19 +33,19 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from ..rendering import Rendering
     from .clock import Clock
     from .engine import Engine
+    from .rendering import RenderingService
     from .reservation import HostStore
 
-NO_ROBOTS = ""
+EXEMPT = ""
 """The line of requests that need no robots.txt, but keep the pace of their host."""
 
-MOST_AT_ONCE = 100
+MAX_PER_PASS = 100
 """Hosts that are looked at for one whose pace can be forgotten."""
 
 
-class Admission:
+class Throttle:
     """The queues of one crawl.
 
     ``capacity``: how many requests may be parked. ``most_hosts``: how many hosts that ask for a
@@ -58,7 +57,7 @@ class Admission:
         crawler: Crawler,
         engine: Engine,
         clock: Clock,
-        rendering: Rendering,
+        rendering: RenderingService,
         *,
         capacity: int,
         most_hosts: int,
@@ -69,23 +68,23 @@ class Admission:
         self._clock = clock
         self._most_hosts = most_hosts
         self.capacity = capacity
-        self.parked = 0
+        self.queued = 0
         """How many requests are kept for the engine."""
         self.hosts: OrderedDict[str, Host] = OrderedDict()
         """The hosts that somebody waits for, or that ask for a pace, by name."""
         self._ready: OrderedDict[str, Host] = OrderedDict()
         """Those that may have a request for the engine, the one that waited longest first."""
-        self.scheduled: set[Request] = set()
+        self.from_scheduler: set[Request] = set()
         """The requests that the engine has from the scheduler. The others that the downloader has
         are those of callers of ``engine.download_async``."""
         self._arrivals = count()
         self._waiting: set[Request] = set()
         """The requests that wait inside of the downloader."""
-        self._under_way: dict[Request, Host] = {}
+        self._in_progress: dict[Request, Host] = {}
         self._unjudged: set[Request] = set()
         """Those that were let go and have not come to the middleware since."""
         self._reservations: Reservations | None = None
-        self.takes_back: Callable[[Request], bool] = lambda _: False
+        self.can_reschedule: Callable[[Request], bool] = lambda _: False
         """Whether a request that a downloader middleware returns goes back to the scheduler."""
         self._listens = False
         self._closed = False
@@ -98,14 +97,14 @@ class Admission:
 
     # For the middleware.
 
-    def admit(self, request: Request, name: str) -> bool:
+    def try_start(self, request: Request, name: str) -> bool:
         """Whether a request may go on to the host ``name`` now; if so, it is under way."""
         host = self.hosts.get(name)
         if host is None or (not host.delay and _is_robots_request(request)):
             return True
         # One that was let go may have to wait again: only now is it known what its origin asks for.
         self._unjudged.discard(request)
-        own = host.under_way.pop(request, None)
+        own = host.in_progress.pop(request, None)
         may_start = not host.delay or (
             (own is not None or not self._is_preceded(host, request))
             and self._may_start(host, request)
@@ -117,7 +116,7 @@ class Admission:
     async def wait(self, request: Request, name: str, key: str) -> bool:
         """Wait for the host ``name`` in its line ``key``. False: the spider is closing.
 
-        The line is that of an origin, or :data:`NO_ROBOTS`. A request that was under way gets its
+        The line is that of an origin, or :data:`EXEMPT`. A request that was under way gets its
         old place in the line.
         """
         host = self._host(name)
@@ -126,48 +125,48 @@ class Admission:
             self._update(host)
             return False
         waiter: Deferred[bool] = Deferred()
-        self._enter(host, key, entry._replace(waiter=waiter))
+        self._enter(host, key, entry._replace(waiting=waiter))
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
             if request in self._waiting:  # the download was cancelled
                 self._remove(host, request)
 
-    def has_waited(self, request: Request) -> bool:
+    def is_in_progress(self, request: Request) -> bool:
         """Whether a request was let go after it had waited."""
-        return request in self._under_way
+        return request in self._in_progress
 
-    def end(self, request: Request, *, sent: bool) -> None:
+    def finish(self, request: Request, *, sent: bool) -> None:
         """A request that was let go has ended, or goes no further. ``sent``: its host may have had
         it, so that the next one keeps the distance.
         """
-        host = self._under_way.get(request)
+        host = self._in_progress.get(request)
         if host is None:
             return
         self._withdraw(request)
         if sent:
             host.last_end = self._clock.monotonic()
-        if self._reservations is not None and not host.under_way:
+        if self._reservations is not None and not host.in_progress:
             self._reservations.release(host, host.delay if sent else 0)
         self._update(host)
 
-    def hold(self, name: str, key: str, reason: Hold) -> None:
-        """Let nobody in a line go on until :meth:`release` is called."""
-        self._host(name).line(key).holds.add(reason)
+    def block(self, name: str, key: str, reason: BlockReason) -> None:
+        """Let nobody in a line go on until :meth:`unblock` is called."""
+        self._host(name).queue(key).blocks.add(reason)
 
-    def hold_for(self, name: str, key: str, seconds: float) -> None:
+    def block_for(self, name: str, key: str, seconds: float) -> None:
         """Let nobody of an origin go on for so many seconds: it wants no visits before."""
-        line = self._host(name).line(key)
-        if Hold.VISIT_TIME not in line.holds:
-            line.holds.add(Hold.VISIT_TIME)
-            self._clock.call_later(seconds, self.release, name, key, Hold.VISIT_TIME)
+        line = self._host(name).queue(key)
+        if BlockReason.VISIT_TIME not in line.blocks:
+            line.blocks.add(BlockReason.VISIT_TIME)
+            self._clock.call_later(seconds, self.unblock, name, key, BlockReason.VISIT_TIME)
 
-    def release(self, name: str, key: str, reason: Hold) -> None:
+    def unblock(self, name: str, key: str, reason: BlockReason) -> None:
         """A reason for which a line was held is gone."""
         host = self.hosts.get(name)
-        line = host.lines.get(key) if host else None
-        if host is not None and line is not None and reason in line.holds:
-            line.holds.discard(reason)
+        line = host.queues.get(key) if host else None
+        if host is not None and line is not None and reason in line.blocks:
+            line.blocks.discard(reason)
             self._update(host)
 
     def set_delay(self, name: str, key: str, seconds: float, last_end: float | None) -> None:
@@ -196,19 +195,19 @@ class Admission:
         self._update(host)
         self._drop_oldest()
 
-    def delay_of(self, name: str) -> float:
+    def delay(self, name: str) -> float:
         """The seconds between two requests that the origins on a host ask for."""
         host = self.hosts.get(name)
         return host.delay if host else 0
 
-    def is_busy(self, name: str, key: str) -> bool:
+    def is_in_use(self, name: str, key: str) -> bool:
         """Whether somebody waits for an origin, or was let go and is not judged yet."""
         host = self.hosts.get(name)
         if host is None:
             return False
-        return key in host.lines or any(
+        return key in host.queues or any(
             origin_of(self._rendering.page_url(request)) == key
-            for request in host.under_way
+            for request in host.in_progress
             if request in self._unjudged
         )
 
@@ -216,10 +215,10 @@ class Admission:
         """Whether a request waits inside of the downloader."""
         return request in self._waiting
 
-    def is_awaited(self, name: str, key: str) -> bool:
+    def has_waiting(self, name: str, key: str) -> bool:
         """Whether anybody waits for an origin."""
         host = self.hosts.get(name)
-        line = host.lines.get(key) if host else None
+        line = host.queues.get(key) if host else None
         return line is not None and len(line) > 0
 
     def close(self) -> None:
@@ -227,34 +226,34 @@ class Admission:
         self._closed = True
         for host in tuple(self.hosts.values()):
             for entry in tuple(host.entries()):
-                if entry.waiter is not None:
+                if entry.waiting is not None:
                     host.discard(entry.request)
                     self._left(entry)
-                    fire(entry.waiter, False)
+                    fire(entry.waiting, False)
             self._update(host)
 
-    def look(self) -> None:
+    def collect_finished(self) -> None:
         """Notice requests that have ended without a signal."""
-        for request in tuple(self._under_way):
+        for request in tuple(self._in_progress):
             if not self._engine.is_active(request):
                 # A middleware before or after ours may have dropped, answered or replaced it.
                 is_judged = request not in self._unjudged
                 sent = is_judged and self._engine.has_reached_slot(request)
-                self.end(request, sent=sent and not self._rendering.is_replaced(request))
+                self.finish(request, sent=sent and not self._rendering.is_replaced(request))
 
-    def forget_ended(self) -> None:
+    def prune(self) -> None:
         """Forget what is over: requests from the scheduler, and the paces of hosts at rest."""
-        self.scheduled.intersection_update(self._engine.active)
+        self.from_scheduler.intersection_update(self._engine.active)
         self._drop_oldest()
 
     # For the scheduler.
 
-    def has_line(self, name: str, key: str) -> bool:
+    def has_queue(self, name: str, key: str) -> bool:
         """Whether a request of an origin that comes now has to wait behind others, or for them."""
         host = self.hosts.get(name)
-        return host is not None and key in host.lines
+        return host is not None and key in host.queues
 
-    def is_resting(self, name: str, request: Request) -> bool:
+    def is_throttled(self, name: str, request: Request) -> bool:
         """Whether the pace of a host, or who waits for it, keeps a request from it for now."""
         host = self.hosts.get(name)
         return (
@@ -263,50 +262,50 @@ class Admission:
             and (self._is_wanted(host) or not self._may_start(host, request))
         )
 
-    def begin(self, request: Request) -> None:
+    def start(self, request: Request) -> None:
         """A request goes to the engine that does not have to wait."""
         key = origin_of(self._rendering.page_url(request))
         host = self.hosts.get(host_of(key)) if key else None
         if host is not None and host.delay and self._may_start(host, request):
             self._let_go(host, self._entry(request))
 
-    def park(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
+    def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
         """Keep a request until it may go on. Whether there is room for it; and the requests for
         which there is none any longer, because their origins have more than their share.
         """
         host = self._host(name)
         evicted: list[Request] = []
-        if self.parked >= self.capacity:
-            evicted = self._evict(len(host.line(key)) + 1)
+        if self.queued >= self.capacity:
+            evicted = self._evict(len(host.queue(key)) + 1)
             if not evicted:
                 self._forget_if_over(host)
                 return False, []
         self._enter(host, key, self._entry(request))
         return True, evicted
 
-    def peek(self) -> Entry | None:
+    def peek(self) -> WaitingRequest | None:
         """The entry whose request the engine may have next."""
         while self._ready:
             host = next(iter(self._ready.values()))
-            found = host.first_scheduled()
+            found = host.first_from_scheduler()
             if found is not None and self._may_start(host, found[1].request):
                 return found[1]
             del self._ready[host.name]
         return None
 
-    def take(self) -> Request | None:
+    def pop(self) -> Request | None:
         """Let the request go on that :meth:`peek` has shown.
 
         None where it waits in the downloader already.
         """
         host = next(iter(self._ready.values()))
         self._ready.move_to_end(host.name)
-        found = host.first_scheduled()
+        found = host.first_from_scheduler()
         assert found is not None
         line, entry = found
-        del line.scheduled[0]
+        del line.from_scheduler[0]
         self._leave(host, entry)
-        return entry.request if entry.waiter is None else None
+        return entry.request if entry.waiting is None else None
 
     def drain(self) -> list[Request]:
         """All requests that are parked, in their order. They are so no longer."""
@@ -314,16 +313,16 @@ class Admission:
             (entry, host)
             for host in self.hosts.values()
             for entry in host.entries()
-            if entry.waiter is None
+            if entry.waiting is None
         ]
         for entry, host in found:
             host.discard(entry.request)
             self._left(entry)
         for host in tuple(self.hosts.values()):
-            for line in host.lines.values():
-                line.holds.clear()
+            for line in host.queues.values():
+                line.blocks.clear()
             self._forget_if_over(host)
-        return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].order)]
+        return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].sort_key)]
 
     # Lines.
 
@@ -334,33 +333,33 @@ class Admission:
             self._listen()
         return host
 
-    def _entry(self, request: Request) -> Entry:
+    def _entry(self, request: Request) -> WaitingRequest:
         order = (-request.priority, next(self._arrivals))
-        return Entry(order, request)
+        return WaitingRequest(order, request)
 
-    def _enter(self, host: Host, key: str, entry: Entry) -> None:
+    def _enter(self, host: Host, key: str, entry: WaitingRequest) -> None:
         """An entry begins to wait."""
         request = entry.request
         if _is_robots_request(request):
-            host.robots.append(entry)
-        elif entry.waiter is None or request in self.scheduled:
-            add(host.line(key).scheduled, entry)
+            host.robots_txt.append(entry)
+        elif entry.waiting is None or request in self.from_scheduler:
+            add(host.queue(key).from_scheduler, entry)
         else:
-            add(host.line(key).called, entry)
-        if entry.waiter is None:
-            self.parked += 1
+            add(host.queue(key).from_callers, entry)
+        if entry.waiting is None:
+            self.queued += 1
         else:
             self._waiting.add(request)
             self._engine.exclude(request)
         self._engine.count_in_slot(request)
         self._update(host)
 
-    def _left(self, entry: Entry) -> None:
+    def _left(self, entry: WaitingRequest) -> None:
         """An entry waits no more."""
         request = entry.request
         self._engine.discount_in_slot(request)
-        if entry.waiter is None:
-            self.parked -= 1
+        if entry.waiting is None:
+            self.queued -= 1
         else:
             self._waiting.discard(request)
             self._engine.include_page(request)
@@ -372,17 +371,17 @@ class Admission:
                 self._left(entry)
         self._update(host)
 
-    def _leave(self, host: Host, entry: Entry) -> None:
+    def _leave(self, host: Host, entry: WaitingRequest) -> None:
         """An entry waits no more, and goes on."""
         self._left(entry)
         self._let_go(host, entry)
-        host.remove_empty_lines()
+        host.remove_empty_queues()
 
-    def _let_go(self, host: Host, entry: Entry) -> None:
+    def _let_go(self, host: Host, entry: WaitingRequest) -> None:
         self._unjudged.add(entry.request)
         self._start(host, entry)
-        if entry.waiter is not None:
-            fire(entry.waiter, True)
+        if entry.waiting is not None:
+            fire(entry.waiting, True)
 
     def _update(self, host: Host) -> None:
         """Let those go who may, and have the engine ask for the others."""
@@ -393,22 +392,22 @@ class Admission:
                 break
             entries.remove(entry)
             self._leave(host, entry)
-        scheduled = None if self._closed else host.first_scheduled()
+        scheduled = None if self._closed else host.first_from_scheduler()
         if scheduled is not None and self._may_start(host, scheduled[1].request):
             self._ready.setdefault(host.name, host)
             self._engine.wake()
-        if self._reservations is not None and not host.under_way and not self._is_wanted(host):
+        if self._reservations is not None and not host.in_progress and not self._is_wanted(host):
             self._reservations.cancel(host)
             self._reservations.release(host, 0)
         self._forget_if_over(host)
 
     @staticmethod
-    def _first_called(host: Host) -> tuple[Any, Entry] | None:
+    def _first_called(host: Host) -> tuple[Any, WaitingRequest] | None:
         """The first that does not wait for the engine, and where it is."""
-        if host.robots:
-            return host.robots, host.robots[0]
-        found = host.first_called()
-        return (found[0].called, found[1]) if found else None
+        if host.robots_txt:
+            return host.robots_txt, host.robots_txt[0]
+        found = host.first_from_callers()
+        return (found[0].from_callers, found[1]) if found else None
 
     def _may_start(self, host: Host, request: Request) -> bool:
         """Whether a request may start now; if not, :meth:`_update` is called in time."""
@@ -418,9 +417,9 @@ class Admission:
             if left < inf and host.timer is None:
                 host.timer = self._clock.call_later(left, self._delay_is_over, host)
             return False
-        if self._reservations is None or not host.delay or self._reservations.holds(host):
+        if self._reservations is None or not host.delay or self._reservations.is_held(host):
             return True
-        self._reservations.ask(host)
+        self._reservations.request(host)
         return False
 
     def _delay_is_over(self, host: Host) -> None:
@@ -430,15 +429,15 @@ class Admission:
     def _is_wanted(self, host: Host) -> bool:
         """Whether somebody waits for a host who might go on."""
         return not self._closed and bool(
-            host.robots or host.first_called() or host.first_scheduled()
+            host.robots_txt or host.first_from_callers() or host.first_from_scheduler()
         )
 
     def _is_preceded(self, host: Host, request: Request) -> bool:
         """Whether somebody waits for a host who comes before a request that came just now."""
         if _is_robots_request(request):
-            return bool(host.robots)
-        if request not in self.scheduled:
-            return bool(host.robots or host.first_called())
+            return bool(host.robots_txt)
+        if request not in self.from_scheduler:
+            return bool(host.robots_txt or host.first_from_callers())
         return self._is_wanted(host)
 
     def _evict(self, more_than: int) -> list[Request]:
@@ -447,16 +446,19 @@ class Admission:
         The share is what each has if all have the same, and at least ``more_than``.
         """
         lines = [
-            line for host in self.hosts.values() for line in host.lines.values() if line.scheduled
+            line
+            for host in self.hosts.values()
+            for line in host.queues.values()
+            if line.from_scheduler
         ]
         share = max(self.capacity // (len(lines) + 1), more_than, 1)
         evicted: list[Request] = []
         for line in lines:
-            if len(line.scheduled) <= share:
+            if len(line.from_scheduler) <= share:
                 continue
-            parked = [entry for entry in line.scheduled if entry.waiter is None]
+            parked = [entry for entry in line.from_scheduler if entry.waiting is None]
             for entry in reversed(parked[share:]):  # of the lowest priority, and the last to come
-                line.scheduled.remove(entry)
+                line.from_scheduler.remove(entry)
                 self._left(entry)
                 evicted.append(entry.request)
         evicted.reverse()
@@ -464,8 +466,8 @@ class Admission:
 
     def _forget_if_over(self, host: Host) -> None:
         """Remove what there is nothing to remember of."""
-        host.remove_empty_lines()
-        if host.is_at_rest and not host.delays and self.hosts.get(host.name) is host:
+        host.remove_empty_queues()
+        if host.is_idle and not host.delays and self.hosts.get(host.name) is host:
             del self.hosts[host.name]
             self._ready.pop(host.name, None)
             if host.timer is not None:
@@ -474,9 +476,9 @@ class Admission:
 
     def _drop_oldest(self) -> None:
         """Forget the pace of the host that has not been asked for the longest time."""
-        for _ in range(min(len(self.hosts) - self._most_hosts, MOST_AT_ONCE)):
+        for _ in range(min(len(self.hosts) - self._most_hosts, MAX_PER_PASS)):
             host = next(iter(self.hosts.values()))
-            if host.is_at_rest and not host.seconds_left(self._clock.monotonic(), 1):
+            if host.is_idle and not host.seconds_left(self._clock.monotonic(), 1):
                 host.delays.clear()
                 self._forget_if_over(host)
             else:
@@ -484,14 +486,14 @@ class Admission:
 
     # What is under way.
 
-    def _start(self, host: Host, entry: Entry) -> None:
-        host.under_way[entry.request] = entry
-        self._under_way[entry.request] = host
+    def _start(self, host: Host, entry: WaitingRequest) -> None:
+        host.in_progress[entry.request] = entry
+        self._in_progress[entry.request] = host
 
-    def _withdraw(self, request: Request) -> Entry | None:
+    def _withdraw(self, request: Request) -> WaitingRequest | None:
         self._unjudged.discard(request)
-        host = self._under_way.pop(request, None)
-        return host.under_way.pop(request, None) if host is not None else None
+        host = self._in_progress.pop(request, None)
+        return host.in_progress.pop(request, None) if host is not None else None
 
     def _begin_pace(self, host: Host) -> None:
         """A host begins to ask for a pace, which holds for what the downloader has already, too."""
@@ -503,24 +505,24 @@ class Admission:
         for request in self._engine.active:
             # Those that have not come to the middleware yet are let go, or wait, when they come.
             if request not in self._waiting and is_to_host(request):
-                self._start(host, host.under_way.get(request) or self._entry(request))
+                self._start(host, host.in_progress.get(request) or self._entry(request))
         for request, download, put_back in self._engine.take_queued(is_to_host):
             entry = self._withdraw(request) or self._entry(request)
             waiter: Deferred[bool] = Deferred()
             waiter.addCallback(self._leave_queue, request, download, put_back)
             self._waiting.add(request)
             self._engine.exclude(request)
-            add(host.line(NO_ROBOTS).called, entry._replace(waiter=waiter))
+            add(host.queue(EXEMPT).from_callers, entry._replace(waiting=waiter))
 
     def _leave_queue(
         self, goes_on: bool, request: Request, download: Deferred[Any], put_back: Callable[[], None]
     ) -> None:
         """A request that was taken from the queue of its slot waits no more."""
         if download.called:  # it was cancelled
-            self.end(request, sent=False)
+            self.finish(request, sent=False)
         elif goes_on:
             put_back()
-        elif self.takes_back(request):
+        elif self.can_reschedule(request):
             download.callback(request)
         else:
             download.errback(IgnoreRequest("the spider is closing"))
@@ -535,11 +537,11 @@ class Admission:
             connect(self._response_received, signal=signals.response_received)
 
     def _left_downloader(self, request: Request) -> None:
-        self.end(request, sent=True)
+        self.finish(request, sent=True)
 
     def _response_received(self, request: Request, response: Response) -> None:
         # What a cache has answered was not sent.
-        self.end(request, sent="cached" not in response.flags)
+        self.finish(request, sent="cached" not in response.flags)
 
 
 def _is_robots_request(request: Request) -> bool:

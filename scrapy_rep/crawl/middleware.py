@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
-from .origin import Origin, Patience, State
-from .policies import Policies
-from .protocol.agents import identify
-from .protocol.pacing import asked
-from .protocol.paths import host_of, lacks_host
-from .protocol.paths import origin as origin_of
-from .protocol.verdict import Reason, Verdict
-from .rendering import Rendering
-from .scheduling.admission import NO_ROBOTS, Admission
-from .scheduling.clock import Clock
-from .scheduling.engine import Engine
-from .scheduling.scheduler import WaitingScheduler, remove_notes
-from .settings import obeys, settings_of
-from .startup import stops_crawl, warn_of_mistakes
-from .waits import Waits
+from ..exceptions import RobotsTxtDisallowed
+from ..origin import Origin, State, UnreachablePolicy
+from ..protocol.agents import parse_user_agent
+from ..protocol.pacing import describe
+from ..protocol.paths import host_of, lacks_host, origin_of
+from ..protocol.verdict import Reason, Verdict
+from ..scheduling.clock import Clock
+from ..scheduling.engine import Engine
+from ..scheduling.rendering import RenderingService
+from ..scheduling.scheduler import WaitingScheduler, remove_annotations
+from ..scheduling.throttle import EXEMPT, Throttle
+from ..settings import read_settings, robotstxt_obey
+from ..startup import abort_on_setting_error, warn_about_configuration
+from .policy_cache import PolicyCache
+from .wait_stats import WaitStats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,26 +37,14 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
     from typing_extensions import Self
 
-    from .protocol.pacing import Pacing
+    from ..protocol.pacing import Pacing
 
 logger = logging.getLogger(__name__)
 
 CLOSING = "the spider is closing"
 """What a caller of ``engine.download_async`` is told whose request waits at the end."""
 
-DOUBTFUL = "robotstxt/doubtful_user_agent_count"
-
-
-class RobotsTxtDisallowed(IgnoreRequest):
-    """A request was dropped for the robots.txt of its site. ``verdict`` says why."""
-
-    def __init__(self, url: str, verdict: Verdict) -> None:
-        self.url = url
-        self.verdict = verdict
-        super().__init__(url, verdict)
-
-    def __str__(self) -> str:
-        return f"Forbidden by robots.txt: {self.verdict}"
+AMBIGUOUS_AGENT = "robotstxt/ambiguous_user_agent_count"
 
 
 class RobotsTxtMiddleware:
@@ -67,19 +55,21 @@ class RobotsTxtMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not obeys(crawler):
+        if not robotstxt_obey(crawler):
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = settings_of(crawler)
-        self._patience = Patience(settings.unreachable == "allow", settings.unreachable_days)
+        self._settings = settings = read_settings(crawler)
+        self._patience = UnreachablePolicy(
+            settings.unreachable == "allow", settings.unreachable_days
+        )
         self._clock = Clock()
         self._now = self._clock.time
         self._engine = Engine(crawler)
-        rendering = Rendering(settings.splash_url)
+        rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
-        self._admission = Admission(
+        self._throttle = Throttle(
             crawler,
             self._engine,
             self._clock,
@@ -87,40 +77,40 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             most_hosts=settings.cache_size,
         )
-        self._policies = Policies(
-            crawler, settings, self._engine, self._admission, self._clock, self._set_delay
+        self._policy_cache = PolicyCache(
+            crawler, settings, self._engine, self._throttle, self._clock, self._set_delay
         )
-        if settings.shared_pace and self._policies.shared_store is not None:
-            self._admission.share(self._policies.shared_store)
-        self._waits = Waits(crawler.stats, self._clock)
+        if settings.shared_pace and self._policy_cache.shared_store is not None:
+            self._throttle.share(self._policy_cache.shared_store)
+        self._wait_stats = WaitStats(crawler.stats, self._clock)
         self._tokens = lru_cache(maxsize=256)(self._identify)
-        self._has_doubted = False
+        self._has_warned_about_agent = False
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
-        self._engine.watch(self._look, self._closing, self._policies.give_up_refreshes)
+        self._engine.watch(self._poll, self._closing, self._policy_cache.cancel_refreshes)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises NotConfigured where ROBOTSTXT_OBEY is off, and
-        :class:`~scrapy_rep.settings.SettingError` for a setting that cannot be read.
+        :class:`~scrapy_rep.exceptions.SettingError` for a setting that cannot be read.
         """
-        with stops_crawl(crawler):
+        with abort_on_setting_error(crawler):
             return cls(crawler)
 
     @property
     def origins(self) -> Mapping[str, Origin]:
         """What is known of each origin, by its normal form ``scheme://host[:port]``. Read-only."""
-        return self._policies.origins
+        return self._policy_cache.origins
 
     async def process_request(self, request: Request) -> Request | None:
         """Let the request pass, or raise :class:`RobotsTxtDisallowed`.
 
         Returns the request where it goes back to the scheduler, because the spider is closing.
         """
-        hosts = self._admission.hosts
+        hosts = self._throttle.hosts
         if request.meta.get("dont_obey_robotstxt"):
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
-            remove_notes(request.meta)  # of another request, whose meta was copied
+            remove_annotations(request.meta)  # of another request, whose meta was copied
             return await self._keep_pace(request) if hosts else None
         key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host
@@ -128,8 +118,8 @@ class RobotsTxtMiddleware:
                 verdict = request.meta["robotstxt"] = Verdict(False, Reason.INVALID_HOST)
                 raise self._disallowed(request, verdict)
             return None
-        origin = self._policies.get_fresh(key)
-        if origin is None or origin.states_pace or origin.host in hosts:
+        origin = self._policy_cache.get_fresh(key)
+        if origin is None or origin.has_pacing or origin.host in hosts:
             return await self._obey(request, key)
         self.process_request_2(origin, request)
         return None
@@ -158,7 +148,7 @@ class RobotsTxtMiddleware:
         One that a middleware dropped was not sent. Any other error may have come of sending it,
         also where no download slot was passed, as by a middleware that drives a browser.
         """
-        self._admission.end(request, sent=not isinstance(exception, IgnoreRequest))
+        self._throttle.finish(request, sent=not isinstance(exception, IgnoreRequest))
 
     async def _obey(self, request: Request, key: str) -> Request | None:
         """Wait until the request may go on, as far as its origin ``key`` goes; as process_request.
@@ -166,21 +156,21 @@ class RobotsTxtMiddleware:
         What leaves a line is judged by what is known then.
         """
         name = host_of(key)
-        self._note_wait(request, name, key)
+        self._record_wait(request, name, key)
         while True:
-            origin = self._policies.get_or_fetch(key, request)
-            if origin is not None and self._may_go(request, origin):
-                self._policies.make_room()
-                self._waits.end(request)
+            origin = self._policy_cache.get_or_fetch(key, request)
+            if origin is not None and self._may_proceed(request, origin):
+                self._policy_cache.evict()
+                self._wait_stats.finish(request)
                 return None
-            self._waits.begin(request, for_policy=origin is None)
-            if not await self._admission.wait(request, name, key):
+            self._wait_stats.start(request, for_policy=origin is None)
+            if not await self._throttle.wait(request, name, key):
                 break
-            self._note_wait(request, name, key)
-        if self._goes_back(request):
+            self._record_wait(request, name, key)
+        if self._is_rescheduled(request):
             return request
         if origin is None:
-            self.process_request_2(self._policies.origins.get(key, Origin(key)), request)
+            self.process_request_2(self._policy_cache.origins.get(key, Origin(key)), request)
         raise IgnoreRequest(CLOSING)
 
     async def _keep_pace(self, request: Request) -> Request | None:
@@ -189,35 +179,35 @@ class RobotsTxtMiddleware:
         if key is None:
             return None
         name = host_of(key)
-        self._note_wait(request, name, None)
-        while not self._admission.admit(request, name):
-            self._waits.begin(request, for_policy=False)
-            if not await self._admission.wait(request, name, NO_ROBOTS):
-                if self._goes_back(request):
+        self._record_wait(request, name, None)
+        while not self._throttle.try_start(request, name):
+            self._wait_stats.start(request, for_policy=False)
+            if not await self._throttle.wait(request, name, EXEMPT):
+                if self._is_rescheduled(request):
                     return request
                 raise IgnoreRequest(CLOSING)
-            self._note_wait(request, name, None)
-        self._waits.end(request)
+            self._record_wait(request, name, None)
+        self._wait_stats.finish(request)
         return None
 
-    def _goes_back(self, request: Request) -> bool:
+    def _is_rescheduled(self, request: Request) -> bool:
         """Whether a request goes back to the scheduler, now that the spider is closing."""
-        self._waits.forget(request)
-        return self._admission.takes_back(request)
+        self._wait_stats.forget(request)
+        return self._throttle.can_reschedule(request)
 
-    def _note_wait(self, request: Request, name: str, key: str | None) -> None:
+    def _record_wait(self, request: Request, name: str, key: str | None) -> None:
         """A request comes out of its line: note what it has waited for."""
-        origin = self._policies.origins.get(key) if key is not None else None
-        asks = origin is not None and origin.states_pace and self._settings.obey_crawl_delay
-        paced = asks or self._admission.delay_of(name) > 0
-        self._waits.pause(request, -inf if origin is None else origin.answered_at, paced=paced)
+        origin = self._policy_cache.origins.get(key) if key is not None else None
+        asks = origin is not None and origin.has_pacing and self._settings.obey_crawl_delay
+        paced = asks or self._throttle.delay(name) > 0
+        self._wait_stats.pause(request, -inf if origin is None else origin.answered_at, paced=paced)
 
-    def _may_go(self, request: Request, origin: Origin) -> bool:
+    def _may_proceed(self, request: Request, origin: Origin) -> bool:
         """Whether a request may go on now. Raises :class:`RobotsTxtDisallowed` if it never may."""
         self.process_request_2(origin, request)
         pacing = self._set_delay(origin, request)
         if pacing is not None:
-            closed = pacing.seconds_until_welcome(self._now())
+            closed = pacing.seconds_until_visit_time(self._now())
             if closed > self._settings.max_wait:
                 verdict = request.meta["robotstxt"]._replace(
                     allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
@@ -225,52 +215,52 @@ class RobotsTxtMiddleware:
                 request.meta["robotstxt"] = verdict
                 raise self._disallowed(request, verdict)
             if closed:
-                self._admission.hold_for(origin.host, origin.key, closed)
+                self._throttle.block_for(origin.host, origin.key, closed)
                 return False
-        return self._admission.admit(request, origin.host)
+        return self._throttle.try_start(request, origin.host)
 
     def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
         """Have the host of an origin keep the pace that is asked of a request, and return it."""
         pacing = None
-        if origin.states_pace and self._settings.obey_crawl_delay:
+        if origin.has_pacing and self._settings.obey_crawl_delay:
             pacing = origin.pacing(self._tokens_of(request))
         if origin.robots is None and origin.state is State.UNREACHABLE:
             return None  # what it asks for is not known: what it has asked for still holds
         seconds = 0.0
         if pacing is not None:
             seconds = min(pacing.seconds_between(self._now()), self._settings.max_delay)
-            self._report_pace(origin, pacing, request)
-        if seconds or origin.host in self._admission.hosts:
-            self._admission.set_delay(origin.host, origin.key, seconds, origin.last_request)
+            self._log_pace(origin, pacing, request)
+        if seconds or origin.host in self._throttle.hosts:
+            self._throttle.set_delay(origin.host, origin.key, seconds, origin.last_request)
         return pacing
 
-    def _line_for(self, request: Request) -> tuple[str, str] | None:
+    def _queue_for(self, request: Request) -> tuple[str, str] | None:
         """The host and the line in which a request from the scheduler has to wait, if it has to."""
         key = origin_of(self._page_url(request))
         if key is None:
             return None
         if "_splash_processed" in request.meta:
-            self._admission.look()  # the one of which it was made has ended just now
+            self._throttle.collect_finished()  # the one of which it was made has ended just now
         name = host_of(key)
         exempt = request.meta.get("dont_obey_robotstxt")
-        line = name, NO_ROBOTS if exempt else key
-        if self._admission.has_line(*line):
+        line = name, EXEMPT if exempt else key
+        if self._throttle.has_queue(*line):
             return line
-        if not exempt and self._policies.needs_fetch(key):
-            return None if self._policies.has_room else line
-        return line if self._admission.is_resting(name, request) else None
+        if not exempt and self._policy_cache.needs_fetch(key):
+            return None if self._policy_cache.has_capacity else line
+        return line if self._throttle.is_throttled(name, request) else None
 
     def _park(self, request: Request, line: tuple[str, str]) -> tuple[bool, list[Request]]:
         """Keep a request from the scheduler in its line; as Admission.park."""
-        kept, evicted = self._admission.park(request, *line)
+        kept, evicted = self._throttle.enqueue(request, *line)
         _, key = line
         for other in evicted:
-            self._waits.forget(other)
+            self._wait_stats.forget(other)
         if kept:
-            for_policy = key != NO_ROBOTS and self._policies.needs_fetch(key)
-            self._waits.begin(request, for_policy=for_policy)
+            for_policy = key != EXEMPT and self._policy_cache.needs_fetch(key)
+            self._wait_stats.start(request, for_policy=for_policy)
             if for_policy:
-                self._policies.await_room(key)
+                self._policy_cache.await_capacity(key)
         return kept, evicted
 
     def _tokens_of(self, request: Request) -> tuple[str, ...]:
@@ -281,11 +271,11 @@ class RobotsTxtMiddleware:
 
     def _identify(self, header: bytes | None) -> tuple[str, ...]:
         user_agent = self._settings.user_agent(header)
-        tokens, doubt = identify(user_agent)
+        tokens, doubt = parse_user_agent(user_agent)
         if doubt is not None:
-            self._stats.inc_value(DOUBTFUL)
-        if doubt is not None and not self._has_doubted:
-            self._has_doubted = True
+            self._stats.inc_value(AMBIGUOUS_AGENT)
+        if doubt is not None and not self._has_warned_about_agent:
+            self._has_warned_about_agent = True
             logger.warning(
                 "The user agent %(agent)r is read as %(tokens)s for robots.txt: %(doubt)s. "
                 "ROBOTSTXT_USER_AGENT can name the product token. Further user agents like this "
@@ -294,37 +284,37 @@ class RobotsTxtMiddleware:
                     "agent": user_agent,
                     "tokens": list(tokens),
                     "doubt": doubt.value,
-                    "stat": DOUBTFUL,
+                    "stat": AMBIGUOUS_AGENT,
                 },
                 extra={"spider": self._crawler.spider},
             )
         return tokens
 
     def _opened(self) -> None:
-        warn_of_mistakes(self._crawler, self._settings, type(self))
+        warn_about_configuration(self._crawler, self._settings, type(self))
         self._engine.open(self._wrap)
         if self._engine.connection_limit:
-            self._policies.share_connections(self._engine.connection_limit)
+            self._policy_cache.share_connections(self._engine.connection_limit)
 
     def _wrap(self, scheduler: Any) -> WaitingScheduler:
         return WaitingScheduler(
-            scheduler, self._admission, self._engine, self._clock, self._line_for, self._park
+            scheduler, self._throttle, self._engine, self._clock, self._queue_for, self._park
         )
 
-    def _look(self) -> None:
-        self._admission.look()
-        self._admission.forget_ended()
-        self._policies.use_room()
-        self._policies.notice_clock_step()
+    def _poll(self) -> None:
+        self._throttle.collect_finished()
+        self._throttle.prune()
+        self._policy_cache.use_capacity()
+        self._policy_cache.adjust_to_clock()
 
     def _closing(self) -> None:
         """The spider is closing: whoever waits goes back to the scheduler."""
-        self._policies.give_up()
-        self._admission.close()
+        self._policy_cache.cancel_fetches()
+        self._throttle.close()
 
     def _disallowed(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._admission.end(request, sent=False)
-        self._waits.end(request)
+        self._throttle.finish(request, sent=False)
+        self._wait_stats.finish(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         logger.debug(
@@ -334,12 +324,12 @@ class RobotsTxtMiddleware:
         )
         return RobotsTxtDisallowed(self._page_url(request), verdict)
 
-    def _report_pace(self, origin: Origin, pacing: Pacing, request: Request) -> None:
+    def _log_pace(self, origin: Origin, pacing: Pacing, request: Request) -> None:
         """Tell once what an origin asks for and what of it is kept, and again if it changes."""
         robots, told = origin.robots, origin.reported_pace
         if robots is None or (told is not None and told[0] is robots):
             return
-        wish = asked(robots, self._tokens_of(request))
+        wish = describe(robots, self._tokens_of(request))
         origin.reported_pace = robots, wish
         if told is not None and told[1] == wish:
             return

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
-from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
 from scrapy.utils.log import logformatter_adapter
 
+from ..crawl.middleware import RobotsTxtMiddleware
+from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..protocol import usage
+from ..protocol.agents import product_tokens
+from ..protocol.freshness import http_date, utc
+from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, has_meta, merge, statements
+from ..protocol.paths import origin_of
+from ..settings import read_settings
+from ..startup import abort_on_setting_error
 from .html import octets
 from .links import Links
-from .middleware import RobotsTxtMiddleware
-from .protocol import usage
-from .protocol.agents import product_tokens
-from .protocol.freshness import http_date, utc
-from .protocol.pages import HEADERS, NOTHING, PageDirectives, added_up, has_meta, statements
-from .protocol.paths import origin
-from .settings import settings_of
-from .startup import stops_crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from .protocol.robotstxt import RobotsTxt
-    from .settings import Settings
+    from ..protocol.robotstxt import RobotsTxt
+    from ..settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -48,22 +48,10 @@ _USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
 _ALL_HEADERS = _USAGE_HEADERS | _HEADERS.keys()
 
 
-class Noindex(DropItem):
-    """An item was dropped: its page says ``noindex``, or its ``unavailable_after`` is past."""
-
-    stat = "robotstxt/noindex/dropped"
-
-
-class UsageRefused(DropItem):
-    """An item was dropped: its page refuses a use of REP_REQUIRE_USAGE."""
-
-    stat = "robotstxt/usage/dropped"
-
-
 class _Page(NamedTuple):
     """What is known of a response."""
 
-    said: PageDirectives
+    directives: PageDirectives
     usage: dict[str, bool]
 
 
@@ -88,7 +76,7 @@ class PageDirectivesMiddleware:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings: Settings = settings_of(crawler)
+        self._settings: Settings = read_settings(crawler)
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
@@ -96,8 +84,8 @@ class PageDirectivesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Raises :class:`~scrapy_rep.settings.SettingError` for a setting that cannot be read."""
-        with stops_crawl(crawler):
+        """Raises :class:`~scrapy_rep.exceptions.SettingError` for a setting that cannot be read."""
+        with abort_on_setting_error(crawler):
             return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
@@ -106,9 +94,9 @@ class PageDirectivesMiddleware:
         page = self._pages[response] = self._read(response, response.request)
         meta = response.meta
         meta["page_directives"], meta["usage"] = page
-        if not page.said.indexable:
+        if not page.directives.indexable:
             self._stats.inc_value("robotstxt/noindex")
-        if page.said.nofollow:
+        if page.directives.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
 
     async def process_spider_output(
@@ -131,11 +119,11 @@ class PageDirectivesMiddleware:
 
     def _read(self, response: Response, request: Request) -> _Page:
         robots = self._robots_txt(response)
-        if robots is not None and not robots.states_usage:
+        if robots is not None and not robots.has_usage:
             robots = None
         html = _html(response)
         if robots is None and not html and _ALL_HEADERS.isdisjoint(response.headers):
-            return _Page(NOTHING, {})
+            return _Page(NO_DIRECTIVES, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         said = _directives(response, tokens, html)
         stated = []
@@ -152,22 +140,26 @@ class PageDirectivesMiddleware:
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
         if self._robots is None:
             return None
-        known = self._robots.origins.get(origin(response.url) or "")
+        known = self._robots.origins.get(origin_of(response.url) or "")
         return known.robots if known else None
 
     def _find_robots(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
 
-    def _refusal(self, page: _Page) -> Noindex | UsageRefused | None:
+    def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Why the items of a page are dropped; None where they are not."""
-        if self._settings.noindex == "drop" and not page.said.indexable:
-            if page.said.noindex:
-                return Noindex("its page says noindex")
-            return Noindex(f"its page is unavailable since {page.said.unavailable_after:%Y-%m-%d}")
+        if self._settings.noindex == "drop" and not page.directives.indexable:
+            if page.directives.noindex:
+                return ItemNotIndexable("its page says noindex")
+            return ItemNotIndexable(
+                f"its page is unavailable since {page.directives.unavailable_after:%Y-%m-%d}"
+            )
         refused = usage.refused(self._settings.require_usage, page.usage)
-        return UsageRefused(f"its page refuses {', '.join(refused)}") if refused else None
+        return ItemUsageRefused(f"its page refuses {', '.join(refused)}") if refused else None
 
-    async def _drop(self, item: Any, response: Response, reason: Noindex | UsageRefused) -> None:
+    async def _drop(
+        self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
+    ) -> None:
         """As Scrapy does with an item that a pipeline drops."""
         self._stats.inc_value(reason.stat)
         spider = self._crawler.spider
@@ -193,7 +185,7 @@ class PageDirectivesMiddleware:
             request.meta.pop("link_rel", None)  # of another page's link, with a copied meta
         if not request.meta.get("obey_nofollow", True):
             return True
-        if self._settings.nofollow == "drop" and page.said.nofollow:
+        if self._settings.nofollow == "drop" and page.directives.nofollow:
             self._drop_request(request, response, "nofollow")
             return False
         if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
@@ -216,8 +208,8 @@ def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> Pag
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     stated = statements(lines, html, tokens)
     if not stated:
-        return NOTHING
-    said = added_up(stated)
+        return NO_DIRECTIVES
+    said = merge(stated)
     return said.as_of(_date(response)) if said.unavailable_after else said
 
 

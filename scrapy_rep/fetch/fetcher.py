@@ -15,24 +15,24 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
 
-from .browsers import HTTP_RESPONSE, ZYTE_API, http_response
-from .protocol import access, freshness
-from .protocol.access import (
-    Abandoned,
-    Meaning,
+from ..protocol import access, freshness
+from ..protocol.access import (
+    Cancelled,
     NotModified,
     Rules,
-    Terms,
+    StatusClass,
+    StatusPolicy,
     Unavailable,
     Unreachable,
 )
-from .protocol.lines import SIZE_LIMIT
-from .protocol.paths import robots_txt_url
-from .protocol.printable import printable
-from .protocol.robotstxt import RobotsTxt
-from .protocol.unwrap import unwrapped
-from .redirects import Redirects, redirect_target
-from .transfer import Transfers, allow_cache, cached_answer, request_for, timed_out
+from ..protocol.lines import SIZE_LIMIT
+from ..protocol.paths import robots_txt_url
+from ..protocol.printable import printable
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.unwrap import unwrap_browser_page
+from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
+from .downloader import RobotsTxtDownloader, allow_cache, cached_answer, request_for, timed_out
+from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from .origin import Origin
-    from .protocol.access import Event
-    from .scheduling.admission import Admission
-    from .scheduling.clock import Clock
-    from .scheduling.engine import Engine
-    from .scheduling.fetch_limit import FetchLimit
-    from .settings import Settings
-    from .transfer import Answer
+    from ..origin import Origin
+    from ..protocol.access import Event
+    from ..scheduling.clock import Clock
+    from ..scheduling.engine import Engine
+    from ..scheduling.fetch_limit import FetchLimit
+    from ..scheduling.throttle import Throttle
+    from ..settings import Settings
+    from .downloader import Answer
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = 1
-LONGEST_PAUSE = 60
+FIRST_RETRY_PAUSE = 1
+MAX_RETRY_PAUSE = 60
 """Seconds between two attempts of one fetch, doubling from the first to the longest."""
 
 VALIDATOR_LIMIT = 256
@@ -64,7 +64,7 @@ _FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
 
 TOO_MANY_REDIRECTS = "too many redirects"
 
-FAILURE_LENGTH = 300
+MAX_FAILURE_LENGTH = 300
 """Characters of an error's text that are kept, and shown."""
 
 
@@ -79,7 +79,7 @@ class Fetcher:
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        admission: Admission,
+        throttle: Throttle,
         fetch_limit: FetchLimit,
         clock: Clock,
         *,
@@ -87,14 +87,14 @@ class Fetcher:
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
-        self._transfers = Transfers(crawler, engine, admission, fetch_limit, clock)
+        self._downloads = RobotsTxtDownloader(crawler, engine, throttle, fetch_limit, clock)
         self._settings = settings
         self._clock = clock
         self._now = clock.time
         self._shared = shared
         params = settings.zyte_api_params
-        self._zyte_api = None if params is None else http_response(params)
-        self.given_up: set[str] = set()
+        self._zyte_api = None if params is None else zyte_api_params_for(params)
+        self.cancelled: set[str] = set()
         """Origins whose fetch is being cancelled: its failure then means nothing."""
 
     async def fetch(self, origin: Origin, page: Request, wanted: Callable[[], bool]) -> Event:
@@ -107,7 +107,7 @@ class Fetcher:
         for retry in range(self._settings.retry_times):
             if not isinstance(event, Unreachable) or event.retry_after or not wanted():
                 break
-            await self._clock.sleep(min(FIRST_PAUSE * 2**retry, LONGEST_PAUSE))
+            await self._clock.sleep(min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE))
             if not wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
@@ -124,7 +124,7 @@ class Fetcher:
         deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = robots_txt_url(origin.key)
         visited: set[str] = set()
-        redirects = Redirects(allow_private=self._settings.allow_private_redirects)
+        redirects = RedirectPolicy(allow_private=self._settings.allow_private_redirects)
         failure: Unreachable | None = None
         while True:
             visited.add(url)
@@ -137,7 +137,7 @@ class Fetcher:
             except Exception as error:
                 event, took = self._failed(origin, error, url), monotonic() - began
             if answer is not None:
-                refusal = redirects.refused_answer(answer)
+                refusal = redirects.response_refusal(answer)
                 if refusal is not None:
                     return Unreachable(refusal, url=url)
                 event = self._event(origin, answer)
@@ -175,7 +175,7 @@ class Fetcher:
     ) -> Event:
         """What holds where the answer came from an HTTP cache, because there was no other."""
         if isinstance(event, Rules):  # a good copy is used without end (section 2.3.1.4)
-            origin.keep_copy(event)
+            origin.set_copy(event)
         elif isinstance(event, Unavailable):  # holds as long as if it had been kept since it came
             arrived = freshness.http_date(answer.header("Date") or "")
             if arrived is not None:
@@ -214,14 +214,14 @@ class Fetcher:
             keys.discard("download_slot")
         meta = {key: page.meta[key] for key in keys}
         if self._zyte_api is not None:
-            meta[HTTP_RESPONSE] = self._zyte_api
+            meta[ZYTE_API_PARAMS] = self._zyte_api
             if self._settings.zyte_api_transparent_mode:
                 meta[ZYTE_API] = page.meta.get(ZYTE_API, True)
         return meta
 
     async def _send(self, request: Request, left: float, deadline: float) -> tuple[Answer, float]:
         self._stats.inc_value("robotstxt/request_count")
-        answer, took = await self._transfers.send(
+        answer, took = await self._downloads.send(
             request, left, deadline - self._clock.monotonic() - left
         )
         self._stats.inc_value("robotstxt/response_count")
@@ -231,9 +231,9 @@ class Fetcher:
     def _event(self, origin: Origin, answer: Answer) -> Event | None:
         """What an answer means; None for a redirect that is to be followed."""
         now = self._now()
-        agreed = terms(self._settings, origin)
-        match access.meaning(answer.status, agreed, conditional=answer.conditional):
-            case Meaning.RULES:
+        agreed = status_policy(self._settings, origin)
+        match access.status_class(answer.status, agreed, conditional=answer.conditional):
+            case StatusClass.RULES:
                 if answer.body is None:
                     failure = "a body that is cut off or cannot be read"
                     return Unreachable(failure, answer.status, answer.url)
@@ -249,21 +249,21 @@ class Fetcher:
                     body,
                     answer.from_cache,
                 )
-            case Meaning.NOT_MODIFIED:
+            case StatusClass.NOT_MODIFIED:
                 # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
                 return NotModified(self._expires_at(answer, now, origin.lifetime))
-            case Meaning.UNAVAILABLE | Meaning.DISALLOWED as found:
+            case StatusClass.UNAVAILABLE | StatusClass.DISALLOWED as found:
                 expires_at = self._expires_at(answer, now, _default_lifetime(answer.status))
-                refused = found is Meaning.DISALLOWED
+                refused = found is StatusClass.DISALLOWED
                 return Unavailable(
                     answer.url, expires_at, answer.status, refused, answer.from_cache
                 )
-            case Meaning.REDIRECT:
+            case StatusClass.REDIRECT:
                 if answer.headers.get("Location"):
                     return None
                 failure = f"status {answer.status} without a Location"
                 return Unreachable(failure, answer.status, answer.url)
-            case Meaning.UNREACHABLE:
+            case StatusClass.UNREACHABLE:
                 wish = None
                 if answer.status == 429 or answer.status >= 500:
                     wish = access.retry_after(answer.header("Retry-After"), now)
@@ -273,7 +273,7 @@ class Fetcher:
 
     def _unwrapped(self, body: bytes) -> bytes:
         """The file, where a browser has made a page of it."""
-        text = unwrapped(body, cut_off=len(body) > SIZE_LIMIT)
+        text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
         if text is None:
             return body
         self._stats.inc_value("robotstxt/unwrapped_count")
@@ -286,12 +286,14 @@ class Fetcher:
         return Unavailable(answer.url, expires_at)
 
     def _failed(self, origin: Origin, error: Exception, url: str) -> Event:
-        if origin.key in self.given_up:
-            return Abandoned()
+        if origin.key in self.cancelled:
+            return Cancelled()
         if not isinstance(error, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
         text = " ".join(str(error).split()) or "no reason given"
-        return Unreachable(f"{type(error).__name__}: {printable(text, FAILURE_LENGTH)}", url=url)
+        return Unreachable(
+            f"{type(error).__name__}: {printable(text, MAX_FAILURE_LENGTH)}", url=url
+        )
 
     def _expires_at(self, answer: Answer, now: float, default: float | None = None) -> float:
         return freshness.expires_at(
@@ -304,12 +306,12 @@ class Fetcher:
         )
 
 
-def terms(settings: Settings, origin: Origin) -> Terms:
+def status_policy(settings: Settings, origin: Origin) -> StatusPolicy:
     """What the settings say about statuses of this origin."""
-    return Terms(
+    return StatusPolicy(
         settings.disallow_statuses,
         settings.unreachable_statuses,
-        urlsplit(origin.key).hostname in settings.missing_5xx_hosts,
+        urlsplit(origin.key).hostname in settings.server_error_hosts,
     )
 
 

@@ -13,14 +13,14 @@ from urllib.request import getproxies, proxy_bypass
 
 from w3lib.url import safe_url_string
 
+from ..protocol.paths import origin_of
+from ..protocol.printable import printable
 from .addresses import is_local_name, is_public, literal_address
-from .protocol.paths import origin as origin_of
-from .protocol.printable import printable
 from .resolver import addresses_of
 
 if TYPE_CHECKING:
     from .addresses import Address
-    from .transfer import Answer
+    from .downloader import Answer
 
 URL_LIMIT = 8000
 """Characters of a URL that is followed: RFC 9110, section 4.1, asks for 8000 octets at least."""
@@ -29,7 +29,7 @@ NOT_PUBLIC = "is no public address"
 """How the reason ends for which a redirect is refused that REP_ALLOW_PRIVATE_REDIRECTS allows."""
 
 
-class Redirects:
+class RedirectPolicy:
     """The redirects of one attempt at a robots.txt.
 
     ``allow_private``: whether a public site may redirect to an address that is not.
@@ -65,7 +65,7 @@ class Redirects:
         private = next((each for each in addresses if not is_public(each)), None)
         return None if private is None else _refused(target, str(private))
 
-    def refused_answer(self, answer: Answer) -> str | None:
+    def response_refusal(self, answer: Answer) -> str | None:
         """Why what a redirect led to is not used: the address that the connection was made to.
 
         A name may resolve to another address for the connection than it did before.

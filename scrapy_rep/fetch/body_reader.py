@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from .protocol.lines import SIZE_LIMIT
+from ..protocol.lines import SIZE_LIMIT
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -24,15 +24,15 @@ _GZIP = frozenset({b"gzip", b"x-gzip"})
 _GZIP_STARTS_WITH = 0x1F
 
 
-class Intake:
+class BodyReader:
     """The first octets of a body, up to one above the limit, which tells that there were more."""
 
     __slots__ = ("_data", "_inflating", "_ours", "broken", "consumed", "received")
 
     def __init__(self) -> None:
-        self.begin(b"compress")  # until the headers are there
+        self.start(b"compress")  # until the headers are there
 
-    def begin(self, content_encoding: bytes) -> bool:
+    def start(self, content_encoding: bytes) -> bool:
         """A body will come. Whether in a form that is read here."""
         coding = content_encoding.strip().lower()
         self._data = bytearray()
@@ -65,11 +65,11 @@ class Intake:
         return self._ours and ended and not self.broken
 
     @property
-    def left_to_scrapy(self) -> bool:
+    def decoded_by_scrapy(self) -> bool:
         """It is in a coding that only Scrapy may be able to decode."""
         return not self._ours and not self.broken
 
-    def receive(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """The next piece, as it came."""
         if self.done:
             return
@@ -95,7 +95,7 @@ class Intake:
             return bytes(self._data)
         if self.broken:
             return None
-        if self.left_to_scrapy or not self.received:
+        if self.decoded_by_scrapy or not self.received:
             # Scrapy's middlewares have decoded it, or could not.
             body = response.body
             return None if body and b"Content-Encoding" in response.headers else self._cut(body)

@@ -1,0 +1,1 @@
+"""One robots.txt: its redirects and retries, one download of it, and its body."""
