@@ -133,8 +133,7 @@ def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps([_as_json(report) for report in reports], indent=2))
     else:
-        limits = sum(row.limit is not None for report in reports for row in report.result.rows)
-        print(f"\n{len(broken)} broken, of {limits} limits" if broken else "\nAll limits hold.")
+        print(f"\n{len(broken)} broken:" if broken else "\nAll limits hold.")
         for line in broken:
             print(_cut(f"  {line}"))
     return 1 if broken else 0
@@ -214,10 +213,12 @@ def _list(modules: Mapping[str, ModuleType], *, parameters: bool) -> None:
         print(_cut(f"{name:<15} {_title(module)}"))
         if parameters:
             _, _, rest = (module.__doc__ or "").strip().partition("\n")
-            print(textwrap.indent(textwrap.dedent(rest).strip(), "  "))
+            for paragraph in filter(None, textwrap.dedent(rest).strip().split("\n\n")):
+                print(textwrap.fill(paragraph, WIDTH, initial_indent="  ", subsequent_indent="  "))
             for key, parameter in _parameters(module).items():
                 default = f"{parameter.default!r}, {parameter.quick!r} with --quick"
-                print(f"  --set {key}=…: {parameter.meaning} ({default})")
+                line = f"--set {key}=…: {parameter.meaning} ({default})"
+                print(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    "))
 
 
 def _title(module: ModuleType) -> str:
@@ -233,7 +234,8 @@ def _progress(name: str, module: ModuleType, *, quick: bool) -> None:
     duration: Duration = module.DURATION
     seconds = duration.quick if quick else duration.full
     about = f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
-    print(_cut(f"{name} ({about}): {_title(module)}"), file=sys.stderr, flush=True)
+    line = f"{name} ({about}): {_title(module)}"
+    print(textwrap.fill(line, WIDTH, subsequent_indent="  "), file=sys.stderr, flush=True)
 
 
 def _report(module: ModuleType, options: Options) -> Report:
