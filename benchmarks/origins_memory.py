@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_rep.origin import Origin, UnreachablePolicy
-from scrapy_rep.protocol.access import Rules
+from scrapy_rep.protocol.access import CopyInfo, Rules
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing.corpus import load
 from testing.harness import Duration, Parameter, Result, Row
@@ -40,9 +40,9 @@ def origin_with(number: int, body: bytes) -> Origin:
     """An origin as a crawl would leave it after its first request."""
     origin = Origin(f"https://host{number}.example")
     url = f"https://host{number}.example/robots.txt"
-    origin.start_fetch()
-    etag = f'"{number:x}"'
-    origin.apply(Rules(RobotsTxt.parse(body, url=url), 200, url, 86_400.0, etag), 0.0)
+    origin.start_fetch(0.0)
+    copy = CopyInfo(url, etag=f'"{number:x}"')
+    origin.apply(Rules(RobotsTxt.parse(body, url=url), 200, copy, 86_400.0), 0.0)
     origin.verdict(f"https://host{number}.example/some/page.html", AGENTS, 0.0, UnreachablePolicy())
     return origin
 

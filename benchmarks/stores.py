@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import redis
 
-from scrapy_rep.stores import Entry, FallbackStore, Outcome, open_store
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.stores import Entry, FallbackStore, open_store
 from testing.corpus import load
 from testing.harness import Duration, Parameter, Result, Row
 from testing.redis_server import RedisServer
@@ -45,13 +46,12 @@ def entry(number: int, body: bytes) -> Entry:
     now = 1_800_000_000 + number / 7
     url = f"https://www.host{number}.example/robots.txt"
     return Entry(
-        Outcome.RULES,
+        AccessResult.RULES,
         now,
         now + 77_760,
         now + 86_400,
         body,
-        url,
-        f'"{number:x}"',
+        CopyInfo(url, etag=f'"{number:x}"'),
         status=200,
         url=url,
     )

@@ -1,7 +1,7 @@
-"""One origin's state, driven by events and the time it is told. It does no I/O.
+"""The state of one origin, driven by events and by the time that the caller passes. No I/O.
 
-The two rules of this module: the state changes only by :data:`TRANSITIONS`, and nothing here asks
-what time it is. RFC 9309, sections 2.3.1 and 2.4, say what each state allows.
+This module has two rules. The state changes only by :data:`TRANSITIONS`. No function here reads a
+clock. RFC 9309 §2.3.1 and §2.4 say what each state allows.
 """
 
 from __future__ import annotations
@@ -13,21 +13,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import assert_never
 
-from .protocol.access import Cancelled, NotModified, Rules, Unavailable, Unreachable, retry_interval
+from .protocol.access import (
+    AccessResult,
+    Cancelled,
+    FetchResult,
+    NotModified,
+    Rules,
+    Unavailable,
+    Unreachable,
+    retry_interval,
+)
 from .protocol.pacing import Pacing
 from .protocol.paths import host_of, path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
-from .stores.entry import Entry, Outcome
+from .stores.entry import Entry
 
 if TYPE_CHECKING:
-    from .protocol.access import Event
+    from .protocol.access import CopyInfo
 
 REFRESH_AHEAD = 0.1
-"""The last part of a file's life in which it is fetched anew while it still holds."""
+"""The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
 
 ROBOTS_TXT = "/robots.txt"
-"""§2.2.2: "The /robots.txt URI is implicitly allowed"."""
+"""RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed"."""
 
 
 class State(str, Enum):
@@ -44,255 +53,265 @@ class State(str, Enum):
         return self.value
 
 
-class Happening(Enum):
-    """What can happen to an origin."""
-
-    FETCH_BEGAN = "a request needs to know, and a fetch was begun"
-    RULES_CAME = "a 2xx, or a 304 for the copy that we have"
-    FOUND_UNAVAILABLE = "a 4xx, or too many redirects"
-    FOUND_UNREACHABLE = "a 5xx, or no answer at all"
-    GIVEN_UP = "the fetch was cancelled by us"
-    EXPIRED = "what is known is too old to be believed"
+@dataclass(frozen=True, slots=True)
+class FetchStarted:
+    """The crawl started a fetch of the robots.txt."""
 
 
-_S, _H = State, Happening
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The freshness lifetime of the last response has passed."""
 
-TRANSITIONS = {
-    (_S.UNKNOWN, _H.FETCH_BEGAN): _S.FETCHING,
-    (_S.STALE, _H.FETCH_BEGAN): _S.FETCHING,
-    (_S.UNREACHABLE, _H.FETCH_BEGAN): _S.FETCHING,  # a retry that is due
-    (_S.FETCHING, _H.RULES_CAME): _S.FRESH,  # §2.3.1.1: MUST follow the parseable rules
-    (_S.FETCHING, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
-    (_S.FETCHING, _H.FOUND_UNREACHABLE): _S.UNREACHABLE,  # §2.3.1.4: MUST assume disallow
-    (_S.FETCHING, _H.GIVEN_UP): _S.UNKNOWN,
-    # §2.4: SHOULD NOT use the cached version for more than 24 hours
-    (_S.FRESH, _H.EXPIRED): _S.STALE,
-    (_S.UNAVAILABLE, _H.EXPIRED): _S.STALE,
-    # Asked ahead of time: what holds goes on holding until there is news.
-    (_S.FRESH, _H.FETCH_BEGAN): _S.FRESH,
-    (_S.FRESH, _H.RULES_CAME): _S.FRESH,
-    (_S.FRESH, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
-    (_S.FRESH, _H.FOUND_UNREACHABLE): _S.FRESH,
-    (_S.FRESH, _H.GIVEN_UP): _S.FRESH,
-    (_S.UNAVAILABLE, _H.FETCH_BEGAN): _S.UNAVAILABLE,
-    (_S.UNAVAILABLE, _H.RULES_CAME): _S.FRESH,
-    (_S.UNAVAILABLE, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
-    (_S.UNAVAILABLE, _H.FOUND_UNREACHABLE): _S.UNAVAILABLE,
-    (_S.UNAVAILABLE, _H.GIVEN_UP): _S.UNAVAILABLE,
-    # Asked ahead of time, and expired before the answer came.
-    (_S.STALE, _H.RULES_CAME): _S.FRESH,
-    (_S.STALE, _H.FOUND_UNAVAILABLE): _S.UNAVAILABLE,
-    (_S.STALE, _H.FOUND_UNREACHABLE): _S.UNREACHABLE,
-    (_S.STALE, _H.GIVEN_UP): _S.STALE,
+
+Event = FetchStarted | FetchResult | Expired
+
+TRANSITIONS: dict[State, dict[type[Event], State]] = {
+    State.UNKNOWN: {FetchStarted: State.FETCHING},
+    State.FETCHING: {
+        Rules: State.FRESH,  # §2.3.1.1: MUST follow the parseable rules
+        NotModified: State.FRESH,
+        Unavailable: State.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
+        Unreachable: State.UNREACHABLE,  # §2.3.1.4: MUST assume complete disallow
+        Cancelled: State.UNKNOWN,
+    },
+    # A fetch that starts in one of the next two states is a refresh: what is known stays in use
+    # until the refresh succeeds.
+    State.FRESH: {
+        FetchStarted: State.FRESH,
+        Rules: State.FRESH,
+        NotModified: State.FRESH,
+        Unavailable: State.UNAVAILABLE,
+        Unreachable: State.FRESH,
+        Cancelled: State.FRESH,
+        Expired: State.STALE,  # §2.4: SHOULD NOT use the cached version for more than 24 hours
+    },
+    State.UNAVAILABLE: {
+        FetchStarted: State.UNAVAILABLE,
+        Rules: State.FRESH,
+        NotModified: State.FRESH,
+        Unavailable: State.UNAVAILABLE,
+        Unreachable: State.UNAVAILABLE,
+        Cancelled: State.UNAVAILABLE,
+        Expired: State.STALE,
+    },
+    # A result in this state is that of a refresh which took longer than the file was fresh.
+    State.STALE: {
+        FetchStarted: State.FETCHING,
+        Rules: State.FRESH,
+        NotModified: State.FRESH,
+        Unavailable: State.UNAVAILABLE,
+        Unreachable: State.UNREACHABLE,
+        Cancelled: State.STALE,
+    },
+    State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
 }
 
-
-_KINDS = {
-    _S.FRESH: Outcome.RULES,
-    _S.UNAVAILABLE: Outcome.UNAVAILABLE,
-    _S.UNREACHABLE: Outcome.UNREACHABLE,
+_RESTORED: dict[AccessResult, type[Event]] = {
+    AccessResult.RULES: Rules,
+    AccessResult.UNAVAILABLE: Unavailable,
+    AccessResult.DISALLOWED: Unavailable,
+    AccessResult.UNREACHABLE: Unreachable,
 }
-_RECALLED = {
-    Outcome.RULES: _H.RULES_CAME,
-    Outcome.UNAVAILABLE: _H.FOUND_UNAVAILABLE,
-    Outcome.UNREACHABLE: _H.FOUND_UNREACHABLE,
-}
+"""The event that the result in a stored entry stands for."""
 
 
-class Need(Enum):
-    """What has to be done before an origin can be asked for a verdict."""
+class Action(Enum):
+    """What a caller must do before an origin can give a verdict."""
 
-    NOTHING = "ask"
-    REFRESH = "ask, and fetch the file anew meanwhile"
-    FETCH = "fetch the file, and wait for it"
-    JOIN = "wait for the fetch that is under way"
+    NONE = "use the verdict"
+    REFRESH = "use the verdict, and start a fetch in the background"
+    FETCH = "start a fetch, and wait for it"
+    WAIT = "wait for the fetch in progress"
 
 
 class UnreachablePolicy(NamedTuple):
-    """What holds while an origin is unreachable and there is no copy (§2.3.1.4)."""
+    """What applies while an origin is unreachable and there is no good copy (RFC 9309 §2.3.1.4)."""
 
     allow: bool = False
+    """Allow everything, which breaks the RFC."""
     days: float = 30
+    """Days after the first failure from which on everything is allowed."""
 
 
 @dataclass(slots=True, eq=False)
 class Origin:
-    """One origin (scheme, host, port) and what is known of its robots.txt.
+    """One origin (scheme, host, port), and what is known of its robots.txt.
 
-    ``refresh_at`` is the hot path: before that time :meth:`verdict` may be asked straight away.
-    Times are seconds on whatever clock the caller keeps.
+    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path. Times are
+    seconds on the clock of the caller.
     """
 
     key: str
+    """The origin in normal form: ``scheme://host[:port]``."""
     host: str = field(init=False, repr=False)
     state: State = State.UNKNOWN
     robots: RobotsTxt | None = None
-    """The last good copy: a 2xx body. A 4xx since then has done away with it."""
+    """The last good copy: the body of a 2xx response. A later 4xx removes it."""
+    copy: CopyInfo | None = field(default=None, repr=False)
+    """Where the good copy came from."""
     status: int | None = None
-    """The status of the last answer; None where there was no HTTP answer."""
+    """The status of the last response; None where there was no HTTP response."""
     url: str | None = None
-    """Where the last answer came from, after redirects."""
+    """The URL of the last response, after redirects."""
     failure: str | None = None
     """Why the origin is unreachable, in words."""
     refresh_at: float = field(default=0, repr=False)
+    """When a fetch is due next, in the background or not."""
     expires_at: float = field(default=0, repr=False)
+    """When the freshness lifetime of the last response ends."""
     unreachable_since: float | None = field(default=None, repr=False)
     failures: int = field(default=0, repr=False)
+    """The number of failed fetches in a row."""
     disallow_all: bool = field(default=False, repr=False)
-    """A 4xx that a setting takes for a refusal."""
-    copy_url: str | None = field(default=None, repr=False)
-    """Where the good copy came from: its validators are for this URL alone."""
-    etag: str | None = field(default=None, repr=False)
-    last_modified: str | None = field(default=None, repr=False)
-    lifetime: float | None = field(default=None, repr=False)
-    """The seconds that the good copy says it holds."""
+    """The last response was a 4xx that a setting treats as a refusal."""
     fetched_at: float = field(default=0, repr=False)
-    """When the last fetch of it ended that came to anything, here or elsewhere."""
+    """When the last fetch ended that was not cancelled, by this crawler or another."""
     last_request: float | None = field(default=None, repr=False)
-    """When the last request for its robots.txt ended, by whatever crawler, on the caller's
-    monotonic clock; None where a cache answered."""
+    """When the last request for the robots.txt ended, by any crawler, on the caller's monotonic
+    clock. None where a cache answered."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
-    """An HTTP cache has given the last answer: the host was not asked."""
+    """An HTTP cache gave the last response: the site was not asked."""
     in_flight: bool = field(default=False, repr=False)
+    """Whether a fetch is in progress."""
     reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
-    """The copy whose pace the log has told of last, and the words."""
+    """The copy whose pace was logged last, and the text of the log."""
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
-    """The last answer of :meth:`pacing`, and who asked."""
+    """The last arguments and the last result of :meth:`pacing`."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
 
-    def need(self, now: float) -> Need:
-        """What has to be done before :meth:`verdict` can answer a request that comes ``now``."""
+    def next_action(self, now: float) -> Action:
+        """Return what must be done before :meth:`verdict` can answer a request at ``now``."""
         if now < self.refresh_at:
-            return Need.NOTHING
-        if self.state in (State.FRESH, State.UNAVAILABLE):
-            if now < self.expires_at:
-                return Need.NOTHING if self.in_flight else Need.REFRESH
-            self._happen(Happening.EXPIRED)
-        return Need.JOIN if self.in_flight else Need.FETCH
+            return Action.NONE
+        if self.state in (State.FRESH, State.UNAVAILABLE) and now < self.expires_at:
+            return Action.NONE if self.in_flight else Action.REFRESH
+        return Action.WAIT if self.in_flight else Action.FETCH
 
-    def start_fetch(self) -> None:
-        """A fetch was begun."""
-        self._happen(Happening.FETCH_BEGAN)
+    def start_fetch(self, now: float) -> None:
+        """Note that a fetch has started."""
+        self._expire(now)
+        self._change_state(FetchStarted)
         self.in_flight = True
 
-    def apply(self, event: Event, now: float) -> None:
-        """The fetch came to ``event``."""
+    def apply(self, event: FetchResult, now: float) -> None:
+        """Note the result of the fetch in progress."""
+        self._expire(now)
+        self._change_state(type(event))
         self.in_flight = False
         self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
-                self._happen(Happening.RULES_CAME)
-                self.set_copy(event)
-                self.url = event.url
-                self._answered(event.status, event.expires_at, now)
+                self.set_copy(event.robots, event.copy)
+                self._record_response(event.status, event.copy.url, event.expires_at, now)
             case NotModified():
-                self._happen(Happening.RULES_CAME)
-                self.url = self.copy_url
-                self._answered(304, event.expires_at, now)
+                url = self.copy.url if self.copy is not None else None
+                self._record_response(304, url, event.expires_at, now)
             case Unavailable():
-                self._happen(Happening.FOUND_UNAVAILABLE)
-                self._forget_copy()
-                self.url = event.url
-                self._answered(event.status, event.expires_at, now)
+                self.set_copy(None, None)
+                self._record_response(event.status, event.url, event.expires_at, now)
                 self.disallow_all = event.disallow
             case Unreachable():
-                self._happen(Happening.FOUND_UNREACHABLE)
-                self._failed(event, now)
+                self._record_failure(event, now)
             case Cancelled():
-                self._happen(Happening.GIVEN_UP)
+                return
             case _:
                 assert_never(event)
-        if not isinstance(event, Cancelled):
-            self.fetched_at = round(now, 3)  # as it is kept, so that the two can be compared
+        self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
-    def set_copy(self, rules: Rules) -> None:
-        """Take a good copy, of whatever age: what it means depends on the state."""
-        self.robots, self._paced = rules.robots, None
-        self.copy_url, self.lifetime = rules.url, rules.lifetime
-        self.etag, self.last_modified = rules.etag, rules.last_modified
+    def set_copy(self, robots: RobotsTxt | None, copy: CopyInfo | None) -> None:
+        """Replace the good copy, or remove it. The state says whether it is in use."""
+        self.robots, self.copy, self._paced = robots, copy, None
+
+    def forget_validators(self) -> None:
+        """Make the next fetch unconditional, so that it gets the file itself."""
+        if self.copy is not None:
+            self.copy = self.copy._replace(etag=None, last_modified=None)
 
     def to_entry(self, body: bytes | None) -> Entry:
-        """What is known, to be kept; ``body``: the good copy as it came. To be asked after an
-        event.
+        """Return what a store keeps of this origin after a fetch.
+
+        ``body`` is the good copy as it was received; None where there is none.
         """
+        if self.state is State.FRESH:
+            result = AccessResult.RULES
+        elif self.state is State.UNAVAILABLE:
+            result = AccessResult.DISALLOWED if self.disallow_all else AccessResult.UNAVAILABLE
+        else:
+            result = AccessResult.UNREACHABLE
         return Entry(
-            _KINDS[self.state],
-            self.fetched_at,
-            self.refresh_at,
-            self.expires_at,
-            body,
-            self.copy_url,
-            self.etag,
-            self.last_modified,
-            self.lifetime,
-            self.status,
-            self.url,
-            self.failure,
-            self.unreachable_since,
-            self.failures,
-            self.disallow_all,
+            result=result,
+            fetched_at=self.fetched_at,
+            refresh_at=self.refresh_at,
+            expires_at=self.expires_at,
+            body=body,
+            copy=self.copy,
+            status=self.status,
+            url=self.url,
+            failure=self.failure,
+            unreachable_since=self.unreachable_since,
+            failures=self.failures,
         )
 
     def restore(self, entry: Entry, robots: RobotsTxt | None, now: float) -> bool:
-        """Take over what was kept, by an earlier crawl or another crawler, in place of a fetch.
+        """Use a stored entry, which an earlier crawl or another crawler wrote.
 
-        ``robots`` is the good copy of the entry. Whether that settles what the fetch was begun for;
-        where it does not, it is the history of the fetch.
+        ``robots`` is the parsed good copy of the entry. Returns whether the entry replaces the
+        fetch in progress. Where it does not, it is the history of that fetch.
         """
         if entry.fetched_at <= self.fetched_at:
             return False
-        ahead = self.state in (State.FRESH, State.UNAVAILABLE)
-        if ahead and entry.kind is Outcome.UNREACHABLE:  # what is held still holds
+        self._expire(now)
+        is_refresh = self.state in (State.FRESH, State.UNAVAILABLE)
+        if is_refresh and entry.result is AccessResult.UNREACHABLE:  # what is known stays in use
             self.refresh_at = min(entry.refresh_at, self.expires_at)
             self.in_flight = now >= self.refresh_at
             return not self.in_flight
         self.fetched_at = entry.fetched_at
         if robots is not None:
-            self.robots, self._paced = robots, None
-            self.copy_url, self.lifetime = entry.copy_url, entry.lifetime
-            self.etag, self.last_modified = entry.etag, entry.last_modified
-        elif entry.kind is Outcome.UNAVAILABLE:
-            self._forget_copy()
+            self.set_copy(robots, entry.copy)
+        elif entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
+            self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
-        # A copy that holds is good enough to go on with, but no reason not to fetch it anew.
-        holds = not ahead and entry.kind is not Outcome.UNREACHABLE
-        if now >= (entry.expires_at if holds else entry.refresh_at):
+        # An entry that is due for a refresh answers a request, but does not replace a refresh.
+        is_usable = not is_refresh and entry.result is not AccessResult.UNREACHABLE
+        if now >= (entry.expires_at if is_usable else entry.refresh_at):
             return False
         self.in_flight = False
-        self._happen(_RECALLED[entry.kind])
+        self._change_state(_RESTORED[entry.result])
         self.status, self.url, self.failure = entry.status, entry.url, entry.failure
-        self.disallow_all = entry.disallow_all
+        self.disallow_all = entry.result is AccessResult.DISALLOWED
         self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
         return True
 
     def verdict(
-        self, url: str, agents: tuple[str, ...], now: float, patience: UnreachablePolicy
+        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
-        """Whether ``url`` may be fetched by a crawler of these product tokens, and why.
+        """Return whether a crawler with these product tokens may fetch ``url``, and why.
 
-        To be asked when :meth:`need` says that nothing is needed, or after an event.
+        The answer has a meaning where :meth:`next_action` returns NONE or REFRESH, and after a
+        fetch.
         """
         if self.robots is not None and self.state is not State.UNKNOWN:
             return self.robots.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
             reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
-            return Verdict(allowed, reason, None, None, self._unavailable_for)
-        cancelled = patience.allow or self._is_given_up(now, patience)
-        allowed = cancelled or path_of(url) == ROBOTS_TXT
+            return Verdict(allowed, reason, None, None, self._unavailable_detail)
+        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
+        allowed = is_over or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
 
     @property
     def has_pacing(self) -> bool:
-        """Whether the copy in use asks anybody for a pace."""
+        """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
         return self.robots is not None and self.robots.has_pacing
 
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
-        """The pace that the copy in use asks of a crawler of these product tokens."""
+        """Return the pace that the good copy names for a crawler with these product tokens."""
         if self.robots is None:
             return None
         if self._paced is None or self._paced[0] != agents:
@@ -300,7 +319,7 @@ class Origin:
         return self._paced[1]
 
     def shift_clock(self, seconds: float) -> None:
-        """Keep all times as far off as they are, when somebody has set the clock."""
+        """Move all times, so that remaining times stay the same after a change of the clock."""
         self.refresh_at += seconds
         self.expires_at += seconds
         self.fetched_at += seconds
@@ -308,45 +327,49 @@ class Origin:
             self.unreachable_since += seconds
 
     def summary(self) -> str:
-        """What the robots.txt meant, in a line for people."""
+        """Return one line for people that says what the robots.txt means."""
         if self.state is State.UNAVAILABLE:
-            means = "everything is disallowed" if self.disallow_all else "no rules"
-            return f"{self._unavailable_for}: {means}"
+            meaning = "everything is disallowed" if self.disallow_all else "no rules"
+            return f"{self._unavailable_detail}: {meaning}"
         if self.robots is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
-        held = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
-        here = self.copy_url is None or self.copy_url.startswith(self.key + "/")
-        return held if here else f"{held}, from {self.copy_url}"
+        rules = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
+        if self.copy is None or self.copy.url.startswith(self.key + "/"):
+            return rules
+        return f"{rules}, from {self.copy.url}"
 
     @property
-    def _unavailable_for(self) -> str:
-        return f"status {self.status}" if self.status else "redirects without an end"
+    def _unavailable_detail(self) -> str:
+        return f"status {self.status}" if self.status else "too many redirects"
 
-    def _happen(self, happening: Happening) -> None:
-        self.state = TRANSITIONS[self.state, happening]
+    def _expire(self, now: float) -> None:
+        if self.state in (State.FRESH, State.UNAVAILABLE) and now >= self.expires_at:
+            self._change_state(Expired)
 
-    def _forget_copy(self) -> None:
-        self.robots = self.copy_url = self.etag = self.last_modified = self.lifetime = None
+    def _change_state(self, event: type[Event]) -> None:
+        self.state = TRANSITIONS[self.state][event]
 
-    def _answered(self, status: int | None, expires_at: float, now: float) -> None:
-        self.status = status
+    def _record_response(
+        self, status: int | None, url: str | None, expires_at: float, now: float
+    ) -> None:
+        self.status, self.url = status, url
         self.failure = self.unreachable_since = None
         self.failures = 0
         self.disallow_all = False
         self.expires_at = expires_at
         self.refresh_at = expires_at - REFRESH_AHEAD * (expires_at - now)
 
-    def _failed(self, event: Unreachable, now: float) -> None:
+    def _record_failure(self, event: Unreachable, now: float) -> None:
         self.failures += 1
-        again_at = now + (event.retry_after or retry_interval(self.failures))
+        retry_at = now + (event.retry_after or retry_interval(self.failures))
         if self.state is State.UNREACHABLE:
             self.status, self.url, self.failure = event.status, event.url, event.failure
             if self.unreachable_since is None:
                 self.unreachable_since = now
-            self.refresh_at = again_at
-        else:  # a refresh ahead of time: what is held still holds
-            self.refresh_at = min(again_at, self.expires_at)
+            self.refresh_at = retry_at
+        else:  # a refresh failed: what is known stays in use
+            self.refresh_at = min(retry_at, self.expires_at)
 
-    def _is_given_up(self, now: float, patience: UnreachablePolicy) -> bool:
+    def _is_unreachable_for(self, days: float, now: float) -> bool:
         since = self.unreachable_since
-        return since is not None and now - since >= patience.days * DAY
+        return since is not None and now - since >= days * DAY

@@ -152,17 +152,17 @@ def _bad_entries() -> list[bytes]:
         VERSION + bytes(1000),
         VERSION + zlib.compress(b'{"a":' * 10_000),
         _entry(refresh_at=1e18, expires_at=1e18),
-        _entry(kind="unavailable", refresh_at=1e18, expires_at=1e18),
-        _entry(kind="unreachable", refresh_at=1e18, expires_at=1e18),
+        _entry(result="unavailable", refresh_at=1e18, expires_at=1e18),
+        _entry(result="unreachable", refresh_at=1e18, expires_at=1e18),
         _entry(fetched_at=time.time() + 30 * DAY, expires_at=time.time() + 31 * DAY),
         _entry(expires_at="never"),
-        _entry(expires_at=4e9, etag=["x"]),
-        _entry(etag='"1"\r\nX-Injected: 1', copy_url="x"),
+        _entry(expires_at=4e9, copy={"url": "https://a.example/", "etag": ["x"]}),
+        _entry(copy={"url": "https://a.example/", "etag": '"1"\r\nX-Injected: 1'}),
     ]
 
 
 def _entry(**fields: object) -> bytes:
-    head = {"kind": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
+    head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /public\n"
     return VERSION + deflate.compress(content) + deflate.flush()

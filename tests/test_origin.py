@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from scrapy_rep.origin import (
     REFRESH_AHEAD,
     TRANSITIONS,
-    Happening,
-    Need,
+    Action,
+    Event,
+    Expired,
+    FetchStarted,
     Origin,
     State,
     UnreachablePolicy,
 )
 from scrapy_rep.protocol.access import (
     Cancelled,
-    Event,
+    CopyInfo,
+    FetchResult,
     NotModified,
     Rules,
     Unavailable,
@@ -50,19 +53,19 @@ def rules(
     etag: str | None = None,
     lifetime: float | None = None,
 ) -> Rules:
-    return Rules(robots, 200, url, at + held, etag, None, lifetime)
+    return Rules(robots, 200, CopyInfo(url, etag, lifetime=lifetime), at + held)
 
 
 def missing(at: float, *, disallow: bool = False) -> Unavailable:
     return Unavailable(URL, at + DAY, MISSING, disallow)
 
 
-def origin_after(*history: tuple[float, Event]) -> Origin:
+def origin_after(*history: tuple[float, FetchResult]) -> Origin:
     """An origin that has been asked for and has answered, at these times."""
     origin = Origin(KEY)
     for time, event in history:
-        assert origin.need(time) in (Need.FETCH, Need.REFRESH)
-        origin.start_fetch()
+        assert origin.next_action(time) in (Action.FETCH, Action.REFRESH)
+        origin.start_fetch(time)
         origin.apply(event, time)
     return origin
 
@@ -76,46 +79,51 @@ def allows(
 
 # The table
 
-S, H = State, Happening
+S = State
 
-EXPECTED = {
-    S.UNKNOWN: {H.FETCH_BEGAN: S.FETCHING},
+EXPECTED: dict[State, dict[type[Event], State]] = {
+    S.UNKNOWN: {FetchStarted: S.FETCHING},
     S.FETCHING: {
-        H.RULES_CAME: S.FRESH,
-        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
-        H.FOUND_UNREACHABLE: S.UNREACHABLE,
-        H.GIVEN_UP: S.UNKNOWN,
+        Rules: S.FRESH,
+        NotModified: S.FRESH,
+        Unavailable: S.UNAVAILABLE,
+        Unreachable: S.UNREACHABLE,
+        Cancelled: S.UNKNOWN,
     },
     S.FRESH: {
-        H.FETCH_BEGAN: S.FRESH,
-        H.RULES_CAME: S.FRESH,
-        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
-        H.FOUND_UNREACHABLE: S.FRESH,
-        H.GIVEN_UP: S.FRESH,
-        H.EXPIRED: S.STALE,
+        FetchStarted: S.FRESH,
+        Rules: S.FRESH,
+        NotModified: S.FRESH,
+        Unavailable: S.UNAVAILABLE,
+        Unreachable: S.FRESH,
+        Cancelled: S.FRESH,
+        Expired: S.STALE,
     },
     S.STALE: {
-        H.FETCH_BEGAN: S.FETCHING,
-        H.RULES_CAME: S.FRESH,
-        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
-        H.FOUND_UNREACHABLE: S.UNREACHABLE,
-        H.GIVEN_UP: S.STALE,
+        FetchStarted: S.FETCHING,
+        Rules: S.FRESH,
+        NotModified: S.FRESH,
+        Unavailable: S.UNAVAILABLE,
+        Unreachable: S.UNREACHABLE,
+        Cancelled: S.STALE,
     },
     S.UNAVAILABLE: {
-        H.FETCH_BEGAN: S.UNAVAILABLE,
-        H.RULES_CAME: S.FRESH,
-        H.FOUND_UNAVAILABLE: S.UNAVAILABLE,
-        H.FOUND_UNREACHABLE: S.UNAVAILABLE,
-        H.GIVEN_UP: S.UNAVAILABLE,
-        H.EXPIRED: S.STALE,
+        FetchStarted: S.UNAVAILABLE,
+        Rules: S.FRESH,
+        NotModified: S.FRESH,
+        Unavailable: S.UNAVAILABLE,
+        Unreachable: S.UNAVAILABLE,
+        Cancelled: S.UNAVAILABLE,
+        Expired: S.STALE,
     },
-    S.UNREACHABLE: {H.FETCH_BEGAN: S.FETCHING},
+    S.UNREACHABLE: {FetchStarted: S.FETCHING},
 }
+ALL_EVENTS = (FetchStarted, Rules, NotModified, Unavailable, Unreachable, Cancelled, Expired)
 
 
-@pytest.mark.parametrize(("state", "happening"), [*itertools.product(State, Happening)])
-def test_transitions(state: State, happening: Happening) -> None:
-    assert TRANSITIONS.get((state, happening)) == EXPECTED[state].get(happening)
+@pytest.mark.parametrize(("state", "event"), [*itertools.product(State, ALL_EVENTS)])
+def test_transitions(state: State, event: type[Event]) -> None:
+    assert TRANSITIONS[state].get(event) == EXPECTED[state].get(event)
 
 
 EVENTS = [
@@ -139,24 +147,24 @@ EVENTS = [
         max_size=12,
     )
 )
-def test_no_history_leads_outside_the_table(history: list[tuple[float, Event, bool]]) -> None:
+def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResult, bool]]) -> None:
     """Whatever comes when, requests before and during a fetch included."""
     origin = Origin(KEY)
     now = T
     for pause, event, somebody_asks_meanwhile in history:
         now += pause
-        need = origin.need(now)
-        if need in (Need.FETCH, Need.REFRESH):
-            origin.start_fetch()
+        need = origin.next_action(now)
+        if need in (Action.FETCH, Action.REFRESH):
+            origin.start_fetch(now)
             if somebody_asks_meanwhile:
                 now += DAY
-                during = origin.need(now)
-                assert during in (Need.JOIN, Need.NOTHING)
-            if origin.copy_url is None and isinstance(event, NotModified):
+                during = origin.next_action(now)
+                assert during in (Action.WAIT, Action.NONE)
+            if origin.copy is None and isinstance(event, NotModified):
                 event = DOWN  # without a copy nothing is asked conditionally
             origin.apply(event, now)
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
-        assert origin.need(now) is not Need.JOIN, "nothing is under way"
+        assert origin.next_action(now) is not Action.WAIT, "nothing is under way"
 
 
 # What has to be done before a verdict
@@ -164,38 +172,47 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, Event, bo
 
 def test_one_fetch_at_a_time_whoever_asks() -> None:
     origin = Origin(KEY)
-    assert (origin.state, origin.need(T)) == (State.UNKNOWN, Need.FETCH)
-    origin.start_fetch()
-    assert (origin.state, origin.need(T)) == (State.FETCHING, Need.JOIN)
+    assert (origin.state, origin.next_action(T)) == (State.UNKNOWN, Action.FETCH)
+    origin.start_fetch(T)
+    assert (origin.state, origin.next_action(T)) == (State.FETCHING, Action.WAIT)
     origin.apply(rules(T), T)
-    assert (origin.state, origin.need(T)) == (State.FRESH, Need.NOTHING)
+    assert (origin.state, origin.next_action(T)) == (State.FRESH, Action.NONE)
 
 
 def test_rfc_a_file_holds_until_it_expires() -> None:
     origin = origin_after((T, rules(T, held=1000)))
-    assert origin.need(T + 899) is Need.NOTHING
-    assert origin.need(T + 901) is Need.REFRESH
-    assert origin.need(T + 999) is Need.REFRESH
-    assert origin.need(T + 1000) is Need.FETCH
+    assert origin.next_action(T + 899) is Action.NONE
+    assert origin.next_action(T + 901) is Action.REFRESH
+    assert origin.next_action(T + 999) is Action.REFRESH
+    assert origin.next_action(T + 1000) is Action.FETCH
+    origin.start_fetch(T + 1000)
+    assert origin.state is State.FETCHING
+
+
+def test_a_refresh_that_is_cancelled_too_late_leaves_a_stale_file() -> None:
+    origin = origin_after((T, rules(T, held=1000)))
+    origin.start_fetch(T + 950)
+    origin.apply(Cancelled(), T + 1000)
     assert origin.state is State.STALE
+    assert origin.next_action(T + 1000) is Action.FETCH
 
 
 def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
     assert REFRESH_AHEAD == 0.1
     origin = origin_after((T, rules(T, held=1000)))
-    origin.start_fetch()
-    assert origin.need(T + 950) is Need.NOTHING, "no second fetch, and nobody waits"
+    origin.start_fetch(T + 950)
+    assert origin.next_action(T + 950) is Action.NONE, "no second fetch, and nobody waits"
     assert allows(origin, "/private", T + 950) == (False, Reason.RULES)
     origin.apply(rules(T + 960, OTHER_FILE), T + 960)
     assert allows(origin, "/private", T + 960) == (True, Reason.RULES)
-    assert origin.need(T + 960 + DAY * 0.89) is Need.NOTHING
+    assert origin.next_action(T + 960 + DAY * 0.89) is Action.NONE
 
 
 def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
     origin = origin_after((T, rules(T, held=1000)))
-    assert origin.need(T + 950) is Need.REFRESH
-    origin.start_fetch()
-    assert origin.need(T + 1001) is Need.JOIN
+    assert origin.next_action(T + 950) is Action.REFRESH
+    origin.start_fetch(T + 950)
+    assert origin.next_action(T + 1001) is Action.WAIT
     origin.apply(rules(T + 1002, OTHER_FILE), T + 1002)
     assert (origin.state, origin.robots) == (State.FRESH, OTHER_FILE)
 
@@ -213,18 +230,18 @@ def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
     ids=["rules", "missing", "refused"],
 )
 def test_a_refresh_that_fails_leaves_what_holds_as_it_is(
-    event: Event, known: Event, path: str, verdict: tuple[bool, Reason]
+    event: FetchResult, known: FetchResult, path: str, verdict: tuple[bool, Reason]
 ) -> None:
     origin = origin_after((T, known))
     before = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
     at = T + DAY * 0.95
-    origin.start_fetch()
+    origin.start_fetch(at)
     origin.apply(event, at)
     after = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
     assert after == before
     assert origin.unreachable_since is None
     assert allows(origin, path, at) == verdict
-    assert origin.need(T + DAY) is Need.FETCH
+    assert origin.next_action(T + DAY) is Action.FETCH
 
 
 @pytest.mark.parametrize(
@@ -237,24 +254,24 @@ def test_a_refresh_that_fails_is_tried_again_while_the_file_holds(
 ) -> None:
     origin = origin_after((T, rules(T)))
     at = T + DAY * 0.95
-    origin.start_fetch()
+    origin.start_fetch(at)
     origin.apply(event, at)
-    assert origin.need(at + again - 1) is Need.NOTHING
-    assert origin.need(at + again) is Need.REFRESH
+    assert origin.next_action(at + again - 1) is Action.NONE
+    assert origin.next_action(at + again) is Action.REFRESH
 
 
 def test_a_refresh_that_fails_never_outlasts_the_file() -> None:
     origin = origin_after((T, rules(T)))
-    origin.start_fetch()
+    origin.start_fetch(T + DAY * 0.95)
     origin.apply(Unreachable("status 503", 503, URL, 86_400), T + DAY * 0.95)
-    assert origin.need(T + DAY - 1) is Need.NOTHING
-    assert origin.need(T + DAY) is Need.FETCH
+    assert origin.next_action(T + DAY - 1) is Action.NONE
+    assert origin.next_action(T + DAY) is Action.FETCH
 
 
 def test_a_refresh_that_fails_late_makes_the_copy_the_last_good_one() -> None:
     origin = origin_after((T, rules(T)))
-    origin.start_fetch()
-    assert origin.need(T + DAY) is Need.JOIN
+    origin.start_fetch(T + DAY * 0.95)
+    assert origin.next_action(T + DAY) is Action.WAIT
     origin.apply(DOWN, T + DAY + 1)
     assert (origin.state, origin.failure) == (State.UNREACHABLE, "status 503")
     assert allows(origin, "/private", T + DAY + 1) == (False, Reason.RULES)
@@ -298,7 +315,7 @@ def test_before_the_first_answer_nothing_is_allowed() -> None:
     origin = origin_after((T, Cancelled()))
     assert origin.state is State.UNKNOWN
     assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
-    assert origin.need(T) is Need.FETCH
+    assert origin.next_action(T) is Action.FETCH
 
 
 # While it is unreachable
@@ -321,10 +338,10 @@ def test_a_404_does_away_with_the_copy() -> None:
         (T, rules(T, etag='"1"', lifetime=60)), (T + DAY, missing(T + DAY)), (T + 2 * DAY, DOWN)
     )
     assert allows(origin, "/public", T + 2 * DAY) == (False, Reason.UNREACHABLE)
-    assert (origin.copy_url, origin.etag, origin.last_modified, origin.lifetime) == (None,) * 4
+    assert origin.copy is None
 
 
-def failing(days: float, *, since: float = T) -> list[tuple[float, Event]]:
+def failing(days: float, *, since: float = T) -> list[tuple[float, FetchResult]]:
     """A failure each day, the last one after so many."""
     return [(since + day * DAY, DOWN) for day in range(int(days) + 1)]
 
@@ -339,8 +356,8 @@ def test_rfc_after_thirty_days_an_unreachable_site_may_be_crawled() -> None:
 
 def test_it_is_asked_once_more_before_it_is_given_up() -> None:
     origin = origin_after((T, DOWN))
-    assert origin.need(T + 31 * DAY) is Need.FETCH
-    origin.start_fetch()
+    assert origin.next_action(T + 31 * DAY) is Action.FETCH
+    origin.start_fetch(T + 31 * DAY)
     origin.apply(rules(T + 31 * DAY), T + 31 * DAY)
     assert allows(origin, "/private", T + 31 * DAY) == (False, Reason.RULES)
 
@@ -366,12 +383,12 @@ def test_patience_is_for_sites_without_a_copy() -> None:
 
 
 @pytest.mark.parametrize("answer", [rules(T + 20 * DAY), missing(T + 20 * DAY)], ids=["2xx", "4xx"])
-def test_an_answer_resets_the_thirty_days(answer: Event) -> None:
+def test_an_answer_resets_the_thirty_days(answer: FetchResult) -> None:
     origin = origin_after(*failing(19), (T + 20 * DAY, answer))
     assert (origin.unreachable_since, origin.failure, origin.failures) == (None, None, 0)
     origin.robots = None  # so that the days matter
-    origin.need(T + 21 * DAY)
-    origin.start_fetch()
+    origin.next_action(T + 21 * DAY)
+    origin.start_fetch(T + 21 * DAY)
     origin.apply(DOWN, T + 21 * DAY)
     assert origin.unreachable_since == T + 21 * DAY
 
@@ -385,25 +402,25 @@ def test_the_interval_between_attempts_grows() -> None:
     origin = Origin(KEY)
     now = T
     for expected in (60, 120, 240, 480, 960, 1920, 3600, 3600):
-        assert origin.need(now) is Need.FETCH
-        origin.start_fetch()
+        assert origin.next_action(now) is Action.FETCH
+        origin.start_fetch(now)
         origin.apply(DOWN, now)
-        assert origin.need(now + expected - 1) is Need.NOTHING
+        assert origin.next_action(now + expected - 1) is Action.NONE
         now += expected
 
 
 def test_an_answer_starts_the_intervals_anew() -> None:
     origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)))
-    origin.need(T + 180 + DAY)
-    origin.start_fetch()
+    origin.next_action(T + 180 + DAY)
+    origin.start_fetch(T + 180 + DAY)
     origin.apply(DOWN, T + 180 + DAY)
-    assert origin.need(T + 180 + DAY + 60) is Need.FETCH
+    assert origin.next_action(T + 180 + DAY + 60) is Action.FETCH
 
 
 def test_retry_after_takes_the_place_of_the_interval() -> None:
     origin = origin_after((T, Unreachable("status 503", 503, URL, 7200)))
-    assert origin.need(T + 7199) is Need.NOTHING
-    assert origin.need(T + 7200) is Need.FETCH
+    assert origin.next_action(T + 7199) is Action.NONE
+    assert origin.next_action(T + 7200) is Action.FETCH
 
 
 # Copies
@@ -411,13 +428,13 @@ def test_retry_after_takes_the_place_of_the_interval() -> None:
 
 def test_a_304_makes_the_copy_fresh_again() -> None:
     origin = origin_after((T, rules(T, etag='"1"', lifetime=600)))
-    origin.need(T + DAY)
-    origin.start_fetch()
+    origin.next_action(T + DAY)
+    origin.start_fetch(T + DAY)
     origin.apply(NotModified(T + 2 * DAY), T + DAY)
     assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
-    assert (origin.robots, origin.etag, origin.lifetime) == (FILE, '"1"', 600)
-    assert origin.need(T + 1.8 * DAY) is Need.NOTHING
-    assert origin.need(T + 1.95 * DAY) is Need.REFRESH
+    assert (origin.robots, origin.copy) == (FILE, CopyInfo(URL, '"1"', lifetime=600))
+    assert origin.next_action(T + 1.8 * DAY) is Action.NONE
+    assert origin.next_action(T + 1.95 * DAY) is Action.REFRESH
 
 
 def test_validators_are_those_of_the_last_file() -> None:
@@ -425,13 +442,13 @@ def test_validators_are_those_of_the_last_file() -> None:
     origin = origin_after(
         (T, rules(T, etag='"1"')), (T + DAY, rules(T + DAY, OTHER_FILE, url=elsewhere))
     )
-    assert (origin.robots, origin.copy_url, origin.etag) == (OTHER_FILE, elsewhere, None)
+    assert (origin.robots, origin.copy) == (OTHER_FILE, CopyInfo(elsewhere))
 
 
 def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     down = Unreachable("TimeoutError: it took too long", None, "https://b.example/robots.txt")
     origin = origin_after((T, rules(T, etag='"1"')), (T + DAY, down))
-    assert (origin.robots, origin.copy_url, origin.etag) == (FILE, URL, '"1"')
+    assert (origin.robots, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 
@@ -448,7 +465,7 @@ ELSEWHERE = "https://b.example/robots.txt"
         ([rules(T, url=ELSEWHERE)], f"rules, from {ELSEWHERE}"),
         ([missing(T)], "status 404: no rules"),
         ([missing(T, disallow=True)], "status 404: everything is disallowed"),
-        ([Unavailable(URL, T + DAY)], "redirects without an end: no rules"),
+        ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
         ([DOWN], "unreachable: status 503"),
         ([rules(T), DOWN], "rules of the last copy, for status 503"),
         (
@@ -458,7 +475,7 @@ ELSEWHERE = "https://b.example/robots.txt"
         ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy, for reset"),
     ],
 )
-def test_summary(history: list[Event], line: str) -> None:
+def test_summary(history: list[FetchResult], line: str) -> None:
     origin = origin_after(*((T + day * DAY, event) for day, event in enumerate(history)))
     assert origin.summary() == line
 
@@ -468,12 +485,12 @@ def test_summary(history: list[Event], line: str) -> None:
     [
         (missing(T), "unavailable: status 404"),
         (missing(T, disallow=True), "disallowed-status: status 404"),
-        (Unavailable(URL, T + DAY), "unavailable: redirects without an end"),
+        (Unavailable(URL, T + DAY), "unavailable: too many redirects"),
         (DOWN, "unreachable: status 503"),
         (Unreachable("reset\x1b[2J"), r"unreachable: reset\x1b[2J"),
     ],
 )
-def test_a_verdict_without_rules_says_what_was_answered(event: Event, line: str) -> None:
+def test_a_verdict_without_rules_says_what_was_answered(event: FetchResult, line: str) -> None:
     verdict = origin_after((T, event)).verdict("https://a.example/", (), T, UnreachablePolicy())
     assert str(verdict) == line
 

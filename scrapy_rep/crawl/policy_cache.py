@@ -19,7 +19,7 @@ from twisted.internet.defer import CancelledError
 
 from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..fetch.redirects import NOT_PUBLIC
-from ..origin import Need, Origin, State
+from ..origin import Action, Origin, State
 from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
 from ..protocol.paths import host_of
 from ..robotparser import RobotParser
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from ..protocol.access import Event
+    from ..protocol.access import FetchResult
     from ..protocol.robotstxt import RobotsTxt
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
@@ -47,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 MAX_PER_PASS = 100
 """Origins in use that are looked at for one that can go."""
+
+MIN_USE = 1.0
+"""Seconds for which requests that waited for a fetch use its result, if it expires earlier."""
 
 MIN_CLOCK_STEP = 5.0
 """Seconds: less is a clock that is a little fast or slow."""
@@ -126,31 +129,31 @@ class PolicyCache:
             self.evict(1)
             origin = self._origins[key] = Origin(key)
         self._origins.move_to_end(key)
-        need = self._need(origin, request)
-        if need in (Need.REFRESH, Need.FETCH):
+        action = self._next_action(origin, request)
+        if action in (Action.REFRESH, Action.FETCH):
             self._begin_fetch(origin, request)
             # Where Twisted runs the coroutine at once, the fetch may be over by now.
-            if need is Need.FETCH:
-                need = Need.JOIN if origin.in_flight else origin.need(self._now())
-        if need in (Need.NOTHING, Need.REFRESH):
+            if action is Action.FETCH:
+                action = Action.WAIT if origin.in_flight else origin.next_action(self._now())
+        if action in (Action.NONE, Action.REFRESH):
             return origin
-        if need is Need.JOIN:
+        if action is Action.WAIT:
             self._throttle.block(origin.host, key, BlockReason.POLICY)
         return None
 
-    def _need(self, origin: Origin, request: Request) -> Need:
-        # A request that waits for its turn after the fetch must not find the file expired then:
-        # where the delay is longer than the lifetime it would never come to its page.
+    def _next_action(self, origin: Origin, request: Request) -> Action:
+        # A request that has waited uses the result of the fetch, even if it has expired since. A
+        # page whose delay is longer than the lifetime of the file would otherwise never be fetched.
         if not origin.in_flight and self._throttle.is_in_progress(request):
-            usable = origin.answered_at + 2 * self._throttle.delay(origin.host)
-            if self._clock.monotonic() < usable:
-                return Need.NOTHING
-        return origin.need(self._now())
+            usable_for = max(2 * self._throttle.delay(origin.host), MIN_USE)
+            if self._clock.monotonic() < origin.answered_at + usable_for:
+                return Action.NONE
+        return origin.next_action(self._now())
 
     def needs_fetch(self, key: str) -> bool:
         """Whether a request of an origin has to wait until its robots.txt is fetched."""
         origin = self._origins.get(key)
-        return origin is None or origin.need(self._now()) in (Need.FETCH, Need.JOIN)
+        return origin is None or origin.next_action(self._now()) in (Action.FETCH, Action.WAIT)
 
     @property
     def has_capacity(self) -> bool:
@@ -210,7 +213,7 @@ class PolicyCache:
     def _begin_fetch(self, origin: Origin, page: Request) -> None:
         if self._closing:
             return
-        origin.start_fetch()
+        origin.start_fetch(self._now())
         fetch = deferred_from_coro(self._fetch(origin, page))
         fetch.addErrback(self._log_failure, origin)
         if origin.in_flight:
@@ -218,7 +221,7 @@ class PolicyCache:
 
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
-        event: Event = Cancelled()
+        event: FetchResult = Cancelled()
         found = StoreLookup()
         robots: RobotsTxt | None = None
         try:
@@ -254,8 +257,8 @@ class PolicyCache:
         ago = max(self._now() - origin.fetched_at, 0) if from_store else 0
         origin.last_request = None if origin.from_cache else now - ago
 
-    def _save(self, origin: Origin, event: Event, found: StoreLookup) -> None:
-        """Let the store have it, in a task of its own: nobody need wait for that."""
+    def _save(self, origin: Origin, event: FetchResult, found: StoreLookup) -> None:
+        """Let the store have it, in a task of its own: nothing waits for it."""
         if self._policy_store is None:
             return
         entry = None
@@ -273,7 +276,7 @@ class PolicyCache:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _report(self, origin: Origin, event: Event) -> None:
+    def _report(self, origin: Origin, event: FetchResult) -> None:
         if isinstance(event, Unavailable):
             self._stats.inc_value("robotstxt/unavailable")
         if not isinstance(event, Unreachable):

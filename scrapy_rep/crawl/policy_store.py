@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
-from ..protocol.access import Rules, StatusClass, status_class
+from ..protocol.access import AccessResult, Rules, access_result
 from ..protocol.robotstxt import RobotsTxt
 from ..scheduling.clock import sleep
 from ..settings import without_password
-from ..stores import Entry, Outcome, StoreError, open_store
+from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from ..origin import Origin
-    from ..protocol.access import Event
+    from ..protocol.access import FetchResult
     from ..settings import Settings
     from ..stores import Store
 
@@ -46,11 +46,6 @@ MAX_CLOCK_SKEW = 300.0
 before a clock was set right, and nothing that it says of time can be believed."""
 
 DAY = 86_400
-
-_MEANT = {
-    Outcome.UNAVAILABLE: (StatusClass.UNAVAILABLE, StatusClass.DISALLOWED),
-    Outcome.UNREACHABLE: (StatusClass.UNREACHABLE,),
-}
 
 
 @dataclass(slots=True)
@@ -114,7 +109,7 @@ class PolicyStore:
         self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
         if found.body is None and not found.settled:
             # Where a 304 is the answer again and again, the store would never have the file.
-            origin.etag = origin.last_modified = None
+            origin.forget_validators()
 
     def save(
         self, origin: str, entry: Entry | None, found: StoreLookup
@@ -158,7 +153,7 @@ class PolicyStore:
         self._closed = True
         await self.store.close()
 
-    def entry(self, origin: Origin, event: Event, found: StoreLookup) -> Entry | None:
+    def entry(self, origin: Origin, event: FetchResult, found: StoreLookup) -> Entry | None:
         """What there is to keep after ``event``; None where others are better off without it."""
         if origin.from_cache:
             return None
@@ -170,30 +165,36 @@ class PolicyStore:
     def _use(self, origin: Origin, entry: Entry | None, found: StoreLookup) -> bool:
         if entry is None or entry.fetched_at > self._now() + MAX_CLOCK_SKEW:
             return False
-        entry = self._as_it_counts_here(origin, entry)
+        entry = self._under_settings(origin, entry)
         robots = None
         if entry.fetched_at >= origin.fetched_at:
             found.body = entry.body
         if entry.body is not None and entry.fetched_at > origin.fetched_at:
-            robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=entry.copy_url)
+            url = entry.copy.url if entry.copy is not None else None
+            robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
         found.settled = origin.restore(entry, robots, self._now())
         return found.settled
 
-    def _as_it_counts_here(self, origin: Origin, entry: Entry) -> Entry:
-        """The settings may be others than those of the crawl that wrote it, and its clock."""
+    def _under_settings(self, origin: Origin, entry: Entry) -> Entry:
+        """Return what an entry means to this crawl.
+
+        The crawl that wrote it may have had other settings, and another clock.
+        """
         if entry.unreachable_since is not None:
             entry = entry._replace(unreachable_since=min(entry.unreachable_since, entry.fetched_at))
-        if entry.kind is not Outcome.UNREACHABLE:
+        meant = [AccessResult.UNREACHABLE]
+        if entry.result is not AccessResult.UNREACHABLE:
+            meant = [AccessResult.UNAVAILABLE, AccessResult.DISALLOWED]
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:
                 refresh_at = min(entry.refresh_at, latest)
                 entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
-        if entry.status is None or entry.status < 400 or entry.kind is Outcome.RULES:
+        if entry.status is None or entry.status < 400 or entry.result is AccessResult.RULES:
             return entry
-        meant = status_class(entry.status, status_policy(self._settings, origin))
-        if meant not in _MEANT[entry.kind]:
+        result = access_result(entry.status, status_policy(self._settings, origin))
+        if result not in meant:
             return entry._replace(expires_at=0, refresh_at=0)
-        return entry._replace(disallow_all=meant is StatusClass.DISALLOWED)
+        return entry._replace(result=result)
 
 
 def open_policy_store(

@@ -1,7 +1,7 @@
-"""Which addresses are public: may be asked for because somebody on the web said so.
+"""Which addresses are public, so that a site on the web may redirect a crawler to them. No I/O.
 
-The special-purpose address registries of IANA (RFC 6890) decide, with IPv4 addresses found in the
-IPv6 forms that carry them. It does no I/O.
+The special-purpose address registries of IANA (RFC 6890) decide. IPv4 addresses are also found in
+the IPv6 addresses that contain them.
 """
 
 from __future__ import annotations
@@ -12,35 +12,36 @@ from urllib.parse import unquote
 
 Address = IPv4Address | IPv6Address
 
-# RFC 3056; RFC 6052, section 2.1; RFC 2765, section 2.1; RFC 4291, section 2.5.5. Each with the
-# number of bits that follow the IPv4 address.
-_CARRIERS = (
+# RFC 3056; RFC 6052 §2.1; RFC 2765 §2.1; RFC 4291 §2.5.5. Each with the number of bits that follow
+# the IPv4 address.
+_IPV4_IN_IPV6 = (
     (IPv6Network("2002::/16"), 80),
     (IPv6Network("64:ff9b::/96"), 0),
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
     (IPv6Network("::/96"), 0),
 )
-_GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291, section 2.4, and what IANA has assigned of it
-_SHARED = IPv4Network("100.64.0.0/10")  # RFC 6598: behind a carrier's NAT
+_GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has assigned it
+_SHARED = IPv4Network("100.64.0.0/10")  # RFC 6598: networks behind a carrier's NAT
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is a globally routable unicast address."""
+    """Return whether an address is a globally routable unicast address."""
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast and address not in _SHARED
     address = IPv6Address(int(address))  # without the zone
-    for network, shift in _CARRIERS:
+    for network, shift in _IPV4_IN_IPV6:
         if address in network:
             return is_public(IPv4Address((int(address) >> shift) & 0xFFFF_FFFF))
     return address in _GLOBAL_UNICAST and address.is_global
 
 
 def literal_address(host: str) -> Address | None:
-    """The address that a host is, in any spelling that a resolver reads as one; else None.
+    """Return the IP address that a host stands for; None for a host name.
 
-    Four numbers or fewer, each decimal, octal (``0177``) or hexadecimal (``0x7f``), as inet_aton
-    has them: ``127.1`` and ``2130706433`` are 127.0.0.1.
+    All spellings are recognized that a resolver reads as an address: at most four numbers, each
+    decimal, octal (``0177``) or hexadecimal (``0x7f``), as ``inet_aton`` reads them. ``127.1`` and
+    ``2130706433`` are 127.0.0.1.
     """
     host = _plain(host).partition("%")[0]  # an IPv6 zone
     if ":" in host:
@@ -61,12 +62,12 @@ def literal_address(host: str) -> Address | None:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether a host name means this machine, whatever a resolver says."""
-    return f".{_plain(host)}".endswith(".localhost")  # RFC 6761, section 6.3
+    """Return whether a host name always means this machine."""
+    return f".{_plain(host)}".endswith(".localhost")  # RFC 6761 §6.3
 
 
 def _plain(host: str) -> str:
-    # IDNA maps these to ASCII (RFC 5895), as it does the full stops of other scripts.
+    # IDNA maps full-width characters and the full stops of other scripts to ASCII (RFC 5895).
     host = normalize("NFKC", unquote(host)).replace("\u3002", ".")
     return host.strip().rstrip(".").lower()
 

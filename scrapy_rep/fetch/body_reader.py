@@ -1,8 +1,8 @@
-"""The body of one answer as it arrives: inflated, and no more of it than the limit.
+"""The body of one response as it arrives: decoded, and limited in size. No I/O.
 
-RFC 9309, section 2.5: "Crawlers SHOULD impose a parsing limit that protects their systems". Scrapy
-inflates a body when all of it is there; here it is inflated piece by piece, so that neither an
-endless body nor one that inflates to gigabytes costs more than the limit. It does no I/O.
+RFC 9309 §2.5: "Crawlers SHOULD impose a parsing limit that protects their systems". Scrapy inflates
+a body after it has received all of it. This module inflates it piece by piece, so that an endless
+body, or a body that inflates to gigabytes, uses no more memory than the limit.
 """
 
 from __future__ import annotations
@@ -16,67 +16,71 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 WIRE_LIMIT = 2 * SIZE_LIMIT
-"""Octets that are read of what yields no octet here: a coding that is not ours, a gzip header that
-does not end. What is asked for, gzip, is never larger than its content by more than a few."""
+"""The number of octets that are read of a body from which nothing can be decoded here: one in
+another coding, or a gzip header that does not end. A gzip body is at most a few octets longer than
+its content."""
 
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
-_GZIP_STARTS_WITH = 0x1F
+_GZIP_MAGIC = 0x1F
 
 
 class BodyReader:
-    """The first octets of a body, up to one above the limit, which tells that there were more."""
+    """Collects the first octets of a body, up to one more than the limit.
 
-    __slots__ = ("_data", "_inflating", "_ours", "broken", "consumed", "received")
+    The additional octet shows that the body is longer than the limit.
+    """
+
+    __slots__ = ("_data", "_inflating", "_is_supported", "broken", "consumed", "received")
 
     def __init__(self) -> None:
-        self.start(b"compress")  # until the headers are there
+        self.start(b"compress")  # a coding that is not supported, until the headers arrive
 
     def start(self, content_encoding: bytes) -> bool:
-        """A body will come. Whether in a form that is read here."""
+        """Prepare for a body with this Content-Encoding. Returns whether it is supported here."""
         coding = content_encoding.strip().lower()
         self._data = bytearray()
         self.received = 0
-        """Octets that came."""
+        """The number of octets that arrived."""
         self.consumed = 0
-        """Octets of these that were looked at: the beginning of what came, up to the limit."""
-        self._ours = coding in _IDENTITY or coding in _GZIP
-        self._inflating: Any = _inflating() if coding in _GZIP else None
+        """The number of octets that were read, from the start of the body up to the limit."""
+        self._is_supported = coding in _IDENTITY or coding in _GZIP
+        self._inflating: Any = _new_inflating() if coding in _GZIP else None
         self.broken = False
-        """It cannot be read, whatever may still come."""
-        return self._ours
+        """Whether the body cannot be decoded."""
+        return self._is_supported
 
     @property
     def full(self) -> bool:
-        """There is more than the limit."""
+        """Whether the body is longer than the limit."""
         return len(self._data) > SIZE_LIMIT
 
     @property
     def done(self) -> bool:
-        """Nothing that may still come counts."""
+        """Whether further octets make no difference."""
         return self.full or self.broken
 
     @property
     def readable(self) -> bool:
-        """What came, all of it by now, can be decoded here as far as it counts."""
+        """Whether the octets that arrived, if they are all, can be decoded here up to the limit."""
         if self.full or not self.received:
             return True
-        ended = self._inflating is None or self._inflating.eof
-        return self._ours and ended and not self.broken
+        has_ended = self._inflating is None or self._inflating.eof
+        return self._is_supported and has_ended and not self.broken
 
     @property
     def decoded_by_scrapy(self) -> bool:
-        """It is in a coding that only Scrapy may be able to decode."""
-        return not self._ours and not self.broken
+        """Whether the body has a coding that only Scrapy may be able to decode."""
+        return not self._is_supported and not self.broken
 
     def feed(self, data: bytes) -> None:
-        """The next piece, as it came."""
+        """Read the next octets of the body."""
         if self.done:
             return
         self.received += len(data)
         if self._inflating is not None:
             self._inflate(data)
-        elif self._ours:
+        elif self._is_supported:
             taken = data[: self._room]
             self._data += taken
             self.consumed += len(taken)
@@ -87,45 +91,44 @@ class BodyReader:
             self.consumed = min(self.consumed, WIRE_LIMIT)
 
     def body_of(self, response: Response) -> bytes | None:
-        """The body, one octet above the limit at most; None where it cannot be read.
+        """Return the decoded body, at most one octet longer than the limit.
 
-        ``response`` is the same answer, once it is there, after Scrapy's middlewares.
+        ``response`` is the response after Scrapy's middlewares. Returns None for a body that cannot
+        be decoded.
         """
         if self.full:
             return bytes(self._data)
         if self.broken:
             return None
         if self.decoded_by_scrapy or not self.received:
-            # Scrapy's middlewares have decoded it, or could not.
+            # Scrapy's middlewares remove Content-Encoding from what they decode.
             body = response.body
-            return None if body and b"Content-Encoding" in response.headers else self._cut(body)
+            if body and b"Content-Encoding" in response.headers:
+                return None
+            return body[: SIZE_LIMIT + 1]
         return bytes(self._data) if self.readable else None
 
     @property
     def _room(self) -> int:
         return SIZE_LIMIT + 1 - len(self._data)
 
-    @staticmethod
-    def _cut(body: bytes) -> bytes:
-        return body[: SIZE_LIMIT + 1]
-
     def _inflate(self, data: bytes) -> None:
-        # RFC 1952, section 2.2: a gzip file is a series of members.
+        # RFC 1952 §2.2: a gzip file is a series of members.
         self.consumed += len(data)
         while data and not self.full:
             if self._inflating.eof:
-                if data[0] != _GZIP_STARTS_WITH:
-                    return  # what stands behind the last member is ignored, as gzip does
-                self._inflating = _inflating()
+                if data[0] != _GZIP_MAGIC:
+                    return  # octets after the last member are ignored, as gzip does
+                self._inflating = _new_inflating()
             try:
                 self._data += self._inflating.decompress(data, self._room)
             except zlib.error:
                 self.broken = True
                 return
             data = self._inflating.unused_data
-        # At the limit; of a member that ends there, ``data`` are the octets of the next.
+        # At the limit, ``data`` holds the start of the next member.
         self.consumed -= len(data) + len(self._inflating.unconsumed_tail)
 
 
-def _inflating() -> Any:
+def _new_inflating() -> Any:
     return zlib.decompressobj(16 + zlib.MAX_WBITS)

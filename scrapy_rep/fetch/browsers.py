@@ -1,6 +1,6 @@
-"""No robots.txt goes through a browser, which would make a page of it.
+"""Keeps requests for robots.txt away from browsers, which wrap the file in an HTML page.
 
-What does so all the same is for :mod:`scrapy_rep.protocol.unwrap`.
+:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped all the same.
 """
 
 from __future__ import annotations
@@ -28,32 +28,34 @@ _PREFIXES = (
     "webdriver",
     "zyte_api",
 )
-"""Of the meta keys by which download handlers and middlewares are told to use a browser."""
+"""Prefixes of the meta keys that make a download handler or a middleware use a browser."""
 
 ZYTE_API = "zyte_api_automap"
-"""The meta key by which scrapy-zyte-api downloads a request, in a browser or without one."""
+"""The meta key that makes scrapy-zyte-api download a request, with a browser or without one."""
 
 ZYTE_API_PARAMS = "robotstxt_zyte_api"
-"""The meta key that holds the parameters with which it uses none."""
+"""The meta key that keeps the parameters with which scrapy-zyte-api uses no browser."""
 
-# Its parameters that say by whom and from where a request is made.
+# The parameters that say who makes a request and from where.
 _ROUTE = frozenset(
     {"customHttpRequestHeaders", "device", "geolocation", "ipType", "session", "tags"}
 )
 
 
 def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
-    """The parameters with which scrapy-zyte-api gets a plain HTTP response.
+    """Return the parameters with which scrapy-zyte-api gets a plain HTTP response.
 
-    ``defaults``: the names in ZYTE_API_AUTOMAP_PARAMS, which None takes back.
+    ``defaults`` holds the names in ZYTE_API_AUTOMAP_PARAMS. A value of None turns a default off.
     """
     unwanted = (name for name in defaults if name not in _ROUTE)
     return {**dict.fromkeys(unwanted), "httpResponseBody": True, "httpResponseHeaders": True}
 
 
 class RobotsTxtRequest(Request):
-    """A request for a robots.txt. Nothing that would send it through a browser stays in its meta,
-    whichever component puts it there, and when.
+    """A request for a robots.txt.
+
+    Its meta refuses the keys that would send it through a browser, no matter which component sets
+    them and when.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -62,12 +64,15 @@ class RobotsTxtRequest(Request):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """As Scrapy has it."""
+        """The meta dictionary, as in :class:`scrapy.Request`."""
         return self._own_meta
 
 
 def remove_browser_meta(request: Request) -> None:
-    """The same for a request that a middleware has made of one of these."""
+    """Remove the meta keys of browsers from a request.
+
+    This is for a request that a middleware has made from a :class:`RobotsTxtRequest`.
+    """
     if not isinstance(request, RobotsTxtRequest):
         meta = dict(_Meta(request.meta))
         request.meta.clear()
@@ -75,8 +80,9 @@ def remove_browser_meta(request: Request) -> None:
 
 
 class _Meta(dict[str, Any]):
-    """A meta that refuses the keys of browsers, but for those of scrapy-zyte-api: a request that
-    it is to download it does download, without a browser.
+    """A meta dictionary that refuses the keys of browsers.
+
+    The keys of scrapy-zyte-api are changed instead: it downloads the request without a browser.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:

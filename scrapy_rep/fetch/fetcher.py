@@ -1,6 +1,6 @@
-"""One robots.txt: hops, retries, and what the answer means (RFC 9309, section 2.3.1).
+"""One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
-:meth:`Fetcher.fetch` turns whatever comes back, or does not, into one event for
+:meth:`Fetcher.fetch` turns every response and every failure into one event for
 :mod:`scrapy_rep.origin`.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -17,10 +16,11 @@ from typing_extensions import assert_never
 
 from ..protocol import access, freshness
 from ..protocol.access import (
+    AccessResult,
     Cancelled,
+    CopyInfo,
     NotModified,
     Rules,
-    StatusClass,
     StatusPolicy,
     Unavailable,
     Unreachable,
@@ -30,8 +30,15 @@ from ..protocol.paths import robots_txt_url
 from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.unwrap import unwrap_browser_page
+from ..stores.entry import VALIDATOR_LIMIT
 from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
-from .downloader import RobotsTxtDownloader, allow_cache, cached_answer, request_for, timed_out
+from .downloader import (
+    RobotsTxtDownloader,
+    allow_cache,
+    cached_response,
+    request_for,
+    timeout_error,
+)
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
@@ -42,36 +49,34 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from ..origin import Origin
-    from ..protocol.access import Event
+    from ..protocol.access import FetchResult
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
     from ..scheduling.fetch_limit import FetchLimit
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
-    from .downloader import Answer
+    from .downloader import RobotsTxtResponse
 
 logger = logging.getLogger(__name__)
 
 FIRST_RETRY_PAUSE = 1
 MAX_RETRY_PAUSE = 60
-"""Seconds between two attempts of one fetch, doubling from the first to the longest."""
+"""Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
+RFC 9309 nor Google gives a number."""
 
-VALIDATOR_LIMIT = 256
-"""Octets of an ETag or a Last-Modified that are worth keeping for each of many origins."""
-
-# RFC 9110, section 5.5, field-value: visible characters, obs-text, SP and HTAB; no controls.
+# RFC 9110 §5.5, field-value: visible characters, obs-text, SP and HTAB; no control characters.
 _FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
 
 TOO_MANY_REDIRECTS = "too many redirects"
 
 MAX_FAILURE_LENGTH = 300
-"""Characters of an error's text that are kept, and shown."""
+"""The number of characters of an error message that are kept and shown."""
 
 
 class Fetcher:
-    """Fetches robots.txt files for one crawl.
+    """Fetches the robots.txt files of one crawl.
 
-    ``shared``: what is fetched serves several crawlers.
+    ``shared`` says whether several crawlers use the copies, through a shared store.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class Fetcher:
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
-        self._downloads = RobotsTxtDownloader(crawler, engine, throttle, fetch_limit, clock)
+        self._downloader = RobotsTxtDownloader(crawler, engine, throttle, fetch_limit, clock)
         self._settings = settings
         self._clock = clock
         self._now = clock.time
@@ -95,31 +100,34 @@ class Fetcher:
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
         self.cancelled: set[str] = set()
-        """Origins whose fetch is being cancelled: its failure then means nothing."""
+        """The origins whose fetch is being cancelled. A failure of such a fetch has no meaning."""
 
-    async def fetch(self, origin: Origin, page: Request, wanted: Callable[[], bool]) -> Event:
-        """What asking for the robots.txt of ``origin`` comes to, repeated as the settings say.
+    async def fetch(
+        self, origin: Origin, page: Request, is_wanted: Callable[[], bool]
+    ) -> FetchResult:
+        """Fetch the robots.txt of ``origin``, and retry as the settings say.
 
-        ``page`` is the request that needs to know: its proxy and its User-Agent are used.
-        ``wanted`` tells whether anybody waits: nobody, and nothing is repeated.
+        ``page`` is the request that needs the robots.txt. The fetch uses its proxy and its
+        User-Agent. There is no retry once ``is_wanted()`` is false, which means that no request
+        waits for the result.
         """
         event = await self._attempt(origin, page)
         for retry in range(self._settings.retry_times):
-            if not isinstance(event, Unreachable) or event.retry_after or not wanted():
+            if not isinstance(event, Unreachable) or event.retry_after or not is_wanted():
                 break
             await self._clock.sleep(min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE))
-            if not wanted():
+            if not is_wanted():
                 break
             self._stats.inc_value("robotstxt/retry_count")
             logger.debug(
-                "Asking again for the robots.txt of %(origin)s (attempt %(attempt)d): %(failure)s",
+                "Retrying the robots.txt of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {"origin": origin.key, "attempt": retry + 2, "failure": event.failure},
             )
             event = await self._attempt(origin, page)
         return event
 
-    async def _attempt(self, origin: Origin, page: Request) -> Event:
-        """One attempt: up to five redirects, followed here (section 2.3.1.2)."""
+    async def _attempt(self, origin: Origin, page: Request) -> FetchResult:
+        """Make one attempt, which follows up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = robots_txt_url(origin.key)
@@ -129,57 +137,58 @@ class Fetcher:
         while True:
             visited.add(url)
             request = self._request(origin, page, url)
-            began = monotonic()
-            answer = event = None
+            started = self._clock.monotonic()
+            response = event = None
             try:
-                answer, took = await self._send(request, left, deadline)
-            # Whatever keeps a robots.txt from coming, it is unreachable (section 2.3.1.4).
+                response, took = await self._send(request, left, deadline)
+            # Every failure means that the robots.txt is unreachable (RFC 9309 §2.3.1.4).
             except Exception as error:
-                event, took = self._failed(origin, error, url), monotonic() - began
-            if answer is not None:
-                refusal = redirects.response_refusal(answer)
+                event, took = self._failed(origin, error, url), self._clock.monotonic() - started
+            if response is not None:
+                refusal = redirects.response_refusal(response)
                 if refusal is not None:
                     return Unreachable(refusal, url=url)
-                event = self._event(origin, answer)
+                event = self._event(origin, response)
             if isinstance(event, Unreachable) and origin.robots is None:
-                cached = cached_answer(request)
+                cached = cached_response(request)
                 if cached is not None:
                     failure = failure or event
-                    answer, event = cached, self._event(origin, cached)
-            if event is not None or answer is None:
+                    response, event = cached, self._event(origin, cached)
+            if event is not None or response is None:
                 assert event is not None
-                if answer is None or failure is None:
+                if response is None or failure is None:
                     return event
-                return self._from_cache(origin, answer, event, failure)
-            location = answer.headers.get("Location") or b""
+                return self._from_cache(origin, response, event, failure)
+            location = response.headers.get("Location") or b""
             target = redirect_target(url, location)
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
-                return Unreachable(f"redirect to {where} refused", answer.status, url)
+                return Unreachable(f"redirect to {where} refused", response.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
-                return self._endless(answer)
+                return self._too_many_redirects(response)
             left -= took
             if left > 0:
-                began = monotonic()
-                refusal = await redirects.refusal(answer, target, left)
+                started = self._clock.monotonic()
+                refusal = await redirects.refusal(response, target, left)
                 if refusal is not None:
-                    return Unreachable(refusal, answer.status, url)
-                left -= monotonic() - began
+                    return Unreachable(refusal, response.status, url)
+                left -= self._clock.monotonic() - started
             if left <= 0:
-                return self._failed(origin, timed_out(url), url)
+                return self._failed(origin, timeout_error(url), url)
             self._stats.inc_value("robotstxt/redirect_count")
             url = target
 
     def _from_cache(
-        self, origin: Origin, answer: Answer, event: Event, failure: Unreachable
-    ) -> Event:
-        """What holds where the answer came from an HTTP cache, because there was no other."""
-        if isinstance(event, Rules):  # a good copy is used without end (section 2.3.1.4)
-            origin.set_copy(event)
-        elif isinstance(event, Unavailable):  # holds as long as if it had been kept since it came
-            arrived = freshness.http_date(answer.header("Date") or "")
-            if arrived is not None:
-                expires_at = self._expires_at(answer, arrived, _default_lifetime(answer.status))
+        self, origin: Origin, response: RobotsTxtResponse, event: FetchResult, failure: Unreachable
+    ) -> FetchResult:
+        """Return the result where the site failed and an HTTP cache had a response."""
+        if isinstance(event, Rules):  # a good copy is used without end (RFC 9309 §2.3.1.4)
+            origin.set_copy(event.robots, event.copy)
+        elif isinstance(event, Unavailable):  # as if it had been kept since it was received
+            received = freshness.http_date(response.header("Date") or "")
+            if received is not None:
+                default = _default_lifetime(response.status)
+                expires_at = self._expires_at(response, received, default)
                 if self._now() < expires_at:
                     return event._replace(expires_at=expires_at)
         return failure
@@ -189,26 +198,26 @@ class Fetcher:
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
-        if self._settings.conditional_get and url == origin.copy_url:
-            # From a store anything may come.
-            if (etag := _field_value(origin.etag)) is not None:
+        copy = origin.copy
+        if self._settings.conditional_get and copy is not None and url == copy.url:
+            # A store may hold anything, so the values are checked again.
+            if (etag := _field_value(copy.etag)) is not None:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
-            if (last_modified := _field_value(origin.last_modified)) is not None:
+            if (last_modified := _field_value(copy.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
         if self._settings.http_cache:
             allow_cache(request, only=self._settings.http_cache_only)
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
-        """What makes a request for ``url`` go the way that ``page`` goes.
+        """Return the meta that sends a request for ``url`` the same way as ``page``.
 
-        The proxy stays for every hop, as in Scrapy's own redirects; a download slot is that of a
-        host.
+        Every hop uses the proxy, as in Scrapy's own redirects. A download slot belongs to a host.
         """
         keys = set(self._settings.inherit_meta) & set(page.meta)
         if "proxy" in keys:
             keys |= {"_auth_proxy"} & set(page.meta)
-            if page.meta.get("_scheme_proxy"):  # Scrapy finds it again in the environment
+            if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
                 keys -= {"proxy", "_auth_proxy"}
         if urlsplit(page.url).hostname != urlsplit(url).hostname:
             keys.discard("download_slot")
@@ -219,85 +228,94 @@ class Fetcher:
                 meta[ZYTE_API] = page.meta.get(ZYTE_API, True)
         return meta
 
-    async def _send(self, request: Request, left: float, deadline: float) -> tuple[Answer, float]:
+    async def _send(
+        self, request: Request, left: float, deadline: float
+    ) -> tuple[RobotsTxtResponse, float]:
         self._stats.inc_value("robotstxt/request_count")
-        answer, took = await self._downloads.send(
+        response, took = await self._downloader.send(
             request, left, deadline - self._clock.monotonic() - left
         )
         self._stats.inc_value("robotstxt/response_count")
-        self._stats.inc_value(f"robotstxt/response_status_count/{answer.status}")
-        return answer, took
+        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+        return response, took
 
-    def _event(self, origin: Origin, answer: Answer) -> Event | None:
-        """What an answer means; None for a redirect that is to be followed."""
+    def _event(self, origin: Origin, response: RobotsTxtResponse) -> FetchResult | None:
+        """Return what a response means; None for a redirect to follow."""
         now = self._now()
-        agreed = status_policy(self._settings, origin)
-        match access.status_class(answer.status, agreed, conditional=answer.conditional):
-            case StatusClass.RULES:
-                if answer.body is None:
-                    failure = "a body that is cut off or cannot be read"
-                    return Unreachable(failure, answer.status, answer.url)
-                body = self._unwrapped(answer.body)
-                return Rules(
-                    RobotsTxt.parse(body, strict=self._settings.strict, url=answer.url),
-                    answer.status,
-                    answer.url,
-                    self._expires_at(answer, now),
-                    _field_value(answer.header("ETag")),
-                    _field_value(answer.header("Last-Modified")),
-                    freshness.lifetime(answer.cache_headers(), now, shared=self._shared),
-                    body,
-                    answer.from_cache,
-                )
-            case StatusClass.NOT_MODIFIED:
-                # RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored.
-                return NotModified(self._expires_at(answer, now, origin.lifetime))
-            case StatusClass.UNAVAILABLE | StatusClass.DISALLOWED as found:
-                expires_at = self._expires_at(answer, now, _default_lifetime(answer.status))
-                refused = found is StatusClass.DISALLOWED
+        policy = status_policy(self._settings, origin)
+        result = access.access_result(response.status, policy, conditional=response.conditional)
+        match result:
+            case AccessResult.RULES:
+                if response.body is None:
+                    failure = "a body that is cut off or cannot be decoded"
+                    return Unreachable(failure, response.status, response.url)
+                return self._rules(response, response.body, now)
+            case AccessResult.NOT_MODIFIED:
+                # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
+                lifetime = origin.copy.lifetime if origin.copy is not None else None
+                return NotModified(self._expires_at(response, now, lifetime))
+            case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
+                expires_at = self._expires_at(response, now, _default_lifetime(response.status))
                 return Unavailable(
-                    answer.url, expires_at, answer.status, refused, answer.from_cache
+                    response.url,
+                    expires_at,
+                    response.status,
+                    disallow=result is AccessResult.DISALLOWED,
+                    from_cache=response.from_cache,
                 )
-            case StatusClass.REDIRECT:
-                if answer.headers.get("Location"):
+            case AccessResult.REDIRECT:
+                if response.headers.get("Location"):
                     return None
-                failure = f"status {answer.status} without a Location"
-                return Unreachable(failure, answer.status, answer.url)
-            case StatusClass.UNREACHABLE:
-                wish = None
-                if answer.status == 429 or answer.status >= 500:
-                    wish = access.retry_after(answer.header("Retry-After"), now)
-                return Unreachable(f"status {answer.status}", answer.status, answer.url, wish)
+                failure = f"status {response.status} without a Location"
+                return Unreachable(failure, response.status, response.url)
+            case AccessResult.UNREACHABLE:
+                retry_after = None
+                if response.status == 429 or response.status >= 500:
+                    retry_after = access.retry_after(response.header("Retry-After"), now)
+                failure = f"status {response.status}"
+                return Unreachable(failure, response.status, response.url, retry_after)
             case unknown:
                 assert_never(unknown)
 
-    def _unwrapped(self, body: bytes) -> bytes:
-        """The file, where a browser has made a page of it."""
+    def _rules(self, response: RobotsTxtResponse, body: bytes, now: float) -> Rules:
         text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
-        if text is None:
-            return body
-        self._stats.inc_value("robotstxt/unwrapped_count")
-        return text
+        if text is not None:
+            self._stats.inc_value("robotstxt/unwrapped_count")
+            body = text
+        copy = CopyInfo(
+            response.url,
+            etag=_field_value(response.header("ETag")),
+            last_modified=_field_value(response.header("Last-Modified")),
+            lifetime=freshness.lifetime(response.cache_headers(), now, shared=self._shared),
+        )
+        return Rules(
+            RobotsTxt.parse(body, strict=self._settings.strict, url=response.url),
+            response.status,
+            copy,
+            self._expires_at(response, now),
+            body,
+            response.from_cache,
+        )
 
-    def _endless(self, answer: Answer) -> Event:
+    def _too_many_redirects(self, response: RobotsTxtResponse) -> FetchResult:
         if self._settings.too_many_redirects == "unreachable":
-            return Unreachable(TOO_MANY_REDIRECTS, answer.status, answer.url)
-        expires_at = self._expires_at(answer, self._now(), freshness.ERROR_LIFETIME)
-        return Unavailable(answer.url, expires_at)
+            return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
+        expires_at = self._expires_at(response, self._now(), freshness.ERROR_LIFETIME)
+        return Unavailable(response.url, expires_at)
 
-    def _failed(self, origin: Origin, error: Exception, url: str) -> Event:
+    def _failed(self, origin: Origin, error: Exception, url: str) -> FetchResult:
         if origin.key in self.cancelled:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
-        text = " ".join(str(error).split()) or "no reason given"
-        return Unreachable(
-            f"{type(error).__name__}: {printable(text, MAX_FAILURE_LENGTH)}", url=url
-        )
+        text = printable(" ".join(str(error).split()) or "no reason given", MAX_FAILURE_LENGTH)
+        return Unreachable(f"{type(error).__name__}: {text}", url=url)
 
-    def _expires_at(self, answer: Answer, now: float, default: float | None = None) -> float:
+    def _expires_at(
+        self, response: RobotsTxtResponse, now: float, default: float | None = None
+    ) -> float:
         return freshness.expires_at(
-            answer.cache_headers(),
+            response.cache_headers(),
             now,
             least=self._settings.cache_min,
             most=self._settings.cache_max,
@@ -307,11 +325,11 @@ class Fetcher:
 
 
 def status_policy(settings: Settings, origin: Origin) -> StatusPolicy:
-    """What the settings say about statuses of this origin."""
+    """Return what the settings say about the statuses of an origin."""
     return StatusPolicy(
         settings.disallow_statuses,
         settings.unreachable_statuses,
-        urlsplit(origin.key).hostname in settings.server_error_hosts,
+        server_errors_are_unavailable=origin.host in settings.server_error_hosts,
     )
 
 
@@ -320,5 +338,5 @@ def _default_lifetime(status: int) -> float | None:
 
 
 def _field_value(validator: str | None) -> str | None:
-    """A validator, where it can be sent back and is worth keeping."""
+    """Return a validator that can be sent back and is short enough to keep; else None."""
     return validator if validator is not None and _FIELD_VALUE.fullmatch(validator) else None

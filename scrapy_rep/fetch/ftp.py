@@ -1,6 +1,6 @@
-"""The download handler for FTP: a robots.txt within its limit, every other file as Scrapy has it.
+"""The download handler for FTP, which limits the size of a robots.txt.
 
-Scrapy's own handler reads a file to its end before it says anything of it.
+Scrapy's own handler reads a whole file before it reports anything. It downloads all other files.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class FTPDownloadHandler(BuiltInHandler):
-    """For ``DOWNLOAD_HANDLERS``; the add-on puts it where Scrapy's own would be."""
+    """The handler for ``ftp`` in DOWNLOAD_HANDLERS. The add-on puts it there."""
 
     async def download_request(self, request: Request) -> Response:
-        """Called by Scrapy for each download.
+        """Download a file. Scrapy calls this method.
 
-        The body of a robots.txt ends one octet above the limit; the status is 404 where there is
-        none. Whatever else a server does instead of sending it raises.
+        The body of a robots.txt is cut one octet above the limit. If the server has no robots.txt,
+        the status is 404. Any other failure raises the error of Twisted.
         """
         if not request.meta.get("is_robotstxt_request"):
             return await super().download_request(request)
-        from .ftp_client import retrieve  # not before Scrapy has its reactor
+        from .ftp_client import retrieve  # imports the reactor, which Scrapy must have installed
 
         url = urlparse_cached(request)
         login = request.meta["ftp_user"], request.meta["ftp_password"]

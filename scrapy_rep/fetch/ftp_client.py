@@ -1,4 +1,4 @@
-"""The beginning of one file over FTP (RFC 959). Who imports this module installs a reactor."""
+"""Reads the start of one file over FTP (RFC 959). Importing this module installs a reactor."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from twisted.protocols.ftp import CommandFailed, FTPClient, FTPError
 
 from ..protocol.lines import SIZE_LIMIT
 
-TALK_LIMIT = 1 << 16
-"""Octets of replies that are read: Twisted keeps the lines of one reply, however many come."""
+REPLY_LIMIT = 1 << 16
+"""The number of octets of replies that are read. Twisted keeps all lines of a reply in memory."""
 
 NO_SUCH_FILE = "550"
 
@@ -20,23 +20,23 @@ NO_SUCH_FILE = "550"
 async def retrieve(
     address: tuple[str, int], login: tuple[str, str], path: str, *, passive: bool
 ) -> bytes | None:
-    """The file, one octet above the limit at most; None where there is none.
+    """Return a file, at most one octet longer than the limit; None if the server does not have it.
 
-    ``login``: a user name and a password. Raises whatever Twisted does where nothing comes of it.
+    ``login`` is a user name and a password. Raises the errors of Twisted.
     """
     creator = ClientCreator(reactor, _Client, *login, passive=int(passive))
     client: Any = await maybe_deferred_to_future(creator.connectTCP(*address))
-    beginning = _Beginning(client)
+    start = _FileStart(client)
     try:
-        await maybe_deferred_to_future(client.retrieveFile(path, beginning))
+        await maybe_deferred_to_future(client.retrieveFile(path, start))
     except FTPError as error:
-        if not beginning.data and _has_no_such_file(error):
+        if not start.data and _has_no_such_file(error):
             return None
-        if not beginning.full:
+        if not start.full:
             raise
     finally:
         client.transport.loseConnection()
-    return bytes(beginning.data)
+    return bytes(start.data)
 
 
 def _has_no_such_file(error: FTPError) -> bool:
@@ -44,31 +44,31 @@ def _has_no_such_file(error: FTPError) -> bool:
 
 
 class _Client(FTPClient):
-    """Hangs up on a server that talks without end."""
+    """A client that disconnects from a server whose replies do not end."""
 
-    _heard = 0
+    _received = 0
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
-        self._heard += len(data)
-        if self._heard > TALK_LIMIT:
-            self.hang_up()
+        self._received += len(data)
+        if self._received > REPLY_LIMIT:
+            self.disconnect()
         else:
             super().dataReceived(data)  # type: ignore[no-untyped-call]
 
     def connectFactory(self, _: str, port: int, factory: Any) -> Any:  # type: ignore[override]  # noqa: N802
-        """Open the data connection to the server itself, whatever address its PASV reply names."""
+        """Open the data connection to the server itself; the address in its PASV reply is ignored."""
         peer: Any = self.transport
         connect: Any = reactor
         return connect.connectTCP(peer.getPeer().host, port, factory)
 
-    def hang_up(self) -> None:
-        """Whatever is under way fails, the data connection ends with it."""
+    def disconnect(self) -> None:
+        """Abort both connections. The transfer in progress fails."""
         assert self.transport is not None
         self.transport.abortConnection()
 
 
-class _Beginning(Protocol):
-    """What comes by the data connection, until there is more than the limit."""
+class _FileStart(Protocol):
+    """Collects what the data connection delivers, up to one octet more than the limit."""
 
     def __init__(self, client: _Client) -> None:
         self.data = bytearray()
@@ -81,4 +81,4 @@ class _Beginning(Protocol):
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         self.data += data[: SIZE_LIMIT + 1 - len(self.data)]
         if self.full:
-            self._client.hang_up()
+            self._client.disconnect()

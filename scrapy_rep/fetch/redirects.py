@@ -1,8 +1,9 @@
-"""Where a redirect of a robots.txt may lead (RFC 9309, section 2.3.1.2).
+"""Where a redirect of a robots.txt may lead (RFC 9309 §2.3.1.2).
 
-To any host of the web: "even across authorities (for example, hosts in the case of HTTP)". But a
-site on the web does not decide what the crawler asks for in the network that it runs in: from a
-public address a redirect leads to public addresses only, unless REP_ALLOW_PRIVATE_REDIRECTS is on.
+A redirect may lead to any host of the public web: "even across authorities (for example, hosts in
+the case of HTTP)". But a public site must not decide what the crawler requests inside its own
+network. So a redirect from a public address leads to public addresses only, unless
+REP_ALLOW_PRIVATE_REDIRECTS is on.
 """
 
 from __future__ import annotations
@@ -20,66 +21,69 @@ from .resolver import addresses_of
 
 if TYPE_CHECKING:
     from .addresses import Address
-    from .downloader import Answer
+    from .downloader import RobotsTxtResponse
 
 URL_LIMIT = 8000
-"""Characters of a URL that is followed: RFC 9110, section 4.1, asks for 8000 octets at least."""
+"""The number of characters of a URL that is followed. RFC 9110 §4.1 recommends support for URIs of
+at least 8000 octets."""
 
-NOT_PUBLIC = "is no public address"
-"""How the reason ends for which a redirect is refused that REP_ALLOW_PRIVATE_REDIRECTS allows."""
+NOT_PUBLIC = "is not a public address"
+"""The end of the reason for a refusal that REP_ALLOW_PRIVATE_REDIRECTS turns off."""
 
 
 class RedirectPolicy:
-    """The redirects of one attempt at a robots.txt.
+    """Decides about the redirects of one attempt to get a robots.txt.
 
-    ``allow_private``: whether a public site may redirect to an address that is not.
+    ``allow_private`` says whether a public site may redirect to an address that is not public.
     """
 
     def __init__(self, *, allow_private: bool) -> None:
-        self._unrestricted: bool | None = allow_private or None
-        """None: not known before the first redirect."""
+        self._is_unrestricted: bool | None = allow_private or None
+        """None until the first redirect."""
 
-    async def refusal(self, answer: Answer, target: str, seconds: float) -> str | None:
-        """Why a redirect to ``target`` is not followed; None where it is.
+    async def refusal(self, response: RobotsTxtResponse, target: str, seconds: float) -> str | None:
+        """Return why a redirect to ``target`` is refused; None if it is followed.
 
-        ``answer`` redirects there. The first one is that of the origin whose robots.txt is wanted.
-        Names are resolved in so many seconds at most, and not at all where a proxy does that.
+        ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
+        fetched. The host name of the target is resolved, which takes at most ``seconds``; where a
+        proxy resolves it, it is not resolved here.
         """
-        if self._unrestricted is None:
-            self._unrestricted = await _is_private(answer, seconds)
-        if self._unrestricted:
+        if self._is_unrestricted is None:
+            self._is_unrestricted = await _is_private(response, seconds)
+        if self._is_unrestricted:
             return None
         host = _host_of(target)
         literal = literal_address(host)
         if is_local_name(host):
-            return _refused(target, "this machine")
+            return _refusal(target, "this machine")
         if literal is not None:
-            return None if is_public(literal) else _refused(target, str(literal))
-        if _goes_by_proxy(answer, target):
+            return None if is_public(literal) else _refusal(target, str(literal))
+        if _uses_proxy(response, target):
             return None
         addresses = await addresses_of(host, seconds)
         if not addresses:
-            if answer.from_cache:  # where there is no network, there are no names
+            if response.from_cache:  # without a network, no name can be resolved
                 return None
             return f"redirect to {printable(target)} refused: its host cannot be resolved"
         private = next((each for each in addresses if not is_public(each)), None)
-        return None if private is None else _refused(target, str(private))
+        return None if private is None else _refusal(target, str(private))
 
-    def response_refusal(self, answer: Answer) -> str | None:
-        """Why what a redirect led to is not used: the address that the connection was made to.
+    def response_refusal(self, response: RobotsTxtResponse) -> str | None:
+        """Return why the response to a redirect is not used; None if it is used.
 
-        A name may resolve to another address for the connection than it did before.
+        The decision is about the address of the connection. A name can resolve to another address
+        for the connection than it did for :meth:`refusal`.
         """
-        address = answer.ip_address
-        if self._unrestricted is not False or answer.by_proxy or address is None:
+        address = response.ip_address
+        if self._is_unrestricted is not False or response.by_proxy or address is None:
             return None
-        return None if is_public(address) else _refused(answer.url, str(address))
+        return None if is_public(address) else _refusal(response.url, str(address))
 
 
 def redirect_target(url: str, location: bytes) -> str | None:
-    """Where a redirect leads; None where it may not be followed, whoever says so.
+    """Return the URL that a redirect leads to; None if it is never followed.
 
-    A user name and a password in it are not sent on.
+    The user name and the password of the URL are removed.
     """
     try:
         target = urljoin(url, safe_url_string(location.strip(), encoding="utf-8"))
@@ -93,31 +97,31 @@ def redirect_target(url: str, location: bytes) -> str | None:
     return target if len(target) <= URL_LIMIT else None
 
 
-async def _is_private(answer: Answer, seconds: float) -> bool:
-    """Whether the one that answered is not on the web itself.
+async def _is_private(response: RobotsTxtResponse, seconds: float) -> bool:
+    """Return whether the server that answered is not on the public web.
 
-    By the address of the connection, where the download handler tells it: a name that resolves to
-    another address now was not asked there.
+    The address of the connection decides, where the download handler reports it. The host name may
+    resolve to another address by now.
     """
-    host = _host_of(answer.url)
+    host = _host_of(response.url)
     literal = literal_address(host)
     if is_local_name(host):
         return True
     if literal is not None:
         return not is_public(literal)
-    if answer.by_proxy:
+    if response.by_proxy:
         return False
-    if answer.ip_address is not None:
-        return not is_public(answer.ip_address)
+    if response.ip_address is not None:
+        return not is_public(response.ip_address)
     addresses: tuple[Address, ...] = await addresses_of(host, seconds)
     return bool(addresses) and not any(map(is_public, addresses))
 
 
-def _goes_by_proxy(answer: Answer, target: str) -> bool:
-    """Whether the next request will go by a proxy, as this one did."""
-    if not answer.by_system_proxy:
-        return answer.by_proxy
-    # As Scrapy's HttpProxyMiddleware has it: by scheme, and but for the hosts of no_proxy.
+def _uses_proxy(response: RobotsTxtResponse, target: str) -> bool:
+    """Return whether the next request will use a proxy, as the last one did."""
+    if not response.by_system_proxy:
+        return response.by_proxy
+    # As Scrapy's HttpProxyMiddleware does: by scheme, except for the hosts in no_proxy.
     return urlsplit(target).scheme in getproxies() and not proxy_bypass(_host_of(target))
 
 
@@ -125,5 +129,5 @@ def _host_of(url: str) -> str:
     return urlsplit(url).hostname or ""
 
 
-def _refused(target: str, what: str) -> str:
-    return f"redirect to {printable(target)} refused: {what} {NOT_PUBLIC}"
+def _refusal(target: str, address: str) -> str:
+    return f"redirect to {printable(target)} refused: {address} {NOT_PUBLIC}"

@@ -1,7 +1,7 @@
-"""What a host name resolves to, asked without blocking, as the downloads of the crawl ask it.
+"""Resolves host names without blocking, with the resolver that the downloads of the crawl use.
 
-With a reactor that is Twisted's resolver, in which Scrapy installs the one of DNS_RESOLVER with its
-cache: a connection made later gets the same answer. Without a reactor it is asyncio's.
+With a Twisted reactor, this is Twisted's resolver. Scrapy installs the one that DNS_RESOLVER names,
+with a cache, so a later connection gets the same answer. Without a reactor it is asyncio's.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 
 async def addresses_of(host: str, seconds: float) -> tuple[Address, ...]:
-    """The addresses of a host name: none where it has none, or none came in so many seconds."""
+    """Return the addresses of a host name.
+
+    The result is empty if the name has none, or if there is no answer within ``seconds``.
+    """
     try:
-        host.encode("idna")  # what is no host name leaves an error in Twisted's resolvers
+        host.encode("idna")  # Twisted's resolvers leave an unhandled error for an invalid name
         if is_reactor_installed():
             found = await _ask_twisted(host, seconds)
         else:
@@ -42,7 +45,7 @@ async def _ask_asyncio(host: str) -> list[str]:
 
 
 async def _ask_twisted(host: str, seconds: float) -> list[str]:
-    from twisted.internet import reactor  # not before Scrapy has installed it
+    from twisted.internet import reactor  # Scrapy must have installed it before
 
     resolver: Any = reactor.nameResolver
     receiver = _Receiver()
@@ -57,7 +60,7 @@ async def _ask_twisted(host: str, seconds: float) -> list[str]:
 
 @implementer(IResolutionReceiver)
 class _Receiver:
-    """Takes what Twisted's resolver finds, until it is complete or the time is over."""
+    """Collects the addresses that Twisted's resolver finds, until it is complete or times out."""
 
     def __init__(self) -> None:
         self.found: list[str] = []

@@ -1,7 +1,7 @@
-"""What an answer to a request for robots.txt means for its origin (RFC 9309, section 2.3.1).
+"""What the answer to a request for a robots.txt means for its origin (RFC 9309 §2.3.1).
 
-:func:`status_class` reads a status. The events are what a whole fetch, with its redirects, its body
-or its failure, comes to; :mod:`scrapy_rep.origin` is driven by them.
+:func:`access_result` reads one status. A :data:`FetchResult` says how a whole fetch ended, after
+redirects and retries; these events drive the state machine in :mod:`scrapy_rep.origin`.
 """
 
 from __future__ import annotations
@@ -19,59 +19,73 @@ if TYPE_CHECKING:
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5
-"""Section 2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
+"""RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
 MAX_RETRY_AFTER = 86_400
-"""Seconds: a wish to be left alone for longer is heard as a day, the longest a file holds."""
+"""Seconds. A longer Retry-After counts as one day, the longest time that a file is used without a
+new request (RFC 9309 §2.4)."""
 
-FIRST_INTERVAL = 60
-LAST_INTERVAL = 3600
-"""Seconds until an unreachable robots.txt is asked for again, doubling from the first to the last.
-Neither the RFC nor Google gives a number."""
+FIRST_RETRY_INTERVAL = 60
+MAX_RETRY_INTERVAL = 3600
+"""Seconds between two attempts at an unreachable robots.txt, doubling from the first to the
+maximum. Neither RFC 9309 nor Google gives a number."""
 
 
-class StatusClass(Enum):
-    """What the status of an answer says about the origin."""
+class AccessResult(str, Enum):
+    """What the answer to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
-    RULES = "its body holds the rules"
-    NOT_MODIFIED = "the copy that was asked about still holds"
-    REDIRECT = "the rules are elsewhere"
-    UNAVAILABLE = "there are no rules: everything is allowed"
-    DISALLOWED = "a setting takes this status for a refusal of the whole site"
-    UNREACHABLE = "whether there are rules cannot be told"
+    RULES = "rules"
+    """Successful access: the body holds the rules."""
+    NOT_MODIFIED = "not-modified"
+    """A 304 to a conditional request: the stored copy is still valid."""
+    REDIRECT = "redirect"
+    """The robots.txt is at another URL."""
+    UNAVAILABLE = "unavailable"
+    """There is no robots.txt: everything is allowed."""
+    DISALLOWED = "disallowed"
+    """A setting treats this status as a refusal: everything is disallowed."""
+    UNREACHABLE = "unreachable"
+    """The server or the network failed, so it is not known whether there are rules."""
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class StatusPolicy(NamedTuple):
-    """The choices that a user may make about statuses; the defaults are those of the RFC."""
+    """The choices that a user can make about statuses. The defaults follow RFC 9309."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
     unreachable_statuses: AbstractSet[int] = frozenset({407, 429})
     server_errors_are_unavailable: bool = False
 
 
-def status_class(status: int, terms: StatusPolicy, *, conditional: bool = False) -> StatusClass:
-    """What ``status`` means; ``conditional``: the request carried a validator."""
+def access_result(status: int, policy: StatusPolicy, *, conditional: bool = False) -> AccessResult:
+    """Return what ``status`` means.
+
+    ``conditional`` says whether the request carried a validator.
+    """
     if status == 304:
-        return StatusClass.NOT_MODIFIED if conditional else StatusClass.UNREACHABLE
+        return AccessResult.NOT_MODIFIED if conditional else AccessResult.UNREACHABLE
     if status in REDIRECT_STATUSES:
-        return StatusClass.REDIRECT
-    if 200 <= status <= 299 and status != 206:  # a part of the rules is not the rules
-        return StatusClass.RULES
+        return AccessResult.REDIRECT
+    if 200 <= status <= 299 and status != 206:  # a 206 holds only a part of the rules
+        return AccessResult.RULES
     if 400 <= status <= 499:
-        if status in terms.disallow_statuses:
-            return StatusClass.DISALLOWED
-        if status in terms.unreachable_statuses:
-            return StatusClass.UNREACHABLE
-        return StatusClass.UNAVAILABLE
-    if 500 <= status <= 599 and terms.server_errors_are_unavailable:
-        return StatusClass.UNAVAILABLE
-    return StatusClass.UNREACHABLE
+        if status in policy.disallow_statuses:
+            return AccessResult.DISALLOWED
+        if status in policy.unreachable_statuses:
+            return AccessResult.UNREACHABLE
+        return AccessResult.UNAVAILABLE
+    if 500 <= status <= 599 and policy.server_errors_are_unavailable:
+        return AccessResult.UNAVAILABLE
+    return AccessResult.UNREACHABLE
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """The seconds that a Retry-After header asks for (RFC 9110, section 10.2.3), at most a day.
+    """Return the seconds that a Retry-After header names, at most a day (RFC 9110 §10.2.3).
 
-    None for 0, a time that is past, and what is neither seconds nor a date.
+    Returns None for 0, for a date that has passed, and for a value that is neither a number of
+    seconds nor a date.
     """
     if value is None:
         return None
@@ -85,55 +99,67 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 
 def retry_interval(failures: int) -> int:
-    """Seconds until the next attempt after so many failed ones in a row."""
-    return min(FIRST_INTERVAL << min(failures - 1, 10), LAST_INTERVAL)
+    """Return the seconds until the next attempt, after this number of failures in a row."""
+    return min(FIRST_RETRY_INTERVAL << min(failures - 1, 10), MAX_RETRY_INTERVAL)
 
 
-class Rules(NamedTuple):
-    """A 2xx answer: the rules, and the validators with which to ask for them again."""
+class CopyInfo(NamedTuple):
+    """Where a good copy came from, and what is needed to revalidate it. Lifetimes are seconds."""
 
-    robots: RobotsTxt
-    status: int
     url: str
-    expires_at: float
+    """The URL that answered 200, after redirects. The validators are for this URL only."""
     etag: str | None = None
     last_modified: str | None = None
     lifetime: float | None = None
-    """What its headers say: it holds anew, where a later 304 says nothing of its own."""
+    """The freshness lifetime that the headers gave. It applies again after a 304 that gives none
+    (RFC 9111 §3.2)."""
+
+
+class Rules(NamedTuple):
+    """A fetch ended with a 2xx response."""
+
+    robots: RobotsTxt
+    status: int
+    copy: CopyInfo
+    expires_at: float
     body: bytes = b""
-    """The file as it came, up to the limit, for whoever keeps it."""
+    """The file as it was received, up to the size limit, for a store."""
     from_cache: bool = False
-    """An HTTP cache has answered: it says nothing of what the site says now."""
+    """An HTTP cache answered, not the site."""
 
 
 class NotModified(NamedTuple):
-    """A 304 to a conditional request: the copy holds anew."""
+    """A fetch ended with a 304: the stored copy is fresh again."""
 
     expires_at: float
 
 
 class Unavailable(NamedTuple):
-    """A 4xx, or redirects without an end: no rules; or refused, where a setting says so."""
+    """A fetch ended with a 4xx, or after too many redirects."""
 
     url: str
     expires_at: float
     status: int | None = None
+    """None after too many redirects."""
     disallow: bool = False
+    """A setting treats this status as a refusal."""
     from_cache: bool = False
 
 
 class Unreachable(NamedTuple):
-    """A 5xx or a failure of the network. ``retry_after``: the seconds that the server asked for."""
+    """A fetch ended with a 5xx, or with a failure of the network."""
 
     failure: str
     status: int | None = None
     url: str | None = None
     retry_after: float | None = None
+    """The seconds that the server named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The fetch was given up by us: nothing was learnt."""
+    """The crawl cancelled a fetch, which therefore says nothing about the origin."""
 
 
-Event = Rules | NotModified | Unavailable | Unreachable | Cancelled
+FetchResult = Rules | NotModified | Unavailable | Unreachable | Cancelled
+"""The event that a fetch ends with. It drives the state of an origin."""

@@ -16,10 +16,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from .base import Store, StoreError
-from .entry import Entry, Outcome
+from .entry import Entry
 from .fallback import FallbackStore
 
-__all__ = ["Entry", "FallbackStore", "Outcome", "Store", "StoreError", "open_store"]
+__all__ = ["Entry", "FallbackStore", "Store", "StoreError", "open_store"]
 
 SQLITE = "sqlite:///"
 REDIS = ("redis://", "rediss://", "unix://")

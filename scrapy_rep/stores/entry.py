@@ -1,11 +1,13 @@
-"""What a store keeps of one origin, and the octets in which it keeps it.
+"""What a store keeps of one origin, and the octets that represent it.
 
-    octets = version deflated
-    deflated: zlib (RFC 1950), with the preset dictionary of the version, of
-    content = head [LF body]        head: a JSON object, fields that are empty left out
+    octets   = version deflated
+    deflated = zlib stream (RFC 1950), with the preset dictionary of the version, of content
+    content  = head [LF body]
+    head     = JSON object; fields with their default value are left out
 
-The checksum of zlib tells an entry that is damaged. What another version has written is not read.
-Others may write to a store, too: what is read from it is bounded, and every value is checked.
+The checksum of zlib detects a damaged entry. Entries of other versions are ignored. Other programs
+may write to a store, too, so everything that is read from it is limited in size, and every value is
+checked.
 """
 
 from __future__ import annotations
@@ -13,52 +15,43 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..protocol.access import MAX_RETRY_AFTER
+from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
 from ..protocol.lines import SIZE_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-class Outcome(str, Enum):
-    """What the last fetch came to."""
-
-    RULES = "rules"
-    UNAVAILABLE = "unavailable"
-    UNREACHABLE = "unreachable"
-
-    def __str__(self) -> str:
-        return self.value
+    from collections.abc import Callable, Mapping
 
 
 class Entry(NamedTuple):
-    """One origin's robots.txt. Times are seconds since 1970."""
+    """What is known of one origin's robots.txt. Times are seconds since 1970.
 
-    kind: Outcome
+    To add a field, add it here and add a row to ``_ENTRY_CHECKS``.
+    """
+
+    result: AccessResult
+    """What the last fetch that was not cancelled ended with: RULES, UNAVAILABLE, DISALLOWED or
+    UNREACHABLE."""
     fetched_at: float
-    """When the last fetch ended, whatever it came to."""
+    """When that fetch ended."""
     refresh_at: float
-    """Until then nobody need ask the site."""
+    """When the next fetch is due."""
     expires_at: float = 0
-    """Until then what it said holds."""
+    """When the freshness lifetime of the last response ends."""
     body: bytes | None = None
-    """The last good copy, as it came, up to the size limit."""
-    copy_url: str | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    lifetime: float | None = None
+    """The last good copy as it was received, up to the size limit."""
+    copy: CopyInfo | None = None
+    """Where the good copy came from."""
     status: int | None = None
-    """The status of the last answer; None where there was no HTTP answer."""
+    """The status of the last response; None where there was no HTTP response."""
     url: str | None = None
-    """Where the last answer came from, after redirects."""
+    """The URL of the last response, after redirects."""
     failure: str | None = None
     """Why the origin is unreachable, in words."""
     unreachable_since: float | None = None
     failures: int = 0
-    disallow_all: bool = False
+    """The number of failed fetches in a row."""
 
 
 BODY_LIMIT = SIZE_LIMIT + 1
@@ -92,10 +85,10 @@ VERSION = b"\x03"
 
 # Deflate finds again what stands here. It is a part of the version: never change it.
 _DICTIONARY = (
-    b'{"kind": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
-    b'{"kind": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
-    b'"disallow_all": true, "last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600, '
-    b'"etag": "W/\\"", "copy_url": "https://www.", "url": "https://www.", /robots.txt"}\n'
+    b'{"result": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
+    b'{"result": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
+    b'"disallowed", "last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600}, '
+    b'"etag": "W/\\"", "url": "https://www.", /robots.txt"}\n'
     b"# robots.txt\nUser-agent: GPTBot\nUser-agent: CCBot\nUser-agent: ClaudeBot\n"
     b"User-agent: Googlebot\nUser-agent: Bingbot\nUser-agent: AhrefsBot\nUser-agent: MJ12bot\n"
     b"User-agent: SemrushBot\nUser-agent: Baiduspider\nUser-agent: Yandex\nUser-agent: "
@@ -106,45 +99,47 @@ _DICTIONARY = (
     b"Disallow: /wp-content/plugins/\nDisallow: /wp-includes/\nUser-agent: *\nDisallow:\n"
     b"Sitemap: https://www./sitemap_index.xml\nDisallow: /wp-admin/\n"
     b"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
-    b'{"kind": "rules", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "copy_url": '
-    b'"https://www.", "status": 200, "url": "https://www.", /robots.txt"}\n'
+    b'{"result": "rules", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "copy": {"url": '
+    b'"https://www./robots.txt"}, "status": 200, "url": "https://www./robots.txt"}\n'
     b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
 )
 
-_HEAD = {name: Entry._field_defaults.get(name) for name in Entry._fields if name != "body"}
-"""The fields of the head with their defaults."""
+_STORED_RESULTS = (
+    AccessResult.RULES,
+    AccessResult.UNAVAILABLE,
+    AccessResult.DISALLOWED,
+    AccessResult.UNREACHABLE,
+)
 
-_FITS: dict[str, Callable[[Any], bool]] = {
-    "kind": lambda value: isinstance(value, Outcome),
-    "fetched_at": lambda value: _is_number(value, 0, LATEST),
-    "refresh_at": lambda value: _is_number(value, 0, LATEST),
-    "expires_at": lambda value: _is_number(value, 0, LATEST),
-    "copy_url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
+_Checks = dict[str, "Callable[[Any], bool]"]
+
+_COPY_CHECKS: _Checks = {
+    "url": lambda value: _is_text(value, _URL, URL_LIMIT),
     "etag": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
     "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
     "lifetime": lambda value: value is None or _is_number(value, -LATEST, LATEST),
+}
+_ENTRY_CHECKS: _Checks = {
+    "result": lambda value: value in _STORED_RESULTS,
+    "fetched_at": lambda value: _is_number(value, 0, LATEST),
+    "refresh_at": lambda value: _is_number(value, 0, LATEST),
+    "expires_at": lambda value: _is_number(value, 0, LATEST),
+    "copy": lambda value: value is None or _is_valid(value, _COPY_CHECKS),
     "status": lambda value: value is None or (type(value) is int and 100 <= value <= 999),
     "url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
     "failure": lambda value: value is None or _is_text(value, _FAILURE, FAILURE_LIMIT),
     "unreachable_since": lambda value: value is None or _is_number(value, 0, LATEST),
     "failures": lambda value: type(value) is int and 0 <= value <= MAX_FAILURES,
-    "disallow_all": lambda value: type(value) is bool,
 }
-"""Whether a value can be that of a field."""
+"""Whether a value is valid for a field of the head."""
 
 
 def encode(entry: Entry) -> bytes:
-    """The octets of an entry. Values that :func:`decode` refuses are left out or cut."""
-    head: dict[str, Any] = {}
-    for name, default in _HEAD.items():
-        value = getattr(entry, name)
-        if isinstance(value, float):
-            value = round(min(value, LATEST), 3)
-        elif name == "failure" and value is not None:
-            value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
-        if value != default and _FITS[name](value):
-            head[name] = value
-    content = json.dumps(head).encode()
+    """Return the octets of an entry.
+
+    Values that :func:`decode` would refuse are left out or cut.
+    """
+    content = json.dumps(_head_of(entry, _ENTRY_CHECKS)).encode()
     if entry.body is not None:
         content += b"\n" + entry.body[:BODY_LIMIT]
     deflate = zlib.compressobj(zdict=_DICTIONARY)
@@ -152,54 +147,81 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(octets: bytes) -> Entry:
-    """The entry. ValueError for what :func:`encode` of this version has not made.
+    """Return the entry that these octets represent.
 
-    Whatever the octets are, it takes no more memory than an entry at its limits.
+    Raises ValueError for octets that :func:`encode` of this version does not produce. Uses no more
+    memory than the largest possible entry, whatever the octets are.
     """
     head, body = _inflated(octets)
     try:
         found = json.loads(head.decode("ascii"))
-        values = {name: found[name] for name in _HEAD if name in found}
-        values["kind"] = Outcome(values["kind"])
+        values = {name: found[name] for name in _ENTRY_CHECKS if name in found}
+        values["result"] = AccessResult(values["result"])
+        if values.get("copy") is not None:
+            copy = values["copy"]
+            values["copy"] = CopyInfo(**{name: copy[name] for name in _COPY_CHECKS if name in copy})
         entry = Entry(**values, body=body)
     except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"no entry: {type(error).__name__}") from None
-    for name, fits in _FITS.items():
-        if not fits(getattr(entry, name)):
-            raise ValueError(f"no entry: its {name} cannot be")
-    settled_at_most = entry.expires_at
-    if entry.kind is Outcome.UNREACHABLE:
-        settled_at_most = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
-    if entry.refresh_at > settled_at_most:
-        raise ValueError("no entry: it is settled for too long")
-    if entry.kind is Outcome.RULES and body is None:
-        raise ValueError("no entry: rules without a body")
-    if entry.kind is Outcome.UNAVAILABLE and body is not None:
-        raise ValueError("no entry: a body of what is unavailable")
+        raise ValueError(f"not an entry: {type(error).__name__}") from None
+    for name, is_valid in _ENTRY_CHECKS.items():
+        if not is_valid(getattr(entry, name)):
+            raise ValueError(f"not an entry: invalid {name}")
+    latest_refresh = entry.expires_at
+    if entry.result is AccessResult.UNREACHABLE:
+        latest_refresh = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
+    if entry.refresh_at > latest_refresh:
+        raise ValueError("not an entry: its next fetch is too late")
+    if entry.result is AccessResult.RULES and body is None:
+        raise ValueError("not an entry: rules without a body")
+    if entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED) and body is not None:
+        raise ValueError("not an entry: a body of an unavailable robots.txt")
     return entry
 
 
+def _head_of(record: Entry | CopyInfo, checks: _Checks) -> dict[str, Any]:
+    """Return the valid fields of a record that do not have their default value."""
+    defaults: Mapping[str, object] = record._field_defaults
+    head: dict[str, Any] = {}
+    for name, is_valid in checks.items():
+        value = getattr(record, name)
+        if isinstance(value, float):
+            value = round(min(value, LATEST), 3)
+        elif name == "failure" and value is not None:
+            value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
+        elif isinstance(value, CopyInfo):
+            if is_valid(value._replace(etag=None, last_modified=None, lifetime=None)):
+                head[name] = _head_of(value, _COPY_CHECKS)
+            continue
+        if (name not in defaults or value != defaults[name]) and is_valid(value):
+            head[name] = value
+    return head
+
+
 def _inflated(octets: bytes) -> tuple[bytes, bytes | None]:
-    """The head and the body."""
+    """Return the head and the body."""
     if len(octets) > OCTETS_LIMIT:
-        raise ValueError(f"no entry: {len(octets)} octets")
+        raise ValueError(f"not an entry: {len(octets)} octets")
     if octets[:1] != VERSION:
         raise ValueError(f"an entry of version {octets[:1]!r}")
     inflate = zlib.decompressobj(zdict=_DICTIONARY)
     try:
         content = inflate.decompress(octets[1:], CONTENT_LIMIT + 1)
     except zlib.error as error:
-        raise ValueError(f"no entry: {error}") from None
+        raise ValueError(f"not an entry: {error}") from None
     if not inflate.eof or inflate.unused_data:
-        raise ValueError("no entry: cut off, too long, or followed by something")
+        raise ValueError("not an entry: cut off, too long, or followed by something")
     head, newline, body = content.partition(b"\n")
     if len(head) > HEAD_LIMIT or len(body) > BODY_LIMIT:
-        raise ValueError("no entry: too long")
+        raise ValueError("not an entry: too long")
     return head, body if newline else None
 
 
+def _is_valid(record: CopyInfo, checks: _Checks) -> bool:
+    return all(is_valid(getattr(record, name)) for name, is_valid in checks.items())
+
+
 def _is_number(value: object, least: float, most: float) -> bool:
-    """Whether it is one, finite, and within these bounds. A bool is none."""
+    """Return whether a value is a number within these limits. A bool is not a number."""
     return type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
 
 

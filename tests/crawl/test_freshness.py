@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.protocol.access import CopyInfo
 from scrapy_rep.scheduling.clock import sleep
 from testing.faults import RULES
 from testing.web import Page, redirect, text
@@ -261,7 +262,7 @@ async def test_a_validator_of_a_store_that_no_header_can_hold_is_not_sent(
         middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         assert middleware is not None
         origin = middleware.origins[site.root]
-        origin.etag, origin.last_modified = '"\r\nX: 1"', "\u2603"
+        origin.copy = CopyInfo(f"{site.root}/robots.txt", '"\r\nX: 1"', "\u2603")
         clock.ahead += DAY
         assert not await spider.fetches(site.url("/private"))
 

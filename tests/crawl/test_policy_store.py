@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
-from scrapy_rep.origin import Need, Origin, State, UnreachablePolicy
+from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
+    AccessResult,
     Cancelled,
-    Event,
+    CopyInfo,
+    FetchResult,
     NotModified,
     Rules,
     Unavailable,
@@ -21,8 +23,10 @@ from scrapy_rep.protocol.access import (
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import Entry, Outcome
 from scrapy_rep.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from scrapy_rep.stores import Entry
 
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
@@ -31,23 +35,21 @@ NOW = 1_000_000.0
 
 
 def rules(expires_at: float, body: bytes = BODY) -> Rules:
-    return Rules(RobotsTxt.parse(body), 200, URL, expires_at, '"1"', None, None, body)
+    return Rules(RobotsTxt.parse(body), 200, CopyInfo(URL, '"1"'), expires_at, body)
 
 
-def after(*happened: tuple[Event, float]) -> Origin:
+def after(*happened: tuple[FetchResult, float]) -> Origin:
     """An origin to which these events came, at these times."""
     origin = Origin(KEY)
     for event, now in happened:
-        origin.need(now)
-        origin.start_fetch()
+        origin.start_fetch(now)
         origin.apply(event, now)
     return origin
 
 
 def recalled(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     """What :meth:`Origin.recall` says when a fetch has begun."""
-    origin.need(now)
-    origin.start_fetch()
+    origin.start_fetch(now)
     robots = None if entry.body is None else RobotsTxt.parse(entry.body)
     return origin.restore(entry, robots, now)
 
@@ -71,13 +73,13 @@ DOWN = (Unreachable("status 503", 503, URL), NOW)
     ],
 )
 def test_what_is_recorded_is_recalled(
-    history: list[tuple[Event, float]], body: bytes | None
+    history: list[tuple[FetchResult, float]], body: bytes | None
 ) -> None:
     origin = after(*history)
     other = Origin(KEY)
     now = history[-1][1] + 1
     assert recalled(other, origin.to_entry(body), now)
-    assert other.need(now) is origin.need(now) is Need.NOTHING
+    assert other.next_action(now) is origin.next_action(now) is Action.NONE
     assert other.to_entry(body) == origin.to_entry(body)
     assert other.state is origin.state
     patience = UnreachablePolicy()
@@ -92,13 +94,13 @@ def test_a_copy_that_is_in_its_last_days_is_used_and_fetched_anew() -> None:
     now = NOW + 95
     origin = Origin(KEY)
     assert recalled(origin, entry, now)
-    assert origin.need(now) is Need.REFRESH
+    assert origin.next_action(now) is Action.REFRESH
     assert not recalled(origin, entry, now), "nothing new"
     assert origin.state is State.FRESH
     assert not recalled(origin, after((rules(NOW + 102), NOW + 2)).to_entry(BODY), NOW + 99)
     newer = after((rules(NOW + 200), NOW + 96)).to_entry(BODY)
     assert recalled(origin, newer, now + 2)
-    assert origin.need(now + 2) is Need.NOTHING
+    assert origin.next_action(now + 2) is Action.NONE
 
 
 def test_somebody_elses_failure_does_away_with_no_copy_that_holds() -> None:
@@ -116,7 +118,7 @@ def test_what_does_not_settle_is_the_history_of_the_fetch() -> None:
     origin = Origin(KEY)
     entry = after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).to_entry(BODY)
     assert not recalled(origin, entry, NOW + 100)
-    assert (origin.state, origin.failures, origin.etag) == (State.FETCHING, 1, '"1"')
+    assert (origin.state, origin.failures, origin.copy) == (State.FETCHING, 1, CopyInfo(URL, '"1"'))
     origin.apply(DOWN[0], NOW + 100)
     assert (origin.failures, origin.unreachable_since) == (2, NOW + 1)
     assert origin.robots is not None
@@ -140,11 +142,10 @@ def recall(store: MemoryStore, now: float = NOW, **settings: Any) -> PolicyStore
     return PolicyStore(store, read, Stats(), lambda: now)  # type: ignore[arg-type]
 
 
-async def fetched(into: PolicyStore, origin: Origin, event: Event) -> Entry | None:
+async def fetched(into: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
     """Ask the store, then learn the event; what there is to keep."""
     found = StoreLookup()
-    origin.need(NOW)
-    origin.start_fetch()
+    origin.start_fetch(NOW)
     await into.load(origin, found)
     assert not found.settled
     origin.apply(event, NOW)
@@ -167,7 +168,7 @@ async def test_where_the_store_has_no_file_it_is_not_asked_about() -> None:
     origin = after((rules(NOW - 1), NOW - WEEK))
     assert await fetched(recall(store), origin, DOWN[0]) is None, "half of what is known"
     assert await store.get(KEY) is None
-    assert origin.etag is None
+    assert origin.copy is None or origin.copy.etag is None
 
 
 async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
@@ -175,7 +176,7 @@ async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
     await store.put(KEY, after((rules(NOW - 9, b"old"), NOW - 2 * WEEK)).to_entry(b"old"))
     origin = after((rules(NOW - 1), NOW - WEEK))
     assert await fetched(recall(store), origin, DOWN[0]) is None
-    assert origin.etag is None
+    assert origin.copy is None or origin.copy.etag is None
 
 
 async def test_nothing_is_kept_of_a_fetch_that_was_given_up() -> None:
@@ -198,8 +199,7 @@ async def test_what_comes_between_two_questions_is_no_reason_to_fetch() -> None:
             released.append(origin)
 
     origin, found = Origin(KEY), StoreLookup()
-    origin.need(NOW)
-    origin.start_fetch()
+    origin.start_fetch(NOW)
     await recall(Late()).load(origin, found)
     assert found.settled
     assert released == [KEY]
@@ -233,8 +233,7 @@ class Claimed(MemoryStore):
 
 async def test_nobody_waits_for_a_claim_for_longer_than_it_can_last() -> None:
     store, origin, found = Claimed(), Origin(KEY), StoreLookup()
-    origin.need(NOW)
-    origin.start_fetch()
+    origin.start_fetch(NOW)
     await recall(store, REP_TIMEOUT=0.3, REP_RETRY_TIMES=0).load(origin, found)
     assert (found.settled, found.claimed) == (False, False)
     assert len(store.calls) > 2
@@ -290,8 +289,7 @@ async def test_what_a_fetch_has_claimed_that_never_ends_is_released(
         return True, None
 
     monkeypatch.setattr(store, "claim", claim)
-    origin.need(NOW)
-    origin.start_fetch()
+    origin.start_fetch(NOW)
     into = recall(store)
     await into.load(origin, found)
     await into.close()
@@ -316,4 +314,4 @@ def test_a_claim_lasts_as_long_as_a_fetch_may(retries: int, seconds: float) -> N
 
 
 def test_kinds_have_names() -> None:
-    assert str(Outcome.RULES) == "rules"
+    assert str(AccessResult.RULES) == "rules"

@@ -149,8 +149,12 @@ async def test_a_reservation_that_never_ends_holds_nobody_up(
 # Entries
 
 
+def copy(etag: object) -> dict[str, object]:
+    return {"url": "https://a.example/robots.txt", "etag": etag}
+
+
 def octets(**fields: object) -> bytes:
-    head = {"kind": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
+    head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n"
     return VERSION + deflate.compress(content) + deflate.flush()
@@ -173,10 +177,16 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
         pytest.param(VERSION + bytes(3_000_000), id="3 MB"),
         pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="for ever"),
         pytest.param(octets(refresh_at=1e18), id="settled for ever"),
-        pytest.param(octets(kind="unreachable", refresh_at=1e18), id="unreachable for ever"),
+        pytest.param(octets(result="unreachable", refresh_at=1e18), id="unreachable for ever"),
         pytest.param(octets(expires_at="never"), id="a word for a time"),
-        pytest.param(octets(expires_at=4e9, etag=["x"]), id="a list for a validator"),
-        pytest.param(octets(etag='"1"\r\nX-Injected: 1', copy_url="x"), id="a header in a header"),
+        pytest.param(
+            octets(expires_at=4e9, copy=copy(["x"])),
+            id="a list for a validator",
+        ),
+        pytest.param(
+            octets(copy=copy('"1"\r\nX-Injected: 1')),
+            id="a header in a header",
+        ),
         pytest.param(octets(failures="many", status="no"), id="words for numbers"),
         pytest.param(
             VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"

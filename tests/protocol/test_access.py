@@ -6,11 +6,11 @@ import pytest
 
 from scrapy_rep.protocol.access import (
     MAX_REDIRECTS,
-    StatusClass,
+    AccessResult,
     StatusPolicy,
+    access_result,
     retry_after,
     retry_interval,
-    status_class,
 )
 
 NOW = 784_111_777.0
@@ -32,14 +32,14 @@ UNREACHABLE = [
 @pytest.mark.parametrize(
     ("statuses", "expected"),
     [
-        pytest.param(RULES, StatusClass.RULES, id="2.3.1.1 successful access"),
-        pytest.param(REDIRECT, StatusClass.REDIRECT, id="2.3.1.2 redirects"),
-        pytest.param(UNAVAILABLE, StatusClass.UNAVAILABLE, id="2.3.1.3 unavailable"),
-        pytest.param(UNREACHABLE, StatusClass.UNREACHABLE, id="2.3.1.4 unreachable"),
+        pytest.param(RULES, AccessResult.RULES, id="2.3.1.1 successful access"),
+        pytest.param(REDIRECT, AccessResult.REDIRECT, id="2.3.1.2 redirects"),
+        pytest.param(UNAVAILABLE, AccessResult.UNAVAILABLE, id="2.3.1.3 unavailable"),
+        pytest.param(UNREACHABLE, AccessResult.UNREACHABLE, id="2.3.1.4 unreachable"),
     ],
 )
-def test_rfc_statuses(statuses: list[int], expected: StatusClass) -> None:
-    assert {status: status_class(status, RFC) for status in statuses} == dict.fromkeys(
+def test_rfc_statuses(statuses: list[int], expected: AccessResult) -> None:
+    assert {status: access_result(status, RFC) for status in statuses} == dict.fromkeys(
         statuses, expected
     )
 
@@ -49,56 +49,56 @@ def test_rfc_five_redirects_are_followed() -> None:
 
 
 def test_a_304_means_something_only_where_it_was_asked_for() -> None:
-    assert status_class(304, RFC, conditional=True) is StatusClass.NOT_MODIFIED
-    assert status_class(304, RFC) is StatusClass.UNREACHABLE
-    assert status_class(200, RFC, conditional=True) is StatusClass.RULES
+    assert access_result(304, RFC, conditional=True) is AccessResult.NOT_MODIFIED
+    assert access_result(304, RFC) is AccessResult.UNREACHABLE
+    assert access_result(200, RFC, conditional=True) is AccessResult.RULES
 
 
 @pytest.mark.parametrize(
-    ("terms", "expected"),
+    ("policy", "expected"),
     [
         pytest.param(
             StatusPolicy(disallow_statuses={401, 403}),
             {
-                401: StatusClass.DISALLOWED,
-                403: StatusClass.DISALLOWED,
-                404: StatusClass.UNAVAILABLE,
-                407: StatusClass.UNREACHABLE,
-                503: StatusClass.UNREACHABLE,
+                401: AccessResult.DISALLOWED,
+                403: AccessResult.DISALLOWED,
+                404: AccessResult.UNAVAILABLE,
+                407: AccessResult.UNREACHABLE,
+                503: AccessResult.UNREACHABLE,
             },
             id="REP_DISALLOW_STATUSES",
         ),
         pytest.param(
             StatusPolicy(unreachable_statuses={403}),
             {
-                403: StatusClass.UNREACHABLE,
-                407: StatusClass.UNAVAILABLE,
-                429: StatusClass.UNAVAILABLE,
-                500: StatusClass.UNREACHABLE,
+                403: AccessResult.UNREACHABLE,
+                407: AccessResult.UNAVAILABLE,
+                429: AccessResult.UNAVAILABLE,
+                500: AccessResult.UNREACHABLE,
             },
             id="REP_UNREACHABLE_STATUSES",
         ),
         pytest.param(
             StatusPolicy(disallow_statuses={403, 429}, unreachable_statuses={403, 429}),
-            {403: StatusClass.DISALLOWED, 429: StatusClass.DISALLOWED},
+            {403: AccessResult.DISALLOWED, 429: AccessResult.DISALLOWED},
             id="a status in both is a refusal",
         ),
         pytest.param(
             StatusPolicy(server_errors_are_unavailable=True),
             {
-                404: StatusClass.UNAVAILABLE,
-                429: StatusClass.UNREACHABLE,
-                499: StatusClass.UNAVAILABLE,
-                500: StatusClass.UNAVAILABLE,
-                599: StatusClass.UNAVAILABLE,
-                600: StatusClass.UNREACHABLE,
+                404: AccessResult.UNAVAILABLE,
+                429: AccessResult.UNREACHABLE,
+                499: AccessResult.UNAVAILABLE,
+                500: AccessResult.UNAVAILABLE,
+                599: AccessResult.UNAVAILABLE,
+                600: AccessResult.UNREACHABLE,
             },
             id="REP_5XX_AS_404",
         ),
     ],
 )
-def test_settings_choose(terms: StatusPolicy, expected: dict[int, StatusClass]) -> None:
-    assert {status: status_class(status, terms) for status in expected} == expected
+def test_settings_choose(policy: StatusPolicy, expected: dict[int, AccessResult]) -> None:
+    assert {status: access_result(status, policy) for status in expected} == expected
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from scrapy_rep.stores import Entry, Outcome, StoreError
+from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.entry import decode
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -24,7 +25,7 @@ NOBODY = 65_534
 
 
 def entry(number: int) -> Entry:
-    return Entry(Outcome.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
+    return Entry(AccessResult.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
 
 
 def store(path: Path) -> SQLiteStore:

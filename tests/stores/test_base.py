@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, FallbackStore, Outcome
+from scrapy_rep.stores import Entry, FallbackStore
 from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from scrapy_rep.stores import Store
 
 ORIGIN = "https://a.example"
-OLD = Entry(Outcome.RULES, 1, 2, 3, b"User-agent: *\nDisallow: /\n", "https://a.example/robots.txt")
-NEW = Entry(Outcome.UNAVAILABLE, 4, 5, 6, status=404)
+OLD = Entry(
+    AccessResult.RULES,
+    1,
+    2,
+    3,
+    b"User-agent: *\nDisallow: /\n",
+    CopyInfo("https://a.example/robots.txt"),
+)
+NEW = Entry(AccessResult.UNAVAILABLE, 4, 5, 6, status=404)
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", "resilient"])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.origin import Origin, UnreachablePolicy
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.stores.entry import (
     _DICTIONARY,
@@ -22,28 +23,28 @@ from scrapy_rep.stores.entry import (
     URL_LIMIT,
     VERSION,
     Entry,
-    Outcome,
     decode,
     encode,
 )
 
 NOW = 1_800_000_000.123
 FULL = Entry(
-    Outcome.UNREACHABLE,
+    AccessResult.UNREACHABLE,
     fetched_at=NOW,
     refresh_at=NOW + 60,
     expires_at=NOW - 10,
     body=b"User-agent: *\r\nDisallow: /\n\xff\0",
-    copy_url="https://a.example/robots.txt",
-    etag='"1"',
-    last_modified="Mon, 01 Jan 2024 00:00:00 GMT",
-    lifetime=0,
+    copy=CopyInfo(
+        "https://a.example/robots.txt",
+        etag='"1"',
+        last_modified="Mon, 01 Jan 2024 00:00:00 GMT",
+        lifetime=0,
+    ),
     status=503,
     url="https://b.example/robots.txt",
     failure="status\n503 - ü",
     unreachable_since=NOW - 86_400,
     failures=3,
-    disallow_all=True,
 )
 
 
@@ -51,11 +52,12 @@ FULL = Entry(
     "entry",
     [
         FULL,
-        Entry(Outcome.UNAVAILABLE, NOW, NOW, NOW, status=404),
-        Entry(Outcome.RULES, NOW, NOW, NOW, body=b""),
-        Entry(Outcome.RULES, NOW, NOW, NOW, body=b"\n\n"),
+        Entry(AccessResult.UNAVAILABLE, NOW, NOW, NOW, status=404),
+        Entry(AccessResult.DISALLOWED, NOW, NOW, NOW, status=403),
+        Entry(AccessResult.RULES, NOW, NOW, NOW, body=b""),
+        Entry(AccessResult.RULES, NOW, NOW, NOW, body=b"\n\n"),
     ],
-    ids=["everything", "nothing", "an empty file", "line ends"],
+    ids=["everything", "nothing", "a refusal", "an empty file", "line ends"],
 )
 def test_what_is_encoded_is_decoded(entry: Entry) -> None:
     assert decode(encode(entry)) == entry
@@ -67,7 +69,8 @@ def test_what_is_encoded_is_decoded(entry: Entry) -> None:
     st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)),
 )
 def test_every_file_comes_back_as_it_was(body: bytes, failure: str, lifetime: float | None) -> None:
-    entry = Entry(Outcome.RULES, NOW, NOW, NOW, body=body, failure=failure, lifetime=lifetime)
+    copy = CopyInfo("https://a.example/robots.txt", lifetime=lifetime)
+    entry = Entry(AccessResult.RULES, NOW, NOW, NOW, body=body, copy=copy, failure=failure)
     assert decode(encode(entry)) == entry
 
 
@@ -84,11 +87,11 @@ def deflated(content: bytes) -> bytes:
         pytest.param(VERSION + zlib.compress(b"{}"), id="without the dictionary"),
         pytest.param(encode(FULL)[:-5], id="half"),
         pytest.param(encode(FULL)[:40] + b"\0" + encode(FULL)[41:], id="an octet is damaged"),
-        pytest.param(deflated(b"{}"), id="without a kind"),
-        pytest.param(deflated(b'{"kind": "rules"}'), id="without its times"),
+        pytest.param(deflated(b"{}"), id="without a result"),
+        pytest.param(deflated(b'{"result": "rules"}'), id="without its times"),
         pytest.param(deflated(b"[]"), id="no object"),
         pytest.param(deflated(b"x"), id="no JSON"),
-        pytest.param(deflated(b'{"kind": "x", "fetched_at": 1}'), id="an unknown kind"),
+        pytest.param(deflated(b'{"result": "x", "fetched_at": 1}'), id="an unknown result"),
     ],
 )
 def test_what_no_entry_was_encoded_to_is_an_error(octets: bytes) -> None:
@@ -96,13 +99,18 @@ def test_what_no_entry_was_encoded_to_is_an_error(octets: bytes) -> None:
         decode(octets)
 
 
+def copy(**fields: object) -> dict[str, object]:
+    """A copy with these fields, as it is in a head."""
+    return {"url": "https://a.example/robots.txt", **fields}
+
+
 def head(**fields: object) -> bytes:
     """The octets of an entry with rules, with these fields in its head."""
-    found = {"kind": "rules", "fetched_at": 1, "refresh_at": 2, "expires_at": 3, **fields}
+    found = {"result": "rules", "fetched_at": 1, "refresh_at": 2, "expires_at": 3, **fields}
     return deflated(json.dumps(found).encode() + b"\n")
 
 
-RULES = Entry(Outcome.RULES, 1, 2, 3, b"")
+RULES = Entry(AccessResult.RULES, 1, 2, 3, b"")
 
 
 def test_fields_of_later_are_left_out() -> None:
@@ -114,15 +122,15 @@ def test_fields_of_later_are_left_out() -> None:
     [
         pytest.param(deflated(bytes(4_000_000)), id="4 MB of nothing"),
         pytest.param(deflated(b"[" * 60_000), id="deep JSON"),
-        pytest.param(deflated(b'{"kind":' * 6000), id="deep objects"),
+        pytest.param(deflated(b'{"result":' * 6000), id="deep objects"),
         pytest.param(deflated(b" " * HEAD_LIMIT + b"{}"), id="a long head"),
-        pytest.param(deflated(b'{"kind": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
+        pytest.param(deflated(b'{"result": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
         pytest.param(encode(RULES) + b"x", id="something behind it"),
         pytest.param(VERSION + bytes(OCTETS_LIMIT), id="too many octets"),
-        pytest.param(deflated("{\"kind\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
-        pytest.param(head(kind=["rules"]), id="a list for a kind"),
-        pytest.param(head(kind="unavailable"), id="unavailable, and a file"),
-        pytest.param(deflated(b'{"kind": "rules", "fetched_at": 1, "refresh_at": 2, '
+        pytest.param(deflated("{\"result\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
+        pytest.param(head(result=["rules"]), id="a list for a result"),
+        pytest.param(head(result="unavailable"), id="unavailable, and a file"),
+        pytest.param(deflated(b'{"result": "rules", "fetched_at": 1, "refresh_at": 2, '
                               b'"expires_at": 3}'), id="rules without a file"),
         pytest.param(head(fetched_at="1"), id="a time in words"),
         pytest.param(head(fetched_at=True), id="a time that is true"),
@@ -132,15 +140,18 @@ def test_fields_of_later_are_left_out() -> None:
         pytest.param(head(expires_at=10**400), id="a number that no float is"),
         pytest.param(head(expires_at=1e18, refresh_at=1e18), id="beyond all calendars"),
         pytest.param(head(refresh_at=4), id="settled longer than it holds"),
-        pytest.param(head(kind="unreachable", refresh_at=86_400 + 10), id="a Retry-After "
+        pytest.param(head(result="unreachable", refresh_at=86_400 + 10), id="a Retry-After "
                      "that nobody believes"),
-        pytest.param(head(copy_url=1), id="a number for a URL"),
+        pytest.param(head(copy={"url": 1}), id="a number for a URL"),
+        pytest.param(head(copy={}), id="a copy from nowhere"),
+        pytest.param(head(copy=[1]), id="a list for a copy"),
+        pytest.param(head(result="redirect"), id="a result of one hop"),
         pytest.param(head(url="https://a.example/\r\n"), id="a URL with lines"),
         pytest.param(head(url="javascript:1"), id="a URL of another scheme"),
         pytest.param(head(url="https://" + "a" * URL_LIMIT), id="a long URL"),
-        pytest.param(head(etag='"1"\r\nX: y'), id="a validator with lines"),
-        pytest.param(head(etag="\u20ac"), id="a validator that no header holds"),
-        pytest.param(head(last_modified="x" * 257), id="a long validator"),
+        pytest.param(head(copy=copy(etag='"1"\r\nX: y')), id="a validator with lines"),
+        pytest.param(head(copy=copy(etag="\u20ac")), id="a validator that no header holds"),
+        pytest.param(head(copy=copy(last_modified="x" * 257)), id="a long validator"),
         pytest.param(head(failure="\ud800"), id="half a character"),
         pytest.param(head(failure=["why"]), id="a list for a failure"),
         pytest.param(head(status=200.5), id="half a status"),
@@ -148,9 +159,8 @@ def test_fields_of_later_are_left_out() -> None:
         pytest.param(head(status=99), id="no status"),
         pytest.param(head(failures=-1), id="fewer failures than none"),
         pytest.param(head(failures=1.5), id="half a failure"),
-        pytest.param(head(lifetime=float("-inf")), id="a lifetime without a beginning"),
+        pytest.param(head(copy=copy(lifetime=float("-inf"))), id="a lifetime without a beginning"),
         pytest.param(head(unreachable_since="long"), id="since long"),
-        pytest.param(head(disallow_all="no"), id="no in words"),
     ],
 )  # fmt: skip
 def test_what_no_crawl_has_put_is_an_error(octets: bytes) -> None:
@@ -175,23 +185,23 @@ def test_what_grows_is_not_inflated() -> None:
 
 def is_valid(entry: Entry) -> bool:
     """As far as a crawl relies on it."""
-    numbers = (entry.fetched_at, entry.refresh_at, entry.expires_at, entry.lifetime or 0)
-    urls = (entry.url or "", entry.copy_url or "")
+    info = entry.copy or CopyInfo("")
+    numbers = (entry.fetched_at, entry.refresh_at, entry.expires_at, info.lifetime or 0)
+    urls = (entry.url or "", info.url)
     origin = Origin("https://a.example")
-    origin.need(NOW)
-    origin.start_fetch()
-    copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=entry.copy_url)
+    origin.start_fetch(NOW)
+    copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=info.url)
     origin.restore(entry, copy, NOW)
-    origin.need(NOW)
+    origin.next_action(NOW)
     origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())
     return (
         all(type(each) in (int, float) and isfinite(each) for each in numbers)
         and all(type(each) is str and len(each) <= URL_LIMIT for each in urls)
         and (entry.status is None or 100 <= entry.status <= 999)
         and entry.failures >= 0
-        and len((entry.etag or "").encode("latin-1")) <= 256
+        and len((info.etag or "").encode("latin-1")) <= 256
         and origin.summary().encode() != b""
-        and decode(encode(entry)).kind is entry.kind
+        and decode(encode(entry)).result is entry.result
     )
 
 
@@ -211,7 +221,7 @@ ANYTHING = st.recursive(
 )
 PLAUSIBLE = st.fixed_dictionaries(
     {
-        "kind": st.sampled_from([*Outcome, "x", 1]),
+        "result": st.sampled_from([*AccessResult, "x", 1]),
         "fetched_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
         "refresh_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
     },
@@ -219,14 +229,17 @@ PLAUSIBLE = st.fixed_dictionaries(
         "expires_at": st.sampled_from([NOW, LATEST]) | NUMBERS,
         "failures": st.integers(-5, 5) | NUMBERS,
         "status": st.integers(90, 1010) | NUMBERS,
-        "lifetime": NUMBERS,
         "unreachable_since": NUMBERS,
-        "disallow_all": st.booleans(),
+        "copy": st.none()
+        | st.fixed_dictionaries(
+            {"url": st.text() | st.just("https://a.example/robots.txt")},
+            optional={"lifetime": NUMBERS, "etag": st.text(), "last_modified": st.text()},
+        ),
         **{
             name: st.text()
             | st.builds("https://{}".format, st.text())
             | st.characters(min_codepoint=0xD800, max_codepoint=0xDFFF, categories=["Cs"])
-            for name in ("url", "copy_url", "etag", "last_modified", "failure")
+            for name in ("url", "failure")
         },
     },
 )
@@ -248,15 +261,19 @@ def test_any_json_is_an_entry_or_a_value_error(value: object, body: bytes | None
 @given(
     st.builds(
         Entry,
-        st.just(Outcome.UNREACHABLE),
+        st.just(AccessResult.UNREACHABLE),
         st.floats(0, NOW),
         st.just(0.0),
         expires_at=st.floats(0),
         body=st.none() | st.binary() | st.just(bytes(BODY_LIMIT + 5)),
-        copy_url=st.none() | st.text() | st.just("https://" + "a" * URL_LIMIT),
-        etag=st.none() | st.text(),
-        last_modified=st.none() | st.text(),
-        lifetime=st.none() | st.floats(allow_nan=False),
+        copy=st.none()
+        | st.builds(
+            CopyInfo,
+            st.text() | st.just("https://" + "a" * URL_LIMIT),
+            etag=st.none() | st.text(),
+            last_modified=st.none() | st.text(),
+            lifetime=st.none() | st.floats(allow_nan=False),
+        ),
         status=st.none() | st.integers(),
         url=st.none() | st.text(),
         failure=st.none() | st.text() | st.just("x" * 5000) | st.just("\ud800"),
@@ -273,7 +290,7 @@ def test_this_version_is_read_for_ever() -> None:
 
 
 GOLDEN = (
-    "0378bbc167b2ebabc65962a278d2c2000af40c8d8c317c0c953583c9a27adfdc120260b2d8c222512fb52231"
-    "b7202715d99f48c5588c9221a41c2354369ae02b1b0d90431b5801608676120e7760d41f317940fd0aba0a31"
-    "a5060669c9386b1290df0d414532d4ef48d58a31f6f21f5fe472fd6700005328800b"
+    "0378bba057af90abc65342a2f8d9c2000af40c8d8c3102002a6b0693450d0d734b0880c9e20a9a44bdd48ac4"
+    "dc829c5464df22955f314a8690028c50a96882af543440097160a98f19e249381c825169c4e401f52be82ac4"
+    "941a18a425e3ac3e400160082a8da10180549718e38b4daeff0c0017ed7a9a"
 )

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, FallbackStore, Outcome, StoreError
+from scrapy_rep.stores import Entry, FallbackStore, StoreError
 from scrapy_rep.stores.fallback import RESTORE_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
 from scrapy_rep.stores.memory import MemoryStore
 
-OLD, NEW = (Entry(Outcome.RULES, at, 0, body=b"") for at in (1, 2))
+OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
 
 
 class Fragile(MemoryStore):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_rep.stores import Entry, Outcome, StoreError, open_store
+from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.stores import Entry, StoreError, open_store
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.redis import RedisStore
@@ -18,7 +19,7 @@ from scrapy_rep.stores.redis import RedisStore
 if TYPE_CHECKING:
     from testing.redis_server import RedisServer
 
-ENTRY = Entry(Outcome.UNAVAILABLE, 1, 2, 3, status=404)
+ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.stores import Entry, Outcome, StoreError, open_store
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.stores import Entry, StoreError, open_store
 from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY = Entry(Outcome.RULES, 1, 2, 3, b"User-agent: *\n", "https://a.example/robots.txt")
+ENTRY = Entry(
+    AccessResult.RULES, 1, 2, 3, b"User-agent: *\n", CopyInfo("https://a.example/robots.txt")
+)
 ORIGIN = "https://a.example"
 
 
