@@ -10,7 +10,7 @@ OLDEST := .venv-oldest/bin
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts tests loops oldest format fuzz clean
+.PHONY: example test lint types contracts tests loops oldest benchmark checks format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
@@ -43,6 +43,14 @@ loops: .venv/test
 oldest: .venv-oldest/test
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
+
+# Speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs one, and less of it.
+benchmark: .venv/test
+	$(BIN)/python -m benchmarks $(ARGUMENTS)
+
+# What takes longer than tests. `make checks ARGUMENTS=--quick` takes less.
+checks: .venv/test
+	$(BIN)/python -m checks $(ARGUMENTS)
 
 format: .venv/test
 	$(BIN)/ruff check --fix

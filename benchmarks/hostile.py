@@ -1,19 +1,17 @@
-"""How long hostile input takes, beside what Protego takes to parse an ordinary file of 500 KB.
+"""Files made to be slow, beside Protego and an ordinary file.
 
-    python -m benchmarks.hostile
-
-Prints for each file the time of what is done once (a parse, a first answer and an index), and that
-of an answer for a URL of 2 KB and of 16 KB: a verdict, a verdict whose query is compared in a
-second form, what content may be used for, and the pace. Ends with status 1 if an answer for 2 KB
-takes more than a fifth of Protego's time, one for 16 KB more than that time, or what is done once
-more than five times that time. Everything is the best of some rounds, Protego's before and after
-those of each file, so that a busy machine slows both.
+For each file what is done once (a parse, a first answer and an index), and an answer for a URL of
+2 KB and of 16 KB: the slowest of a verdict, a verdict whose query is compared in a second form,
+what content may be used for, and the pace. The unit is the time that Protego takes to parse an
+ordinary file of 500 KB: an answer for 2 KB is to take at most a fifth of it, one for 16 KB as much,
+and what is done once five times that. Everything is the best of some rounds, Protego's before and
+after those of each file, so that a busy machine slows both. The table shows the slowest; ``--json``
+has every file.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,11 +21,17 @@ from protego import Protego
 from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.pacing import Pacing
-from tests.protocol.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
+from testing import harness
+from testing.harness import Duration, Parameter, Result
+from testing.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from testing.harness import Options
+
+DURATION = Duration(150, 20)
+PARAMETERS = {"every": Parameter(1, 8, "measure every n-th file only")}
 AGENT = "a-bad"
 MOST = {2048: 0.2, 16_384: 1.0}
 """Of the time that Protego takes, by the length of the path."""
@@ -129,21 +133,28 @@ def measures() -> Iterator[Callable[[], Row]]:
         yield partial(measure_header, header)
 
 
-def main() -> int:
-    """Print every figure; the exit status."""
+def run(options: Options) -> Result:
+    """The slowest of each column against its limit; each file is a detail."""
     file = ordinary()
     protego = partial(Protego.parse, file)
-    print(f"Protego parses an ordinary file of {len(file)} octets in {best(protego):.3f} s = 1")
-    rows = [beside(protego, row) for row in measures()]
-    print("   once" + "".join(f"{length:>8}" for length in MOST))
-    slow = 0
-    for name, once, answers in sorted(rows, key=lambda row: -row.answers[2048]):
-        passed = once <= MOST_ONCE and all(answers[length] <= MOST[length] for length in MOST)
-        slow += not passed
-        figures = "".join(f"{answer:8.3f}" for answer in answers.values())
-        print(f"{once:7.2f}{figures}  {name}{'' if passed else '  TOO SLOW'}")
-    return int(slow > 0)
+    unit = best(protego)
+    chosen = list(measures())[:: options.number("every")]
+    rows = [beside(protego, row) for row in chosen]
+    slowest = max(rows, key=lambda row: row.once)
+    found = [
+        harness.Row(f"Protego parses {len(file):,} octets: the unit", unit, "s"),
+        harness.Row("hostile files and headers", len(rows), "files"),
+        harness.Row(f"done once, slowest: {slowest.name}", slowest.once, "ratio", MOST_ONCE),
+    ]
+    for length, most in MOST.items():
+        slowest = max(rows, key=lambda row: row.answers[length])
+        name = f"answer for {length / 1024:.0f} KB, slowest: {slowest.name}"
+        found.append(harness.Row(name, slowest.answers[length], "ratio", most))
+    rows.sort(key=lambda row: -row.answers[2048])
+    return Result(found, ["  once     2 KB    16 KB", *map(_line, rows)])
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _line(row: Row) -> str:
+    passed = row.once <= MOST_ONCE and all(row.answers[length] <= MOST[length] for length in MOST)
+    figures = "".join(f"{answer:9.3f}" for answer in row.answers.values())
+    return f"{row.once:6.2f}{figures}  {'' if passed else 'TOO SLOW '}{row.name}"

@@ -1,6 +1,4 @@
-"""What the answer for a known origin costs, beside Scrapy's own middleware.
-
-    python -m benchmarks.known_origin
+"""The answer for a known origin, beside Scrapy's own middleware.
 
 Crawls a page of each of 20 origins on loopback, and then asks the middleware of that crawl about
 new requests to them: as they are, and as they come in a crawl, with a Referer and after
@@ -12,9 +10,6 @@ arrival until it may go on. Each middleware in a process of its own, the best of
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
-import sys
 import time
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -25,7 +20,9 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsTxtMiddleware
-from tests.crawl.web import Web
+from testing.harness import Duration, Parameter, Result, Row
+from testing.processes import call
+from testing.web import Web
 
 from .crawl_cost import MIDDLEWARES, ORIGINS, ROBOTS
 
@@ -34,7 +31,11 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-ROUNDS = 15
+    from testing.harness import Options
+
+DURATION = Duration(15, 10)
+
+PARAMETERS = {"rounds": Parameter(15, 3, "rounds, of which the best counts")}
 PAGES = 200
 
 FORMS = (
@@ -75,7 +76,7 @@ class Asker(Spider):
     def _rounds(self, roots: list[str], *, as_in_a_crawl: bool) -> Iterator[float]:
         find = self.crawler.get_downloader_middleware
         middleware: Any = find(RobotsTxtMiddleware) or find(BuiltInMiddleware)
-        for number in range(ROUNDS):
+        for number in range(self.settings["ROUNDS"]):
             requests = [
                 Request(f"{root}/articles/{number}/{page}.html")
                 for page in range(PAGES)
@@ -99,7 +100,7 @@ class Asker(Spider):
         scheduler = engine._slot.scheduler
         ours: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         middleware: Any = ours or self.crawler.get_downloader_middleware(BuiltInMiddleware)
-        for number in range(ROUNDS):
+        for number in range(self.settings["ROUNDS"]):
             requests = [
                 Request(f"{root}/articles/{number}/{page}.html", dont_filter=True)
                 for page in range(PAGES * 10)
@@ -124,35 +125,29 @@ class Asker(Spider):
             yield (time.perf_counter() - began) / len(requests)
 
 
-def ask(middleware: str, roots: list[str]) -> None:
-    """One crawl in this process; prints the seconds of an answer in each form."""
+def ask(middleware: str, roots: list[str], rounds: int) -> list[float]:
+    """One crawl in this process: the seconds of an answer in each form."""
     process = AsyncCrawlerProcess(
-        {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False}
+        {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False, "ROUNDS": rounds}
         | MIDDLEWARES[middleware]
     )
     process.crawl(Asker)
     process.start()
-    print(json.dumps(Asker.costs))
+    return Asker.costs
 
 
-def main() -> None:
-    """Print the cost of an answer by each middleware, and the ratio."""
+def run(options: Options) -> Result:
+    """The cost of an answer by each middleware, and the ratio."""
     web = Web()
     roots = [web.site(ROBOTS, host=f"127.0.1.{number + 1}").root for number in range(ORIGINS)]
     roots.append(web.site(f"{ROBOTS}Crawl-delay: 1\n", host="127.0.2.1").root)
-    costs: dict[str, list[float]] = {}
-    for middleware in MIDDLEWARES:
-        command = [sys.executable, "-m", "benchmarks.known_origin", "--ask", middleware, *roots]
-        output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-        costs[middleware] = json.loads(output.stdout)
-    for form, ours, theirs in zip(FORMS, *costs.values(), strict=True):
-        micro = f"ours {ours * 1e6:.2f} us, Scrapy's {theirs * 1e6:.2f} us"
-        print(f"{form}: {micro}, ratio {ours / theirs:.2f}")
+    costs = [call(ask, middleware, roots, options.number("rounds")) for middleware in MIDDLEWARES]
     web.close()
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--ask"]:
-        ask(sys.argv[2], sys.argv[3:])
-    else:
-        main()
+    rows = []
+    for form, ours, theirs in zip(FORMS, *costs, strict=True):
+        rows += [
+            Row(form, ours * 1e6, "us"),
+            Row("  Scrapy's", theirs * 1e6, "us"),
+            Row("  ratio to Scrapy's", ours / theirs, "ratio"),
+        ]
+    return Result(rows)

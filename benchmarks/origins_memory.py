@@ -1,33 +1,33 @@
-"""The memory of many origins, each with a real robots.txt and one verdict asked of it.
+"""Memory of 100,000 origins, each with a file and one verdict.
 
-    python -m benchmarks.origins_memory FOLDER [--origins 100000]
-
-FOLDER holds ``robots.tar.xz`` or the files themselves, which are used again and again until there
-are enough origins; each is parsed for itself, so that nothing is shared.
+The files are used again and again until there are enough origins; each is parsed for itself, so
+that nothing is shared.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import time
 from itertools import cycle, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import CopyInfo, Rules
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from testing.corpus import load
+from testing.harness import Duration, Parameter, Result, Row
 
-from .corpus import read_files
+if TYPE_CHECKING:
+    from testing.harness import Options
+
+DURATION = Duration(150, 10)
+PARAMETERS = {
+    "files": Parameter(2000, 500, "generated files"),
+    "origins": Parameter(100_000, 5000, "origins"),
+}
 
 AGENTS = ("examplebot",)
-
-
-def read_folder(folder: Path) -> list[bytes]:
-    """The files, packed or not."""
-    if (folder / "robots.tar.xz").exists():
-        return list(read_files(folder).values())
-    return [path.read_bytes() for path in sorted(folder.rglob("*.txt"))]
 
 
 def resident() -> int:
@@ -47,15 +47,10 @@ def origin_with(number: int, body: bytes) -> Origin:
     return origin
 
 
-def main() -> None:
-    """Print the memory of all of them and of one, and how long they took."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folder", type=Path)
-    arguments.add_argument("--origins", type=int, default=100_000)
-    options = arguments.parse_args()
-    bodies = read_folder(options.folder)
-    size = sum(map(len, bodies)) / len(bodies)
-    print(f"{len(bodies)} files of {size:,.0f} octets on average")
+def run(options: Options) -> Result:
+    """The memory of all of them and of one, and how long they took."""
+    corpus = load(options.folder, files=options.number("files"))
+    bodies = corpus.bodies
     gc.collect()
     before = resident()
     began = time.process_time()
@@ -63,15 +58,18 @@ def main() -> None:
         origin.key: origin
         for origin in (
             origin_with(number, body)
-            for number, body in enumerate(islice(cycle(bodies), options.origins))
+            for number, body in enumerate(islice(cycle(bodies), options.number("origins")))
         )
     }
     took = time.process_time() - began
     gc.collect()
     grown = resident() - before
-    print(f"{len(origins):,} origins in {took:.0f} s of the processor: {grown / 2**20:,.0f} MiB")
-    print(f"{grown / len(origins):,.0f} octets an origin")
-
-
-if __name__ == "__main__":
-    main()
+    return Result(
+        [
+            Row(f"{corpus.source}, on average", sum(map(len, bodies)) / len(bodies), "octets"),
+            Row("origins", len(origins), "origins"),
+            Row("CPU of all", took, "s"),
+            Row("memory of all", grown / 2**20, "MiB"),
+            Row("memory of an origin", grown / len(origins), "octets"),
+        ]
+    )

@@ -1,19 +1,14 @@
-"""What reading page directives costs: beside building a selector, and beside a crawl without it.
-
-    python -m benchmarks.pages [PAIRS]
+"""Page directives, beside a selector and a crawl without them.
 
 First the time per page, for pages of some sizes that say nothing and that say something. Then
 hostile pages of 1 MB: their directives beside a selector, their links beside a LinkExtractor. Then
-PAIRS (10) pairs of crawls of 2,000 pages of 30 KB on loopback, without any robots.txt, with the
-spider middleware and without it, in processes of their own; the figure to look at is the ratio of
-the CPU of the crawling process, pair by pair.
+pairs of crawls of 2,000 pages of 30 KB on loopback, without any robots.txt, with the spider
+middleware and without it; the figure to look at is the ratio of the CPU of the crawling process,
+pair by pair.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -25,12 +20,21 @@ from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.pages.links import Links
-from tests.crawl.web import Page, Web
+from testing.harness import Duration, Parameter, Result, Row
+from testing.processes import call
+from testing.web import Page, Web
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
 
-PAGES = 2000
+    from testing.harness import Options
+
+DURATION = Duration(150, 40)
+PARAMETERS = {
+    "pairs": Parameter(10, 2, "pairs of crawls"),
+    "pages": Parameter(2000, 400, "pages of each crawl"),
+    "every": Parameter(1, 6, "measure every n-th hostile page only"),
+}
 MIDDLEWARES: dict[str, dict[Any, int]] = {"with": {PageDirectivesMiddleware: 40}, "without": {}}
 
 HEAD = (
@@ -75,10 +79,9 @@ def best(run: Callable[[HtmlResponse], object], page: bytes) -> float:
     return min(rounds) * 1e6
 
 
-def of_pages() -> None:
-    """The table of single pages."""
-    print(f"{'page':<34}{'directives':>12}{'selector':>12}{'of it':>8}{'rel':>10}{'of it':>8}")
-    for octets in (2_000, 30_000, 100_000, 1_000_000):
+def of_pages(sizes: tuple[int, ...]) -> Iterator[Row]:
+    """The rows of single pages."""
+    for octets in sizes:
         for name, said, rel in (
             ("nothing", "", ""),
             ("a robots meta", ROBOTS, ""),
@@ -88,11 +91,10 @@ def of_pages() -> None:
             read = best(lambda response: page_directives(response, ("examplebot",)), page)
             build = best(lambda response: Selector(response), page)
             links = best(lambda response: Links(response).rel(response.url), page)
-            title = f"{len(page) // 1000} KB, {name}"
-            print(
-                f"{title:<34}{read:9.1f} µs{build:9.1f} µs{read / build:8.1%}"
-                f"{links:7.0f} µs{links / build:8.1%}"
-            )
+            yield Row(f"{len(page) // 1000} KB, {name}", read, "us")
+            yield Row("  part of a selector's time", read / build, "ratio")
+            yield Row("  rel", links, "us")
+            yield Row("  part of a selector's time", links / build, "ratio")
 
 
 URL = "http://site.example/1"
@@ -123,18 +125,20 @@ def once(run: Callable[[HtmlResponse], object], page: bytes) -> float:
     return min(rounds) * 1e3
 
 
-def of_hostile_pages() -> None:
-    """The tables of hostile pages."""
-    print(f"\n{'1 MB of':<40}{'directives':>12}{'selector':>12}{'ratio':>8}")
-    for flood in FLOODS:
+def of_hostile_pages(every: int) -> tuple[list[Row], list[str]]:
+    """The slowest, and all."""
+    reads: dict[str, float] = {}
+    details = []
+    for flood in FLOODS[::every]:
         octets = flood.encode()
         page = NAMED + octets * (MEGABYTE // len(octets)) + NAMED
         read = once(lambda response: page_directives(response, ("examplebot",)), page)
         build = once(lambda response: Selector(response), page)
-        print(f"{flood:<40}{read:9.1f} ms{build:9.1f} ms{read / build:8.1f}")
-    print(f"\n{'1 MB of':<52}{'rel':>12}{'extractor':>12}{'ratio':>8}")
+        reads[flood] = read / build
+        details.append(f"{read:7.1f} ms, selector {build:7.1f} ms, {read / build:5.1f}: {flood}")
     extractor = LinkExtractor()
-    for flood in LINK_FLOODS:
+    rels: dict[str, float] = {}
+    for flood in LINK_FLOODS[::every]:
         count = MEGABYTE // len(flood.encode())
         page = "".join(flood.format(*[number] * 2) for number in range(count)).encode()
         # Both use the selector of the response, which is not what is measured here.
@@ -142,7 +146,14 @@ def of_hostile_pages() -> None:
         read -= once(lambda response: response.selector, page)
         extract = once(extractor.extract_links, page)
         extract -= once(lambda response: response.selector, page)
-        print(f"{flood:<52}{read:9.1f} ms{extract:9.1f} ms{read / extract:8.2f}")
+        rels[flood] = read / extract
+        times = f"{read:7.1f} ms, extractor {extract:7.1f} ms"
+        details.append(f"{times}, {read / extract:5.2f}: {flood}")
+    rows = []
+    for what, ratios in (("directives, to a selector", reads), ("rel, to a LinkExtractor", rels)):
+        slowest = max(ratios, key=lambda flood: ratios[flood])
+        rows.append(Row(f"1 MB, slowest {what}: {slowest}", ratios[slowest], "ratio"))
+    return rows, details
 
 
 class Visitor(Spider):
@@ -151,17 +162,17 @@ class Visitor(Spider):
     name = "visitor"
 
     async def start(self) -> AsyncIterator[Any]:
-        for page in range(PAGES):
+        for page in range(self.settings["PAGES"]):
             yield Request(f"{self.settings['ROOT']}/articles/{page}.html")
 
     def parse(self, response: Any, **_: Any) -> Any:
         yield {"url": response.url}
 
 
-def crawl(middleware: str, root: str) -> None:
-    """One crawl in this process; prints its CPU seconds and its items."""
+def crawl(middleware: str, root: str, pages: int) -> tuple[float, int]:
+    """One crawl in this process: its CPU seconds and its items."""
     process = AsyncCrawlerProcess(
-        {"LOG_ENABLED": False, "ROOT": root, "TELNETCONSOLE_ENABLED": False}
+        {"LOG_ENABLED": False, "ROOT": root, "TELNETCONSOLE_ENABLED": False, "PAGES": pages}
         | {"CONCURRENT_REQUESTS": 32, "SPIDER_MIDDLEWARES": MIDDLEWARES[middleware]}
     )
     crawler = process.create_crawler(Visitor)
@@ -170,42 +181,32 @@ def crawl(middleware: str, root: str) -> None:
     process.start()
     seconds = time.process_time() - before
     assert crawler.stats is not None
-    print(json.dumps([seconds, crawler.stats.get_value("item_scraped_count")]))
+    return seconds, crawler.stats.get_value("item_scraped_count")
 
 
-def run(middleware: str, root: str) -> float:
-    """The CPU seconds of one crawl in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.pages", "--crawl", middleware, root]
-    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    seconds, items = json.loads(output.stdout)
-    assert items == PAGES, items
-    return float(seconds)
-
-
-def of_crawls(pairs: int) -> None:
-    """Each pair of crawls, and the median."""
+def of_crawls(pairs: int, pages: int) -> tuple[list[Row], list[str]]:
+    """The median, and each pair."""
     web = Web()
     site = web.site(pages={"*": Page(html(30_000), headers=HEADERS)})
     ratios = []
+    details = []
     for pair in range(pairs):
         order = list(MIDDLEWARES) if pair % 2 else list(reversed(MIDDLEWARES))
         seconds = {}
         for middleware in order:
-            seconds[middleware] = run(middleware, site.root)
+            seconds[middleware], items = call(crawl, middleware, site.root, pages)
+            assert items == pages, items
             site.received.clear()
         ratios.append(seconds["with"] / seconds["without"])
-        print(
-            f"pair {pair + 1}: with {seconds['with']:.3f} s, without {seconds['without']:.3f} s, "
-            f"{ratios[-1]:.3f}"
-        )
-    print(f"median ratio with / without: {median(ratios):.3f}")
+        took = f"with {seconds['with']:.3f} s, without {seconds['without']:.3f} s"
+        details.append(f"pair {pair + 1}: {took}, {ratios[-1]:.3f}")
     web.close()
+    return [Row("crawl with it, median, to one without", median(ratios), "ratio")], details
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--crawl"]:
-        crawl(*sys.argv[2:])
-    else:
-        of_pages()
-        of_hostile_pages()
-        of_crawls(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+def run(options: Options) -> Result:
+    """The rows of all three parts; each hostile page and each pair is a detail."""
+    sizes = (2_000, 30_000) if options.quick else (2_000, 30_000, 100_000, 1_000_000)
+    hostile, floods = of_hostile_pages(options.number("every"))
+    crawls, pairs = of_crawls(options.number("pairs"), options.number("pages"))
+    return Result([*of_pages(sizes), *hostile, *crawls], [*pairs, *floods])

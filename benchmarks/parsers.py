@@ -1,29 +1,35 @@
-"""Speed and memory beside Protego, the parser that Scrapy uses by default.
+"""Parsing and matching, beside Protego, the parser of Scrapy.
 
-    python -m benchmarks.parsers FOLDER
-
-FOLDER is what corpus.py describes. Every figure is the best of some rounds in which the two
-take turns, so that a busy machine slows both.
+Every figure is the best of some rounds in which the two take turns, so that a busy machine slows
+both.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from protego import Protego
 
-from benchmarks.corpus import Row, read_files, read_rows
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from testing.corpus import load
+from testing.harness import Duration, Parameter, Result, Row
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from testing import corpus as corpora
+    from testing.harness import Options
+
+DURATION = Duration(60, 10)
+PARAMETERS = {
+    "files": Parameter(2000, 300, "generated files"),
+    "questions": Parameter(35, 35, "questions for each file"),
+    "rounds": Parameter(7, 3, "rounds, of which the best counts"),
+}
+
 Ask = Callable[[str, str], bool]
 
 
@@ -47,15 +53,14 @@ def protego(body: bytes) -> Ask:
 PARSERS: dict[str, Parser] = {"scrapy-rep": ours, "protego": protego}
 
 
-def main() -> int:
-    """Print the table."""
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    arguments.add_argument("folder", type=Path)
-    arguments.add_argument("--rounds", type=int, default=7)
-    options = arguments.parse_args()
-    files = read_files(options.folder)
-    rows = read_rows(options.folder)
-    first: dict[str, Row] = {}
+def run(options: Options) -> Result:
+    """Time and memory of both, and how many times as fast this package's is."""
+    corpus = load(
+        options.folder, files=options.number("files"), questions=options.number("questions")
+    )
+    files, rows, _ = corpus
+    rounds = options.number("rounds")
+    first: dict[str, corpora.Row] = {}
     for row in rows:
         first.setdefault(row.file, row)
 
@@ -76,21 +81,23 @@ def main() -> int:
         for ask, url, agent in queries["scrapy-rep" if parser is ours else "protego"]:
             ask(url, agent)
 
-    print(f"{len(first)} files, {len(rows)} queries, Protego {version('protego')}")
-    show("parse and first answer", race(parse_and_ask, options.rounds), len(first), "file")
+    found = [
+        Row(corpus.source, sum(len(files[name]) for name in first) / len(first), "octets each"),
+        *times("parse and first answer", race(parse_and_ask, rounds), len(first), "us/file"),
+    ]
     for name in PARSERS:
         query(PARSERS[name])
         query(PARSERS[name])
-    show("warm query", race(query, options.rounds), len(rows), "query")
+    found += times("warm query", race(query, rounds), len(rows), "us/query")
     queries.clear()
     asks.clear()
     held = {name: memory(parser, files, first) for name, parser in PARSERS.items()}
-    ratio = held["scrapy-rep"] / held["protego"]
-    print(f"{'memory after one answer':<24}", end="")
-    for name, octets in held.items():
-        print(f"{name} {octets / len(first) / 1024:7.2f} KiB/file   ", end="")
-    print(f"{ratio:.2f} of it")
-    return 0
+    found += [
+        Row("memory after one answer", held["scrapy-rep"] / len(first) / 1024, "KiB/file"),
+        Row("  Protego's", held["protego"] / len(first) / 1024, "KiB/file"),
+        Row("  ratio to Protego's", held["scrapy-rep"] / held["protego"], "ratio"),
+    ]
+    return Result(found, [f"Protego {version('protego')}, {len(rows):,} queries"])
 
 
 def race(run: Callable[[Parser], None], rounds: int) -> dict[str, float]:
@@ -105,15 +112,17 @@ def race(run: Callable[[Parser], None], rounds: int) -> dict[str, float]:
     return best
 
 
-def show(what: str, seconds: dict[str, float], count: int, unit: str) -> None:
-    """One line of the table."""
-    print(f"{what:<24}", end="")
-    for name, value in seconds.items():
-        print(f"{name} {value / count * 1e6:7.2f} us/{unit}   ", end="")
-    print(f"{seconds['protego'] / seconds['scrapy-rep']:.1f} times as fast")
+def times(what: str, seconds: dict[str, float], count: int, unit: str) -> list[Row]:
+    """The rows of both parsers, and how many times as fast this package's is."""
+    ours, theirs = seconds["scrapy-rep"], seconds["protego"]
+    return [
+        Row(what, ours / count * 1e6, unit),
+        Row("  Protego's", theirs / count * 1e6, unit),
+        Row("  times as fast as Protego", theirs / ours, "ratio"),
+    ]
 
 
-def memory(parser: Parser, files: dict[str, bytes], first: dict[str, Row]) -> int:
+def memory(parser: Parser, files: dict[str, bytes], first: dict[str, corpora.Row]) -> int:
     """Octets held after each file has answered one question."""
     gc.collect()
     tracemalloc.start()
@@ -126,7 +135,3 @@ def memory(parser: Parser, files: dict[str, bytes], first: dict[str, Row]) -> in
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return held
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,4 @@
-"""How long live sites take beside silent ones: twenty that never answer, thirty that do.
-
-    python -m benchmarks.silent_sites
+"""Thirty live sites beside twenty that never answer.
 
 With the default of 16 CONCURRENT_REQUESTS, each middleware crawls the live sites alone, then beside
 the silent ones (a robots.txt is given up after 4 seconds and one retry). The ratio is that of the
@@ -9,23 +7,29 @@ seconds from the first request to the last live page.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from benchmarks.crawl_cost import MIDDLEWARES
-from tests.crawl.web import Page, Web
+from testing.harness import Duration, Parameter, Result, Row
+from testing.processes import call
+from testing.web import Page, Web
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
 
-    from tests.crawl.web import Received, Site
+    from testing.harness import Options
+    from testing.web import Received, Site
 
-SILENT, LIVE, PAGES = 20, 30, 10
+DURATION = Duration(100, 50)
+PARAMETERS = {
+    "silent": Parameter(20, 8, "sites that never answer"),
+    "live": Parameter(30, 15, "sites that do"),
+}
+PAGES = 10
 ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)
 
 
@@ -61,8 +65,7 @@ def crawl(middleware: str, roots: list[str]) -> None:
 def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> float:
     """From the first request that any server saw to the last page of a live one."""
     sites = silent + live
-    command = [sys.executable, "-m", "benchmarks.silent_sites", "--crawl", middleware]
-    subprocess.run([*command, *(site.root for site in sites)], check=True, timeout=300)
+    call(crawl, middleware, [site.root for site in sites], timeout=300)
     assert all(len(site.page_paths) == PAGES for site in live)
     first = min(received.at for site in sites for received in site.received)
     last = max(received.at for site in live for received in site.received)
@@ -71,21 +74,26 @@ def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> fl
     return last - first
 
 
-def main() -> None:
-    """Print both ratios."""
+def run(options: Options) -> Result:
+    """The seconds of each middleware, and how many times as long it takes."""
     web = Web()
     page = Page(delay=0.1)
-    silent = [web.site(silence, host=f"127.0.2.{number + 1}") for number in range(SILENT)]
-    live = [web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}") for number in range(LIVE)]
+    silent = [
+        web.site(silence, host=f"127.0.2.{number + 1}")
+        for number in range(options.number("silent"))
+    ]
+    live = [
+        web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}")
+        for number in range(options.number("live"))
+    ]
+    rows = []
     for middleware in MIDDLEWARES:
         alone = seconds_of_live(middleware, live, [])
         beside = seconds_of_live(middleware, live, silent)
-        print(f"{middleware}: alone {alone:.2f} s, beside {beside:.2f} s, {beside / alone:.2f}")
+        rows += [
+            Row(f"{middleware}: live sites alone", alone, "s"),
+            Row(f"{middleware}: beside silent sites", beside, "s"),
+            Row(f"{middleware}: times as long", beside / alone, "ratio"),
+        ]
     web.close()
-
-
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["--crawl"]:
-        crawl(sys.argv[2], sys.argv[3:])
-    else:
-        main()
+    return Result(rows)

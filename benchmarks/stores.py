@@ -1,15 +1,11 @@
-"""What a store costs: entries a second, octets of an origin, and how long the loop stands still.
+"""SQLite and Redis with 100,000 origins: speed, size, late loops.
 
-    python -m benchmarks.stores FOLDER [STORE] [--origins 100000] [--others 0]
-
-FOLDER holds real robots.txt files, which are used again and again. STORE is what REP_STORE may be:
-a SQLite file in a temporary folder if it is left out; a Redis is emptied first. ``--others``: how
-many processes write to the same store meanwhile.
+Without ``--set store=``: a SQLite file and a Redis server, both temporary; else what REP_STORE may
+be. A Redis is emptied first. The files are used again and again.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import multiprocessing
 import random
@@ -24,15 +20,24 @@ import redis
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, FallbackStore, open_store
-
-from .origins_memory import read_folder
+from testing.corpus import load
+from testing.harness import Duration, Parameter, Result, Row
+from testing.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from scrapy_rep.stores import Store
+    from testing.harness import Options
 
-RESTORE_BATCH = 32
+DURATION = Duration(240, 15)
+PARAMETERS = {
+    "store": Parameter("", "", "a URL as in REP_STORE; SQLite and Redis if empty"),
+    "files": Parameter(2000, 500, "generated files"),
+    "origins": Parameter(100_000, 2000, "origins"),
+    "others": Parameter(0, 0, "processes that write to the same store meanwhile"),
+}
+AT_ONCE = 32
 TICK = 0.001
 
 
@@ -70,13 +75,14 @@ class Lateness:
             await asyncio.sleep(TICK)
             self.seconds.append(time.perf_counter() - before - TICK)
 
-    def __str__(self) -> str:
+    def rows(self) -> list[Row]:
+        """Median, most of them, and most."""
         ordered = sorted(self.seconds)
-        return (
-            f"the loop was late by {ordered[len(ordered) // 2] * 1000:.1f} ms (median), "
-            f"{ordered[len(ordered) * 99 // 100] * 1000:.1f} ms (99 %), "
-            f"{ordered[-1] * 1000:.1f} ms (most)"
-        )
+        return [
+            Row("  loop late by, median", ordered[len(ordered) // 2] * 1000, "ms"),
+            Row("  loop late by, 99 %", ordered[len(ordered) * 99 // 100] * 1000, "ms"),
+            Row("  loop late by, most", ordered[-1] * 1000, "ms"),
+        ]
 
 
 @contextmanager
@@ -97,11 +103,12 @@ async def in_turn(acts: list[Callable[[], Awaitable[object]]]) -> float:
         while acts:
             await acts.pop()()
 
-    await asyncio.gather(*(some() for _ in range(RESTORE_BATCH)))
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
     return time.perf_counter() - began
 
 
-async def measure(url: str, bodies: list[bytes], origins: int) -> None:
+async def measure(url: str, bodies: list[bytes], origins: int) -> list[Row]:
+    rows = []
     store = opened(url)
     names = [f"https://www.host{number}.example" for number in range(origins)]
     order = list(range(origins))
@@ -123,12 +130,14 @@ async def measure(url: str, bodies: list[bytes], origins: int) -> None:
     for what, act in acts.items():
         with watched() as lateness:
             seconds = await in_turn([act(number) for number in order])
-        print(f"{origins / seconds:8,.0f} {what} a second; {lateness}")
+        rows += [Row(what, origins / seconds, "a second"), *lateness.rows()]
     lone = time.perf_counter()
     for number in order[:1000]:
         await store.get(names[number])
-    print(f"{time.perf_counter() - lone:8.2f} ms for one get at a time")
+    alone = (time.perf_counter() - lone) / len(order[:1000])
+    rows.append(Row("one get at a time", alone * 1000, "ms"))
     await store.close()
+    return rows
 
 
 def write_for_ever(url: str, bodies: list[bytes], first: int) -> None:
@@ -140,45 +149,55 @@ def write_for_ever(url: str, bodies: list[bytes], first: int) -> None:
     asyncio.run(write())
 
 
-def main() -> None:
-    """Print what is measured."""
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("folder", type=Path)
-    arguments.add_argument("store", nargs="?")
-    arguments.add_argument("--origins", type=int, default=100_000)
-    arguments.add_argument("--others", type=int, default=0)
-    options = arguments.parse_args()
-    bodies = [body[:512_000] for body in read_folder(options.folder)]
+def run(options: Options) -> Result:
+    """The figures of each store."""
+    bodies = [body[:512_000] for body in load(options.folder, files=options.number("files")).bodies]
     random.Random(1).shuffle(bodies)
+    given = options.text("store")
+    if given:
+        rows = measure_store(given, bodies, options)
+        return Result(rows, [given.rpartition("@")[2]])
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "robots.db")
-        url = options.store or f"sqlite:///{file}"
-        if not url.startswith("sqlite"):
-            client = redis.Redis.from_url(url)
-            client.flushdb()
-            empty = int(client.info("memory")["used_memory"])
-        context = multiprocessing.get_context("spawn")
-        others = [
-            context.Process(target=write_for_ever, args=(url, bodies[:100], number * 10**6))
-            for number in range(options.others)
-        ]
-        for other in others:
-            other.start()
+        rows = [Row("SQLite", options.number("origins"), "origins")]
+        rows += measure_store(f"sqlite:///{Path(folder, 'robots.db')}", bodies, options)
+        server = RedisServer(Path(folder))
         try:
-            asyncio.run(measure(url, bodies, options.origins))
+            rows.append(Row("Redis", options.number("origins"), "origins"))
+            rows += measure_store(server.url, bodies, options)
         finally:
-            for other in others:
-                other.kill()
-                other.join()
-        if others:
-            return
-        if url.startswith("sqlite"):
-            size = sum(each.stat().st_size for each in Path(folder).iterdir())
-        else:
+            server.kill()
+    return Result(rows)
+
+
+def measure_store(url: str, bodies: list[bytes], options: Options) -> list[Row]:
+    """The figures of one store, and its size if no other process writes to it."""
+    origins = options.number("origins")
+    client = None if url.startswith("sqlite") else redis.Redis.from_url(url)
+    empty = 0
+    if client:
+        client.flushdb()
+        empty = int(client.info("memory")["used_memory"])
+    context = multiprocessing.get_context("spawn")
+    others = [
+        context.Process(target=write_for_ever, args=(url, bodies[:100], number * 10**6))
+        for number in range(options.number("others"))
+    ]
+    for other in others:
+        other.start()
+    try:
+        rows = asyncio.run(measure(url, bodies, origins))
+    finally:
+        for other in others:
+            other.kill()
+            other.join()
+    if not others:
+        if client:
             size = int(client.info("memory")["used_memory"]) - empty
-            client.flushdb()
-        print(f"{size / 1e6:8,.1f} MB, {size / options.origins:,.0f} octets an origin")
-
-
-if __name__ == "__main__":
-    main()
+        else:
+            file = Path(url.removeprefix("sqlite:///"))
+            size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
+        rows.append(Row("size of an origin", size / origins, "octets"))
+    if client:
+        client.flushdb()
+        client.close()
+    return rows

@@ -15,7 +15,7 @@ with atheris.instrument_imports(include=["scrapy_rep.protocol"]):
     from scrapy_rep.protocol.paths import origin_of
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
-from tests.protocol import reference
+from testing import reference
 
 # The reference is quadratic, so it is asked about small files only.
 _SMALL = 400

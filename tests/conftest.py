@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
-from .stores.servers import RedisServer
+from testing.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,7 +30,7 @@ def run(module: str, *arguments: str) -> str:
 
 
 def test_random_crawls_keep_the_laws() -> None:
-    run("tests.crawl.simulation", str(EXAMPLES))
+    run("testing.simulation", str(EXAMPLES))
 
 
 def test_the_simulation_finds_what_is_broken() -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .crawl.web import Page, Web, text
-from .stores.servers import RedisServer
+from testing.redis_server import RedisServer
+from testing.web import Page, Web, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Crawls of one scenario of :mod:`tests.crawl.simulation`, each with another rule broken.
+"""Crawls of one scenario of :mod:`testing.simulation`, each with another rule broken.
 
     python -m tests.crawl.broken
 
@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-from .simulation import Answer, Ask, Scenario, Site, run
+from testing.simulation import Answer, Ask, Scenario, Site, run
 
 BROKEN: dict[str, dict[str, Any]] = {
     "nothing": {},

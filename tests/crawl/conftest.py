@@ -1,4 +1,4 @@
-"""A real crawler against the web of :mod:`tests.crawl.web`, judged by what that web received."""
+"""A real crawler against the web of :mod:`testing.web`, judged by what that web received."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
-
-from .web import Web
+from testing.web import Web
 
 if TYPE_CHECKING:
     from scrapy.http import Response

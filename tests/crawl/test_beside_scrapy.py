@@ -15,10 +15,10 @@ from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall
+from testing.web import Page, redirect, text
 
 from .conftest import Visitor
-from .faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     import pytest
     from scrapy.http import Response
 
+    from testing.web import Received, Web
+
     from .conftest import Crawl
-    from .web import Received, Web
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -10,8 +10,8 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from .faults import PATHS, RULES, RULES_HOLD, outcome_of
-from .web import Page, text
+from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
+from testing.web import Page, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 WRAPPED = (
     b'<html><head><meta name="color-scheme" content="light dark"></head><body>'

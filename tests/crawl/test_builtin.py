@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.http import TextResponse
 
-from .faults import raw
-from .web import Page, text
+from testing.faults import raw
+from testing.web import Page, text
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
     from scrapy import Request
 
+    from testing.web import Received, Web
+
     from .conftest import Crawl
-    from .web import Received, Web
 
 pytestmark = pytest.mark.documentation
 

@@ -13,13 +13,13 @@ from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-
-from .faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
-from .web import text
+from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
+from testing.web import text
 
 if TYPE_CHECKING:
+    from testing.web import Web
+
     from .conftest import Crawl, Outcome
-    from .web import Web
 
 QUICK = {"REP_TIMEOUT": 1.5}
 

@@ -22,9 +22,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.scheduling.clock import sleep
-
-from .conftest import Visitor, our_warnings
-from .faults import (
+from testing.faults import (
     ALLOWED,
     CHUNKED,
     DISALLOWED,
@@ -41,14 +39,17 @@ from .faults import (
     outcome_of,
     raw,
 )
-from .web import Page, redirect, text
+from testing.web import Page, redirect, text
+
+from .conftest import Visitor, our_warnings
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
 
+    from testing.web import Misbehaviour, Received, Web
+
     from .conftest import Crawl
-    from .web import Misbehaviour, Received, Web
 
 DOWN = Page(status=503)
 
@@ -412,7 +413,7 @@ async def test_what_is_too_large_costs_neither_time_nor_memory(web: Web) -> None
     modest = web.site(RULES)
     urls = [url for site in (modest, *sites.values()) for url in site.urls(*PATHS)]
     child = subprocess.run(  # noqa: ASYNC221 - the web is in a thread of its own
-        [sys.executable, "-m", "tests.crawl.measure", loop_of_this_run(), *urls],
+        [sys.executable, "-m", "testing.measure", loop_of_this_run(), *urls],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

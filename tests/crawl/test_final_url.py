@@ -11,13 +11,13 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.faults import stall
+from testing.web import Page, redirect, text
 
 from .conftest import Visitor, our_warnings
-from .faults import stall
 from .following import FOLLOWING
 from .test_http_cache import DUMMY, Gone, cache_settings
 from .test_other_downloads import Splash
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from testing.web import Received, Site, Web
+
     from .conftest import Crawl
-    from .web import Received, Site, Web
 
 RULES = "User-agent: *\nDisallow: /private\n"
 DROP = {**FOLLOWING, "REP_CHECK_FINAL_URL": "drop"}

@@ -15,16 +15,17 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.protocol.access import CopyInfo
 from scrapy_rep.scheduling.clock import sleep
+from testing.faults import RULES
+from testing.web import Page, redirect, text
 
 from .conftest import Outcome
-from .faults import RULES
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from testing.web import Site, Web
+
     from .conftest import Crawl
-    from .web import Site, Web
 
 HOUR = 3600
 DAY = 24 * HOUR

@@ -11,17 +11,19 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredSemaphore
 
+from testing.web import Page
+
 from .conftest import our_warnings
 from .test_waiting import NOTHING_PRIVATE, silence
-from .web import Page
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 
 class PoolHandler:

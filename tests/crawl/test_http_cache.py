@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .faults import PATHS, RULES, raw
-from .web import Page, Web, redirect, text
+from testing.faults import PATHS, RULES, raw
+from testing.web import Page, Web, redirect, text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from testing.web import Pages, Site
+
     from .conftest import Crawl
-    from .web import Pages, Site
 
 DUMMY = "DummyPolicy"
 RFC2616 = "RFC2616Policy"

@@ -13,8 +13,7 @@ from scrapy import Request, signals
 from scrapy.http import Response
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-
-from .faults import (
+from testing.faults import (
     DISALLOWED,
     GZIP,
     HEAD,
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from testing.web import Misbehaviour, Page, Web
+
     from .conftest import Crawl
-    from .web import Misbehaviour, Page, Web
 
 
 class Witness:

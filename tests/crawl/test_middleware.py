@@ -12,15 +12,16 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_cache import remedy
 from scrapy_rep.protocol.access import Unreachable
+from testing.web import Page, redirect, text
 
 from .conftest import Visitor, our_warnings
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 

@@ -11,17 +11,18 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.paths import origin_of
+from testing.faults import DISALLOWED, MIB, PATHS, RULES, RULES_HOLD, outcome_of
+from testing.web import redirect, text
 
-from .faults import DISALLOWED, MIB, PATHS, RULES, RULES_HOLD, outcome_of
 from .ftp import FtpSite
-from .web import redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from testing.web import Web
+
     from .conftest import Crawl, Outcome
-    from .web import Web
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
 

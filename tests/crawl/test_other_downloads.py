@@ -13,8 +13,9 @@ from scrapy.http import HtmlResponse
 from scrapy_rep.scheduling.clock import sleep
 
 if TYPE_CHECKING:
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
 DELAY = 0.4

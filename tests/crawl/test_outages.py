@@ -13,19 +13,20 @@ from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
+from testing.counters import left_over
+from testing.web import Page, text
 
 from .conftest import Closer, Visitor, Watcher, make_crawler, our_warnings
-from .counters import left_over
 from .test_stores import together
-from .web import Page, text
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from testing.web import Received, Web
+
     from .conftest import Crawl, Outcome
-    from .web import Received, Web
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 WAIT: dict[str, Any] = {"REP_UNREACHABLE": "wait"}

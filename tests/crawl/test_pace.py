@@ -16,9 +16,9 @@ from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.web import Page, redirect, text
 
 from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from testing.web import Site, Web
+
     from .conftest import Crawl
-    from .web import Site, Web
 
 ALL = "User-agent: *\nDisallow:\n"
 

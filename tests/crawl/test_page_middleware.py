@@ -22,15 +22,16 @@ from scrapy.spiders import CrawlSpider, Rule
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
+from testing.web import Page, text
 
 from .conftest import Outcome, Visitor, make_crawler, run_crawler
-from .web import Page, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
 DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}

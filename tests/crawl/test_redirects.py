@@ -20,10 +20,10 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
 
 from scrapy_rep.fetch.resolver import addresses_of
+from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from testing.web import redirect, text
 
 from .conftest import Visitor, make_crawler
-from .faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
-from .web import redirect, text
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from testing.web import Site, Web
+
     from .conftest import Crawl, Outcome
-    from .web import Site, Web
 
 PUBLIC = "93.184.215.14"
 ROBOTS = "http://public.example/robots.txt"

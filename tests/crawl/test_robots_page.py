@@ -8,17 +8,19 @@ import pytest
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
 
+from testing.faults import RULES, endless
+from testing.web import Page, redirect, text
+
 from .conftest import make_crawler, run_crawler
-from .faults import RULES, endless
-from .web import Page, redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.http import Response
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 OFF = {"REP_ANSWER_ROBOTS_TXT": False}
 ANSWERED = "robotstxt/answered_count"

@@ -10,10 +10,10 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtMiddleware
+from testing.web import Page, text
 
 from .conftest import Visitor
 from .test_scheduling import ALL, FIFO, QUEUES, Until, delayed, numbers
-from .web import Page, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 
 # Schedulers

@@ -12,16 +12,17 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
+from testing.web import Page, Site, redirect, text
 
 from .conftest import Visitor, Watcher
-from .web import Page, Site, redirect, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from testing.web import Received, Web
+
     from .conftest import Crawl
-    from .web import Received, Web
 
 ALL = "User-agent: *\nDisallow:\n"
 

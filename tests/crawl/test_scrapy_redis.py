@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
+from testing.web import Page, text
+
 from .test_scheduling import ALL, delayed, numbers
-from .web import Page, text
 
 if TYPE_CHECKING:
-    from tests.stores.servers import RedisServer
+    from testing.redis_server import RedisServer
+    from testing.web import Web
 
     from .conftest import Crawl
-    from .web import Web
 
 pytest.importorskip("scrapy_redis")
 

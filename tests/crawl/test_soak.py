@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from testing.soak import VARIANTS, Soak, SoakSpider, circumstances, logged
+
 from .conftest import make_crawler, run_crawler
-from .soak import VARIANTS, Soak, SoakSpider, circumstances, logged
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .web import Web
+    from testing.web import Web
 
 ORIGINS = 25
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 async def test_soak(name: str, web: Web, tmp_path: Path) -> None:
-    """The same with thousands of origins is ``python -m benchmarks.soak``."""
+    """The same with thousands of origins is ``python -m checks soak``."""
     soak = Soak(web, ORIGINS, seed=list(VARIANTS).index(name))
     with circumstances(VARIANTS[name], soak, tmp_path / "robots.db") as settings, logged() as log:
         settings |= {"DOWNLOAD_TIMEOUT": 2, "REP_TIMEOUT": 2}

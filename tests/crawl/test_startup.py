@@ -19,8 +19,9 @@ from scrapy_rep.exceptions import SettingError
 from .conftest import make_crawler, our_warnings, run_crawler
 
 if TYPE_CHECKING:
+    from testing.web import Web
+
     from .conftest import Crawl
-    from .web import Web
 
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"

@@ -17,19 +17,19 @@ from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
+from testing.redis_server import RedisServer
+from testing.web import Page
 
-from ..stores.servers import RedisServer
 from .conftest import Closer, our_warnings
-from .web import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_rep.stores import Store
+    from testing.web import Web
 
     from .conftest import Crawl
-    from .web import Web
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")

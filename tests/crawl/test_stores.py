@@ -19,10 +19,10 @@ from scrapy_rep import Reason
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores.sqlite import SQLiteStore
+from testing.redis_server import RedisServer
+from testing.web import Page, text
 
-from ..stores.servers import RedisServer
 from .conftest import Visitor, make_crawler, our_warnings, run_crawler
-from .web import Page, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep import Verdict
+    from testing.web import Site, Web
 
     from .conftest import Crawl, Outcome
-    from .web import Site, Web
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")

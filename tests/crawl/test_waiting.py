@@ -13,16 +13,17 @@ from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.web import Page
 
 from .conftest import Closer, Visitor, Watcher, our_warnings
-from .web import Page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from testing.web import Received, Web
+
     from .conftest import Crawl
-    from .web import Received, Web
 
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 

@@ -13,7 +13,7 @@ from scrapy.utils.gz import gunzip
 
 from scrapy_rep.fetch.body_reader import WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from tests.crawl.faults import gzip_bomb
+from testing.faults import gzip_bomb
 
 FILE = b"User-agent: *\nDisallow: /private\n"
 URL = "http://a.example/robots.txt"

@@ -10,8 +10,7 @@ import pytest
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.pacing import Pacing
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
-
-from .hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
+from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 
 
 @pytest.mark.parametrize("name", HOSTILE)

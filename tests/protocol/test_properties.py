@@ -18,8 +18,7 @@ from scrapy_rep.protocol.matcher import PatternIndex, first_match
 from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-
-from . import reference
+from testing import reference
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

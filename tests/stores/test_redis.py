@@ -17,7 +17,7 @@ from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.redis import RedisStore
 
 if TYPE_CHECKING:
-    from .servers import RedisServer
+    from testing.redis_server import RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"

@@ -1,6 +1,6 @@
 """Files, URLs and headers made to be slow, or to break what reads them.
 
-``benchmarks/hostile.py`` measures how long each of them takes.
+``python -m benchmarks hostile`` measures how long each of them takes.
 """
 
 from __future__ import annotations

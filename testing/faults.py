@@ -1,4 +1,4 @@
-"""Pages that misbehave on purpose, for :mod:`tests.crawl.web`."""
+"""Pages that misbehave on purpose, for :mod:`testing.web`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .web import Page, redirect, text
+from testing.web import Page, redirect, text
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import Callable
 
-    from .web import Misbehaviour, Received, Site
+    from testing.web import Misbehaviour, Received, Site
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 MIB = 1 << 20

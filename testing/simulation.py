@@ -1,6 +1,6 @@
 """Crawls without I/O on a clock of their own, in random circumstances, held against laws.
 
-    python -m tests.crawl.simulation [EXAMPLES] [--seed SEED] [--shrink]
+    python -m testing.simulation [EXAMPLES] [--seed SEED] [--shrink]
 
 The engine, the scheduler, the downloader and this package are the real ones. Only the network is
 not: a download handler answers from a scenario. The time is that of the event loop, which moves on
@@ -43,8 +43,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 
 from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
-
-from .counters import left_over
+from testing.counters import left_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

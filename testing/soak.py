@@ -20,10 +20,8 @@ from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
-
-from ..protocol.hostile import ATTACKS
-from .counters import left_over
-from .faults import (
+from testing.counters import left_over
+from testing.faults import (
     ALLOWED,
     DISALLOWED,
     HEAD,
@@ -37,7 +35,9 @@ from .faults import (
     raw,
     stall,
 )
-from .web import Page, redirect, text
+from testing.web import Page, redirect, text
+
+from .hostile import ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from .web import Misbehaviour, Site, Web
+    from testing.web import Misbehaviour, Site, Web
 
 SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS": 200,

@@ -1,6 +1,6 @@
 """Crawls URLs one after the other and prints by how much the process has grown at its peak.
 
-    python -m tests.crawl.measure LOOP URL URL ...
+    python -m testing.measure LOOP URL URL ...
 
 A JSON list of MiB, one for every two URLs.
 """

@@ -1,0 +1,11 @@
+"""``python -m benchmarks [NAME ...]``: :mod:`testing.harness` says with which arguments."""
+
+from __future__ import annotations
+
+import sys
+
+import benchmarks
+from testing.harness import main
+
+if __name__ == "__main__":
+    sys.exit(main(benchmarks))

@@ -1,0 +1,1 @@
+"""Checks that take longer than tests, one module for each."""

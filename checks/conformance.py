@@ -1,0 +1,74 @@
+"""Verdicts beside those of Google's matcher, or of a slow one.
+
+The files of a folder bring the verdicts of Google's own matcher with them. About generated files,
+and about those without verdicts, the slow matcher is asked, which shares no code with the package
+(:mod:`testing.reference`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from testing import reference
+from testing.corpus import Expected, load
+from testing.harness import Duration, Parameter, Result, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from testing import corpus
+    from testing.harness import Options
+
+DURATION = Duration(60, 8)
+PARAMETERS = {
+    "files": Parameter(1000, 100, "generated files"),
+    "questions": Parameter(20, 10, "questions for each file"),
+}
+
+
+def run(options: Options) -> Result:
+    """Count the verdicts that differ, and those that name another line."""
+    files, rows, source = load(
+        options.folder, files=options.number("files"), questions=options.number("questions")
+    )
+    by_file = defaultdict(list)
+    for row in rows:
+        by_file[row.file].append(row)
+    differing = []
+    other_lines = []
+    disallowed = 0
+    for name, questions in by_file.items():
+        robots = RobotsTxt.parse(files[name])
+        for row, expected in _expectations(files[name], questions):
+            verdict = robots.verdict(row.url, row.agent)
+            line = verdict.rule.line if verdict.rule else 0
+            disallowed += not expected.allowed
+            if verdict.allowed != expected.allowed:
+                differing.append(f"{row.file} {row.agent} {row.url} -> {verdict}")
+            elif not expected.allowed and line != expected.line:
+                said = f"{row.file} {row.agent} {row.url} -> line {line}"
+                other_lines.append(f"{said}, not {expected.line}")
+    return Result(
+        [
+            Row(f"verdicts, about {source}", len(rows), "verdicts"),
+            Row("verdicts that differ", len(differing), "verdicts", 0),
+            Row("disallowed", disallowed, "verdicts"),
+            # Two spellings of one rule are one rule here, and two for Google's matcher.
+            Row("disallowed, another line named", len(other_lines), "verdicts"),
+        ],
+        differing + other_lines,
+    )
+
+
+def _expectations(body: bytes, rows: list[corpus.Row]) -> Iterator[tuple[corpus.Row, Expected]]:
+    """Each question with its answer: the one that is known, else the slow matcher's."""
+    groups = {} if rows[0].expected else reference.read_groups(body, strict=False)
+    for row in rows:
+        if row.expected:
+            yield row, row.expected
+            continue
+        rules = groups.get(row.agent.lower(), groups.get("*", []))
+        rule = reference.decide(rules, reference.url_form(row.url), strict=False)
+        yield row, Expected(rule.allow if rule else True, rule.line if rule else 0)

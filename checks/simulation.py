@@ -1,0 +1,42 @@
+"""Random crawls on a virtual clock, held against laws.
+
+No network is used. :mod:`testing.simulation` says which laws. The check stops at the first crawl
+that breaks one, and prints it; ``python -m testing.simulation --shrink`` looks for the smallest. It
+needs Scrapy 2.15 or later.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import scrapy
+
+from testing import simulation
+from testing.harness import Duration, Parameter, Result, Row
+
+if TYPE_CHECKING:
+    from testing.harness import Options
+
+DURATION = Duration(60, 10)
+PARAMETERS = {
+    "crawls": Parameter(1000, 100, "random crawls"),
+    "seed": Parameter(0, 0, "chooses others than those of every run"),
+}
+
+
+def run(options: Options) -> Result:
+    """Run them; the one that breaks a law is the detail."""
+    if scrapy.version_info < (2, 15):
+        return Result([], ["not run: it needs Scrapy 2.15 or later"])
+    problems = []
+    try:
+        simulation.main(options.number("crawls"), options.number("seed") or None, shrink=False)
+    except AssertionError as problem:
+        problems = [str(problem), *getattr(problem, "__notes__", ())]
+    return Result(
+        [
+            Row("random crawls, at most", options.number("crawls"), "crawls"),
+            Row("crawls that break a law", bool(problems), "crawls", 0),
+        ],
+        [line for problem in problems for line in problem.splitlines()],
+    )
