@@ -22,6 +22,7 @@ from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.clock import sleep
 from ..scheduling.connection_limit import ConnectionLimit
+from ..scheduling.engine import HANDLING, Handling
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
@@ -126,14 +127,11 @@ def request_for(url: str, meta: Mapping[str, object]) -> Request:
 
     ``meta``: what it has beside its own, which takes precedence.
     """
-    return RobotsTxtRequest(
-        url,
-        callback=NO_CALLBACK,
-        priority=PRIORITY,
+    request = RobotsTxtRequest(url, callback=NO_CALLBACK, priority=PRIORITY, meta={**meta, **_META})
+    if not request.meta.get(ZYTE_API):  # which decodes by itself, and warns of this header
         # gzip is inflated here as it arrives, with a limit; nothing else can be.
-        headers={"Accept-Encoding": "gzip"},
-        meta={**meta, **_META},
-    )
+        request.headers["Accept-Encoding"] = "gzip"
+    return request
 
 
 class RobotsTxtDownloader:
@@ -200,6 +198,7 @@ class RobotsTxtDownloader:
             raise
         if self._engine.connection_limit:
             self._fetch_limit.restart(place, watch.expire)
+        handling = request.meta[HANDLING] = Handling()
         download = deferred_from_coro(engine.download_async(request))
         watch.start(download)
         try:
@@ -210,6 +209,7 @@ class RobotsTxtDownloader:
             raise
         finally:
             watch.stop()
+            handling.end()
             self._engine.include_download(request)
             self._throttle.finish(request, sent=True)
             self._connection_limit.release(request)
@@ -336,7 +336,7 @@ def _reached_downloader(request: Request) -> None:
         request.headers.update(transfer.validators)
     transfer.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
     if meta.get(ZYTE_API):
-        request.headers.pop("Accept-Encoding", None)  # it decodes by itself, and warns of this
+        request.headers.pop("Accept-Encoding", None)  # what HttpCompressionMiddleware has set
     transfer.by_system_proxy = bool(meta.get("_scheme_proxy"))
     # Of what a download handler gets only the beginning is taken, however much is announced.
     request.meta["download_maxsize"] = 0
