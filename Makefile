@@ -10,7 +10,7 @@ OLDEST := .venv-oldest/bin
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts tests loops oldest benchmark checks format fuzz clean
+.PHONY: example test lint types contracts tests loops oldest benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
@@ -60,8 +60,12 @@ fuzz: .venv/test
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
 
+# Crawls beside other plugins, each installed into an environment of its own: not part of `test`.
+compatibility: .venv/test
+	$(BIN)/python -m checks.compatibility
+
 clean:
-	rm -rf .venv .venv-oldest
+	rm -rf .venv .venv-oldest .venv-compatibility
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv

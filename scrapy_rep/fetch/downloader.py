@@ -19,6 +19,7 @@ from twisted.internet.defer import CancelledError
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
+from ..scheduling.engine import HANDLING, Handling
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
@@ -127,14 +128,11 @@ def request_for(url: str, meta: Mapping[str, object]) -> Request:
 
     ``meta`` holds further keys. The keys that this module sets take precedence.
     """
-    return RobotsTxtRequest(
-        url,
-        callback=NO_CALLBACK,
-        priority=PRIORITY,
+    request = RobotsTxtRequest(url, callback=NO_CALLBACK, priority=PRIORITY, meta={**meta, **_META})
+    if not request.meta.get(ZYTE_API):  # it decodes itself, and warns about this header
         # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
-        headers={"Accept-Encoding": "gzip"},
-        meta={**meta, **_META},
-    )
+        request.headers["Accept-Encoding"] = "gzip"
+    return request
 
 
 class RobotsTxtDownloader:
@@ -200,6 +198,7 @@ class RobotsTxtDownloader:
             await self._connection_limit.acquire(request)
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
+            handling = request.meta[HANDLING] = Handling()
             download = deferred_from_coro(engine.download_async(request))
             timeout.start(download)
             try:
@@ -210,6 +209,7 @@ class RobotsTxtDownloader:
                 raise
             finally:
                 timeout.stop()
+                handling.end()
                 self._engine.include_download(request)
                 self._throttle.finish(request, sent=True)
                 self._connection_limit.release(request)
@@ -345,7 +345,7 @@ def _reached_downloader(request: Request) -> None:
         request.headers.update(download.validators)
     download.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
     if meta.get(ZYTE_API):
-        request.headers.pop("Accept-Encoding", None)  # it decodes itself, and warns about this one
+        request.headers.pop("Accept-Encoding", None)  # set by HttpCompressionMiddleware
     download.by_system_proxy = bool(meta.get("_scheme_proxy"))
     # BodyReader stops the download at the limit, so a longer Content-Length is no reason to fail.
     request.meta["download_maxsize"] = 0

@@ -13,6 +13,7 @@ attribute                                  used for
 ``slot.queue``, ``_process_queue()``       to take back what is not on its way yet
 ``handlers._schemes``                      whether a download handler has a pool of its own
 ``handlers._handlers``, ``_session``       to widen the connection pool of the aiohttp handler
+``handlers.download_request_async()``      to end the download of a robots.txt that takes too long
 =========================================  ====================================================
 
 Where a Scrapy or a downloader of another make lacks one of them, one warning at the start of the
@@ -21,18 +22,22 @@ crawl names what is off for it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +58,45 @@ UNLIMITED_HANDLERS = frozenset(
 )
 """Download handlers that open as many connections as they get requests."""
 
+HANDLING = "robotstxt_handling"
+"""The meta key of the :class:`Handling` of a request."""
+
 LAST_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that nobody waits for."""
+
+
+class Handling:
+    """What a download handler does for one request, and for those that are made of it.
+
+    Scrapy's downloader does not end that where the download is cancelled. A handler without a
+    time-out of its own would keep the connection.
+    """
+
+    __slots__ = ("_download", "_is_over")
+
+    def __init__(self) -> None:
+        self._download: Deferred[Response] | None = None
+        self._is_over = False
+
+    def end(self) -> None:
+        """Nobody waits for it any more."""
+        self._is_over = True
+        if self._download is not None:
+            self._download.cancel()
+
+    async def run(
+        self, download: Callable[[Request], Awaitable[Response]], request: Request
+    ) -> Response:
+        """The response of a download handler, which is not asked for it once that is over."""
+        if self._is_over:
+            raise TimeoutError("the download was ended before it began")
+        self._download = deferred_from_coro(download(request))
+        try:
+            return await maybe_deferred_to_future(self._download)
+        except (asyncio.CancelledError, CancelledError):
+            if self._is_over:  # the downloader expects an exception that is no end of the program
+                raise TimeoutError("the download was ended") from None
+            raise
 
 
 class Engine:
@@ -100,6 +142,12 @@ class Engine:
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         else:
             missing.append("requests that wait use up CONCURRENT_REQUESTS")
+        handlers = getattr(self._downloader, "handlers", None)
+        download = getattr(handlers, "download_request_async", None)
+        if download is None:
+            missing.append("the download of a robots.txt that takes too long is not ended")
+        else:
+            handlers.download_request_async = partial(_handle, download)  # type: ignore[union-attr]
         if not hasattr(self._downloader, "_get_slot"):
             missing.append("the scheduler does not see who waits")
         elif not self._has_slots:
@@ -342,6 +390,14 @@ class Engine:
 
         self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
         self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
+
+
+def _handle(
+    download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Awaitable[Response]:
+    """Download a request, in such a way that its :class:`Handling` can be ended."""
+    handling: Handling | None = request.meta.get(HANDLING)
+    return download(request) if handling is None else handling.run(download, request)
 
 
 def _is_limited(handler: Any) -> bool:

@@ -73,6 +73,9 @@ class WaitingScheduler(BaseScheduler):
         """How many requests the scheduler may have that were not looked at."""
         self._unstored: list[Request] = []
         """Requests that the scheduler has given and could not take back."""
+        # That of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
+        self._blocks = bool(getattr(scheduler, "idle_before_close", 0))
+        """Whether the scheduler blocks for seconds if it is asked while it has no requests."""
         self._rescheduling: set[Request] = set()
         throttle.can_reschedule = self.can_reschedule
 
@@ -232,6 +235,8 @@ class WaitingScheduler(BaseScheduler):
             self._resumes_at = None
         if self._unstored:
             return self._unstored.pop()
+        if self._blocks and self._kept and not self._scheduler.has_pending_requests():
+            return None
         request: Request | None = self._scheduler.next_request()
         return request
 

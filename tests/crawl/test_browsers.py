@@ -153,6 +153,19 @@ class Recorder:
         pass
 
 
+class Reader:
+    """A downloader middleware that reads the header where that of scrapy-zyte-api may."""
+
+    codings: list[bytes | None]
+
+    def __init__(self) -> None:
+        type(self).codings = []
+
+    def process_request(self, request: Request) -> None:
+        if request.meta.get("is_robotstxt_request"):
+            self.codings.append(request.headers.get("Accept-Encoding"))
+
+
 HTTP = {"httpResponseBody": True, "httpResponseHeaders": True}
 TRANSPARENT = {"ZYTE_API_TRANSPARENT_MODE": True}
 BY_BROWSER = {"ZYTE_API_AUTOMAP_PARAMS": {"browserHtml": True, "geolocation": "US"}}
@@ -180,10 +193,12 @@ async def test_scrapy_zyte_api_is_asked_for_an_http_response(
     crawl: Crawl, settings: dict[str, Any], page: dict[str, Any], expected: Mapping[str, Any] | None
 ) -> None:
     request = Request("http://a.example/public", meta=page)
-    await crawl([request], {"DOWNLOAD_HANDLERS": {"http": Recorder}, **settings})
+    handled = {"DOWNLOAD_HANDLERS": {"http": Recorder}, "DOWNLOADER_MIDDLEWARES": {Reader: 560}}
+    await crawl([request], {**handled, **settings})
     (meta,) = Recorder.metas
     assert meta.get("zyte_api_automap") == expected
     assert Recorder.codings == [not expected], "which it warns of"
+    assert Reader.codings == [None if expected else b"gzip"]
     assert "zyte_api" not in meta
 
 

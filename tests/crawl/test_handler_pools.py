@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Request
+from scrapy.http import Response
 from scrapy.settings.default_settings import DOWNLOAD_HANDLERS_BASE
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
-from twisted.internet.defer import DeferredSemaphore
+from twisted.internet.defer import CancelledError, DeferredSemaphore
 
+from scrapy_rep.scheduling.engine import Handling
 from testing.web import Page
 
 from .conftest import our_warnings
 from .test_waiting import NOTHING_PRIVATE, silence
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from testing.web import Web
 
@@ -32,6 +34,8 @@ class PoolHandler:
     lazy = True
     most_robots = 0
     """The most robots.txt that have had a connection at once."""
+    in_progress = 0
+    """The requests that have one."""
 
     def __init__(self, crawler: Crawler) -> None:
         handler = DOWNLOAD_HANDLERS_BASE["http"]
@@ -40,7 +44,7 @@ class PoolHandler:
         self._handler: Any = build_from_crawler(load_object(handler), crawler)
         self._pool = DeferredSemaphore(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._robots = 0
-        type(self).most_robots = 0
+        type(self).most_robots = type(self).in_progress = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PoolHandler:
@@ -50,12 +54,14 @@ class PoolHandler:
         is_robots = bool(request.meta.get("is_robotstxt_request"))
         await maybe_deferred_to_future(self._pool.acquire())
         self._robots += is_robots
+        type(self).in_progress += 1
         type(self).most_robots = max(self.most_robots, self._robots)
         try:
             response: Response = await self._handler.download_request(request)
             return response
         finally:
             self._robots -= is_robots
+            type(self).in_progress -= 1
             self._pool.release()
 
     async def close(self) -> None:
@@ -63,6 +69,14 @@ class PoolHandler:
 
 
 POOLED = {"DOWNLOAD_HANDLERS": {"http": PoolHandler}}
+
+
+class PatientHandler(PoolHandler):
+    """One that keeps no time-out, as that of scrapy-zyte-api."""
+
+    async def download_request(self, request: Request) -> Response:
+        meta = {**request.meta, "download_timeout": 600}
+        return await super().download_request(request.replace(meta=meta))
 
 
 async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl) -> None:
@@ -73,6 +87,47 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
     await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 1.5})
     assert live.page_paths == paths
     assert PoolHandler.most_robots == 2
+
+
+async def test_a_download_that_is_given_up_has_no_connection(web: Web, crawl: Crawl) -> None:
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 17)]
+    live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
+    paths = [f"/{number}" for number in range(10)]
+    urls = [*(site.url("/") for site in silent), *live.urls(*paths)]
+    settings = {
+        "DOWNLOAD_HANDLERS": {"http": PatientHandler},
+        "CONCURRENT_REQUESTS": 4,
+        "REP_TIMEOUT": 1,
+    }
+    outcome = await crawl(urls, settings)
+    assert live.page_paths == paths
+    assert len(outcome.failures) == len(silent)
+    assert not PatientHandler.in_progress
+
+
+async def test_what_is_given_up_before_a_handler_has_it_is_not_sent() -> None:
+    sent = []
+
+    async def download(request: Request) -> Response:
+        sent.append(request)
+        return Response(request.url)
+
+    request = Request("http://a.example/robots.txt")
+    assert (await Handling().run(download, request)).url == request.url
+    handling = Handling()
+    handling.end()
+    with pytest.raises(TimeoutError):
+        await handling.run(download, request)
+    assert sent == [request]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
+async def test_what_a_handler_cancels_by_itself_is_cancelled(error: type[BaseException]) -> None:
+    async def download(request: Request) -> Response:
+        raise error
+
+    with pytest.raises((asyncio.CancelledError, CancelledError)):
+        await Handling().run(download, Request("http://a.example/robots.txt"))
 
 
 async def test_pages_go_on_while_silent_sites_are_asked(web: Web, crawl: Crawl) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("scrapy_redis")
 
+from scrapy_redis.queue import FifoQueue  # type: ignore[import-untyped]
+
 # scrapy-redis hands the spider to stats and imports what Scrapy has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -79,3 +81,30 @@ async def test_without_persistence_nothing_is_left(
     assert len(paced.page_paths) < 30
     with redis_server.client as client:
         assert client.keys("*") == []
+
+
+class WatchedQueue(FifoQueue):  # type: ignore[misc]
+    """Notes how many requests wait elsewhere each time it blocks."""
+
+    waiting: list[int] = []  # noqa: RUF012
+
+    def pop(self, timeout: int = 0) -> Any:
+        if timeout and not len(self):
+            self.waiting.append(len(self.spider.crawler.engine._slot.scheduler))
+        return super().pop(timeout)
+
+
+async def test_a_queue_that_blocks_is_not_asked_while_requests_wait(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    WatchedQueue.waiting.clear()
+    site = web.site(delayed(0.1))
+    settings = {
+        **settings_for(redis_server),
+        "SCHEDULER_QUEUE_CLASS": WatchedQueue,
+        "SCHEDULER_IDLE_BEFORE_CLOSE": 1,
+    }
+    await crawl([Request(url) for url in site.urls(*numbers(6))], settings)
+    assert site.page_paths == sorted(numbers(6))
+    assert WatchedQueue.waiting
+    assert not any(WatchedQueue.waiting)

@@ -1,0 +1,70 @@
+"""Frontera's own scheduler for Scrapy.
+
+Scrapy 2.16 refuses its spider middleware; Frontera 0.8 cannot be imported with today's w3lib. It
+drops a request that it is given back, as one that it knows: see docs/other-plugins.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from testing.web import Page
+
+from .crawling import Outcome, Visitor, crawl
+from .follower import follow, links
+from .standard import RULES, Standard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
+
+    from testing.web import Web
+
+REQUIREMENTS = ("frontera<0.8", "scrapy<2.16")
+
+_FRONTERA = "frontera.contrib.scrapy"
+
+SETTINGS = {
+    "SCHEDULER": f"{_FRONTERA}.schedulers.frontier.FronteraScheduler",
+    "BACKEND": "frontera.contrib.backends.memory.FIFO",
+    "DOWNLOADER_MIDDLEWARES": {
+        f"{_FRONTERA}.middlewares.schedulers.SchedulerDownloaderMiddleware": 999
+    },
+    "SPIDER_MIDDLEWARES": {f"{_FRONTERA}.middlewares.schedulers.SchedulerSpiderMiddleware": 999},
+}
+
+
+class WithoutArguments(Visitor):
+    """Frontera hands no ``cb_kwargs`` on."""
+
+    def parse(self, response: Response, asked_url: str = "") -> Any:  # noqa: ARG002
+        super().parse(response, response.url)
+
+    def failed(self, failure: Failure) -> None:
+        request: Request = failure.request  # type: ignore[attr-defined]
+        assert failure.value is not None
+        self.outcome.failures[request.url] = failure.value
+
+
+class WithFrontier(Standard):
+    """The checks with that spider."""
+
+    async def crawl(
+        self, web: Web, urls: list[str], settings: Mapping[str, Any] | None = None
+    ) -> Outcome:
+        merged = {**self.settings, **self.prepare(web), **(settings or {})}
+        return await crawl(urls, merged, spider=WithoutArguments)
+
+
+async def links_pass_through_the_frontier(web: Web) -> None:
+    public, private = ["/1", "/2", "/3"], ["/private/1", "/private/2"]
+    site = web.site(f"{RULES}Crawl-delay: 0.1\n", {"/": Page(links(*public, *private))})
+    outcome = await follow([site.url()], SETTINGS)
+    assert site.page_paths == ["/", *public], f"received: {site.paths}"
+    assert sorted(outcome["failed"]) == site.urls(*private), f"failed: {outcome['failed']}"
+
+
+CHECKS = (*WithFrontier(SETTINGS).checks, links_pass_through_the_frontier)

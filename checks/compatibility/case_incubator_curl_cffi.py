@@ -1,0 +1,11 @@
+"""The curl_cffi handler of scrapy-download-handlers-incubator."""
+
+from __future__ import annotations
+
+from .standard import Standard, http_handler
+
+REQUIREMENTS = ("scrapy-download-handlers-incubator[curl-cffi]",)
+
+HANDLER = "scrapy_download_handlers_incubator.CurlCffiDownloadHandler"
+
+CHECKS = Standard(prepare=http_handler(HANDLER)).checks
