@@ -19,6 +19,8 @@ from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
 from urllib.parse import unquote, urlsplit
 
+from .printable import printable
+
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
 # Escapes that stay as they are: in upper case, and of no unreserved character.
@@ -36,7 +38,7 @@ _PLAIN_PATTERN = re.compile(
 ).fullmatch
 
 _ASCII = bytes(range(128))
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+_AUTHORITY = re.compile("(?:https?|wss?|ftp)://[^/?#]*", re.IGNORECASE | re.ASCII).match
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _RESERVED_IN_PATH_QUERY = re.compile("[/:?@%]")
@@ -47,7 +49,7 @@ _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # What nearly every URL begins with: it need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
-_WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE).match
+_WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
 # What `urlsplit` skips.
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
 _C0_AND_SPACE = "".join(map(chr, range(33)))
@@ -57,21 +59,23 @@ _MAX_HOST_LENGTH = 254
 
 
 def path_of(url: str) -> str:
-    """The comparable form of the path and query of an absolute URL, or of a path.
+    """Return the path and query of a URL in comparable form.
 
-    What is neither is taken for a path that lacks its slash. Raises TypeError if it is no text.
+    The URL is absolute, with the scheme http, https, ws, wss or ftp, or a path that starts with
+    ``/``. Raises ValueError for any other URL, and TypeError if it is not a str. Every URL that has
+    an `origin_of` has a path, too.
     """
     try:
         plain = plain_url(url)
     except TypeError:
-        raise TypeError(f"a URL is text, not {url!r}") from None
+        raise _not_str(url) from None
     if plain:
         return plain[1]
-    authority = _AUTHORITY.match(url)
-    path = url[authority.end() if authority else 0 :].partition("#")[0]
+    path = url if url.startswith("/") else _without_authority(url)
+    path = path.partition("#")[0]
     if not path.startswith("/"):
         path = "/" + path
-    # A lone surrogate is no character, and yet no reason to fail.
+    # A lone surrogate is no character. It is compared all the same.
     octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
     return _decode(octets).translate(_STEP_2).translate(_STEP_3)
 
@@ -130,7 +134,7 @@ def lacks_host(url: str) -> bool:
     Its host or port is none, even when it is percent-decoded. Who sends it to a proxy may have
     it fetched all the same, so it must not pass as a URL without a robots.txt does.
     """
-    return _WEB(url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)) is not None and origin_of(url) is None
+    return _WEB(_without_unseen(url)) is not None and origin_of(url) is None
 
 
 @lru_cache(maxsize=10_000)
@@ -168,9 +172,54 @@ def host_of(origin_of: str) -> str:
     return urlsplit(origin_of).hostname or ""
 
 
-def robots_txt_url(origin_of: str) -> str:
-    """Where the robots.txt of an origin is."""
-    return origin_of + "/robots.txt"
+def robots_txt_url(url: str) -> str:
+    """Return the URL of the robots.txt whose rules apply to a URL (RFC 9309 §2.3).
+
+    The URL is absolute, with the scheme http, https, ws, wss or ftp and a valid host. ``ws`` uses
+    the robots.txt of ``http``, and ``wss`` that of ``https``. User names, passwords and default
+    ports are removed. The host is in lower case and in ASCII.
+
+    Raises ValueError for a URL that has no robots.txt, and TypeError if it is not a str.
+
+    >>> robots_txt_url("https://Example.com:443/shop?page=2")
+    'https://example.com/robots.txt'
+    """
+    if not isinstance(url, str):
+        raise _not_str(url)
+    origin = origin_of(url)
+    if origin is None:
+        raise ValueError(
+            f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
+            "ws, wss or ftp and a valid host"
+        )
+    return f"{origin}/robots.txt"
+
+
+def _without_authority(url: str) -> str:
+    """Return what comes after the scheme, host and port of an absolute URL."""
+    authority = _AUTHORITY(url)
+    if authority is None:
+        url = _without_unseen(url)
+        authority = _AUTHORITY(url)
+    if authority is None:
+        raise ValueError(
+            f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a path "
+            "that starts with '/'"
+        )
+    return url[authority.end() :]
+
+
+def _without_unseen(url: str) -> str:
+    """Return a URL without the characters that `urlsplit` ignores."""
+    return url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)
+
+
+def _not_str(url: object) -> TypeError:
+    return TypeError(f"a URL must be str, not {type(url).__name__}")
+
+
+def _quoted(url: str) -> str:
+    return f"'{printable(url)}'"
 
 
 def _host(name: str) -> str | None:
