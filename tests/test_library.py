@@ -19,6 +19,8 @@ from scrapy_rep import (
     robots_txt_url,
 )
 
+from .protocol.hostile import ALL, ATTACKS
+
 ROBOTS_TXT = b"""\
 User-agent: *
 Disallow: /private
@@ -247,6 +249,17 @@ def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) ->
     assert next(iter(found), None) == robots.verdict(path, "mybot").rule
 
 
+def test_rules_that_take_too_many_steps_to_compare_end_the_list() -> None:
+    attack = ATTACKS["permutations"]
+    url = attack.url(2048)
+    path = url.removeprefix(SITE)
+    longest = RobotsTxt.parse(ALL + f"Allow: {path}\n".encode() + attack.body)
+    shortest = RobotsTxt.parse(ALL + b"Allow: /\n" + attack.body)
+    assert [rule.pattern[:100] for rule in longest.matches(url, "mybot")] == [path[:100]]
+    assert shortest.verdict(url, "mybot").reason is Reason.TOO_COMPLEX
+    assert shortest.matches(url, "mybot") == ()
+
+
 def test_records_are_given_by_name(robots: RobotsTxt) -> None:
     assert robots.records("fetch-hint") == robots.records("Fetch-Hint ", "mybot") == ("slow",)
     assert robots.records("fetch-hint", "otherbot") == ()
@@ -305,7 +318,8 @@ def test_rfc_unavailable_status_allows_everything(status: int) -> None:
             assert verdict == Verdict(True, Reason.UNAVAILABLE, detail=f"status {status:d}")
             assert robots.allowed(url, "mybot")
     assert str(verdict) == f"unavailable: status {status:d}"
-    assert not (robots.groups or robots.agents or robots.sitemaps or robots.matches("/a", "mybot"))
+    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
+    assert robots.matches("/a", "mybot") == ()
 
 
 @pytest.mark.parametrize(

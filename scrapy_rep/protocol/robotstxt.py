@@ -50,10 +50,10 @@ class RobotsTxt:
     - `url` is absolute, with the scheme http, https, ws, wss or ftp, or a path that starts with
       ``/``. **Its scheme, host and port are ignored**: you choose the file that applies, with
       `robots_txt_url`. Any other URL raises ValueError.
-    - `user_agent` is a product token (``mybot``), a whole User-Agent header (a value with a slash, a
-      parenthesis or a space), or a list or tuple of these in order of preference. The group of the
-      first token that the file names applies, else the group of ``*`` (RFC 9309 §2.2.1). Any other
-      type raises TypeError.
+    - `user_agent` is a product token (``mybot``), a whole User-Agent header (a value with a slash,
+      a parenthesis or a space), or a list or tuple of these in order of preference. The group of
+      the first token that the file names applies, else the group of ``*`` (RFC 9309 §2.2.1). Any
+      other type raises TypeError.
 
     Two objects are equal if they were made from the same lines, with the same `strict` and `url`.
     They are hashable and picklable. `str` and `repr` are short and safe to log.

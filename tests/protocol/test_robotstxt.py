@@ -476,5 +476,5 @@ def test_many_user_agents_are_not_remembered_for_ever() -> None:
 @pytest.mark.parametrize("agent", [None, 1, {"a": 1}, ["a", 1], ("a", None)])
 def test_a_user_agent_that_is_none_is_named(agent: object) -> None:
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
-    with pytest.raises(TypeError, match="a user agent is text"):
+    with pytest.raises(TypeError, match="a user agent must be str"):
         robots.allowed("/", agent)  # type: ignore[arg-type]
