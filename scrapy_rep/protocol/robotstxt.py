@@ -138,6 +138,8 @@ class RobotsTxt:
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
         r"""Return whether a crawler may fetch a URL (RFC 9309 §2.2.2).
 
+        Raises ValueError if the URL is neither absolute nor a path that starts with ``/``.
+
         >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /*.pdf$")
         >>> robots.allowed("https://example.com/a.pdf", "mybot")
         False
@@ -154,7 +156,8 @@ class RobotsTxt:
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         r"""Return whether a crawler may fetch a URL, and why (RFC 9309 §2.2.2).
 
-        The verdict is true if the URL is allowed.
+        The verdict is true if the URL is allowed. Raises ValueError if the URL is neither absolute
+        nor a path that starts with ``/``.
 
         >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /private\nAllow: /private/open")
         >>> verdict = robots.verdict("https://example.com/private/open", "mybot")
@@ -180,7 +183,7 @@ class RobotsTxt:
         The first rule decides: it is the longest, and allow wins among rules of the same length
         (RFC 9309 §2.2.2). Empty if no rule matches, and for the URL of robots.txt itself, which no
         rule can disallow. If the comparison exceeds its number of steps (`Reason.TOO_COMPLEX`),
-        the rules that were found until then are returned.
+        the rules that were found until then are returned. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /c")
         >>> for rule in robots.matches("/a/b", "mybot"):
@@ -342,7 +345,7 @@ class RobotsTxt:
         r"""Return the Content-Usage preferences for a URL by name, True for y.
 
         The statement of the longest path that matches holds (draft-ietf-aipref-attach). Empty for a
-        disallowed URL, which has no preferences.
+        disallowed URL, which has no preferences. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")
         >>> robots.content_usage("https://example.com/news/today", "mybot")

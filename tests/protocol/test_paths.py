@@ -1,4 +1,4 @@
-"""Comparable forms and origins."""
+"""Comparable forms of URLs and patterns, and origins."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ def test_origin(url: str, expected: str | None) -> None:
         ("s3://./", False), ("httpx://./", False), ("/http://./", False), ("", False),
     ],
 )  # fmt: skip
-def test_urls_of_the_web_without_a_host(url: str, expected: bool) -> None:
+def test_lacks_host(url: str, expected: bool) -> None:
     assert lacks_host(url) is expected
 
 
-def test_where_robots_txt_is() -> None:
+def test_robots_txt_url() -> None:
     assert robots_txt_url("http://example.com:81") == "http://example.com:81/robots.txt"
     assert robots_txt_url("wss://Example.com/a?b") == "https://example.com/robots.txt"
 
