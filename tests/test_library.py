@@ -86,7 +86,10 @@ def test_the_constructor_reads_a_body_as_parse_does() -> None:
 
 @pytest.mark.parametrize("body", ["User-agent: *\nDisallow: /" + "secret" * 100, None, bytearray()])
 def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
-    for read in (RobotsTxt, RobotsTxt.parse, lint):
+    def from_response(body: Any) -> RobotsTxt:
+        return RobotsTxt.from_response(404, body)
+
+    for read in (RobotsTxt, RobotsTxt.parse, from_response, lint):
         with pytest.raises(TypeError, match=f"must be bytes, not {type(body).__name__}") as info:
             read(body)
         assert "secret" not in str(info.value)
@@ -355,6 +358,15 @@ def test_a_response_may_have_no_body_and_no_url() -> None:
 def test_a_status_of_another_type_is_refused(status: object) -> None:
     with pytest.raises(TypeError, match="must be int or None, not"):
         RobotsTxt.from_response(status, b"")  # type: ignore[arg-type]
+
+
+def test_other_arguments_of_another_type_are_refused(robots: RobotsTxt) -> None:
+    with pytest.raises(TypeError, match="url must be str or None, not bytes"):
+        RobotsTxt.from_response(404, b"", b"https://example.com/robots.txt")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="name of a record must be str, not bytes"):
+        robots.records(b"sitemap")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="user agent must be str, bytes, or a list"):
+        robots.records("sitemap", 1)  # type: ignore[arg-type]
 
 
 def test_arguments_are_checked_whatever_the_status() -> None:

@@ -20,8 +20,8 @@ ROBOTS_TXT = "/robots.txt"
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
 
 _MAX_RULES_WITHOUT_INDEX = 100
-"""Rules that may match the first path, above which the index is built at once. To compare more of
-them one by one takes longer than to build the index."""
+"""Rules that may match the first path, from which on the index is built at once. It bounds the
+work that is done in vain if a second path follows: about 0.2 ms."""
 
 
 class GroupMatcher:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from .access import REDIRECT_STATUSES, StatusClass, StatusPolicy, status_class
 from .agents import WILDCARD_AGENT, product_tokens
 from .group import ROBOTS_TXT, GroupMatcher
-from .lines import read
+from .lines import read, require_bytes
 from .listing import Group, list_group_records, list_groups, list_records
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
@@ -37,7 +37,7 @@ class RobotsTxt:
     holds: its first 500 KiB count, byte order marks are skipped, and lines that are not understood
     are ignored. `url` is the URL of the robots.txt. Relative sitemaps are resolved against it.
     `strict` turns off the tolerance for common mistakes, such as ``Dissallow``. Raises TypeError if
-    the body is not bytes.
+    the body is not bytes, or if the URL is not a str.
 
     >>> robots = RobotsTxt(b"User-agent: mybot\nDisallow: /private")
     >>> robots.allowed("https://example.com/private/a", "mybot/1.0 (+https://example.com/bot)")
@@ -73,6 +73,8 @@ class RobotsTxt:
     )
 
     def __init__(self, body: bytes, *, strict: bool = False, url: str | None = None) -> None:
+        if url is not None and not isinstance(url, str):
+            raise TypeError(f"url must be str or None, not {type(url).__name__}")
         self._text = text = read(body)
         self._strict = strict
         self._url = url
@@ -114,7 +116,8 @@ class RobotsTxt:
         in all cases (§2.2.2).
 
         This is the meaning of one response. It knows no earlier copy, and it does not expire: a
-        crawl must ask again after a while. Raises TypeError if the status is no int.
+        crawl must ask again after a while. Raises TypeError if the status is no int, or if the body
+        is not bytes.
 
         >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
         >>> print(robots.verdict("/private", "mybot"))
@@ -124,6 +127,7 @@ class RobotsTxt:
         """
         if status is not None and not isinstance(status, int):
             raise TypeError(f"a status must be int or None, not {type(status).__name__}")
+        require_bytes(body)
         meaning = None if status is None else status_class(status, StatusPolicy())
         if meaning is StatusClass.RULES:
             return cls(body, strict=strict, url=url)
@@ -224,7 +228,8 @@ class RobotsTxt:
 
         With a user agent only those in the crawler's group. The case of the name does not matter.
         RFC 9309 §2.2.4 permits records that it does not define. Values are text without comments
-        and the space around them. Octets that are not UTF-8 are replaced.
+        and the space around them. Octets that are not UTF-8 are replaced. Raises TypeError if the
+        name is not a str.
 
         >>> robots = RobotsTxt(b"User-agent: *\nFetch-hint: slow\nUser-agent: mybot\nDisallow:")
         >>> robots.records("fetch-hint")
@@ -232,6 +237,8 @@ class RobotsTxt:
         >>> robots.records("fetch-hint", "mybot")
         ()
         """
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a record must be str, not {type(name).__name__}")
         if user_agent is None:
             return tuple(list_records(self._text, name, strict=self._strict))
         token = self._token(product_tokens(user_agent))
