@@ -228,8 +228,8 @@ class RobotsTxt:
 
         With a user agent only those in the crawler's group. The case of the name does not matter.
         RFC 9309 §2.2.4 permits records that it does not define. Values are as they are written,
-        without comments and the space around them. Octets that are not UTF-8 are replaced. Raises TypeError if the
-        name is not a str.
+        without comments and the space around them. Octets that are not UTF-8 are replaced. Raises
+        TypeError if the name is not a str.
 
         >>> robots = RobotsTxt(b"User-agent: *\nFetch-hint: slow\nUser-agent: mybot\nDisallow:")
         >>> robots.records("fetch-hint")
