@@ -302,6 +302,14 @@ def test_records_have_the_names_that_the_reading_gives(strict: bool, values: obj
     assert robots.records("crawl delay") == (("1",) if strict else values)
 
 
+def test_whether_there_are_records_for_pace_and_use(robots: RobotsTxt) -> None:
+    assert robots.has_pacing
+    assert not robots.has_usage
+    usage = RobotsTxt.parse(b"User-agent: *\nContent-Usage: train-ai=n")
+    assert usage.has_usage
+    assert not usage.has_pacing
+
+
 # What a status means
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .parser import GroupText, RawRule
 
 ROBOTS_TXT = "/robots.txt"
-"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (§2.2.2)."""
+"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
+§2.2.2)."""
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
 
 _MAX_RULES_WITHOUT_INDEX = 100
@@ -72,7 +73,7 @@ class GroupMatcher:
     def matching_rules(self, path: str) -> tuple[Rule, ...]:
         """Return the rules that match a path, the best first.
 
-        Rules with the same pattern count as one (§2.2.2), so they follow each other.
+        Rules with the same pattern count as one (RFC 9309 §2.2.2), so they follow each other.
         """
         if path == ROBOTS_TXT:
             return ()

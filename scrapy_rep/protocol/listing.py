@@ -22,7 +22,7 @@ _RULE_FIELDS = frozenset([b"allow", b"disallow"])
 class Group(NamedTuple):
     """One group of a robots.txt, as it is written (RFC 9309 §2.1).
 
-    Several groups may name the same agent. Together they are the rules of that agent (§2.2.1).
+    Several groups may name the same agent. Together they are its rules (RFC 9309 §2.2.1).
     """
 
     agents: tuple[str, ...]
@@ -47,7 +47,7 @@ def list_groups(text: bytes, *, strict: bool) -> Iterator[Group]:
             if agent is not None:
                 agents[agent] = None
         elif started and field in _RULE_FIELDS:
-            # Only rules end a run of user-agent lines (§2.2.4).
+            # Only rules end a run of user-agent lines (RFC 9309 §2.2.4).
             naming = False
             if value:
                 rules.append(Rule.of(value, line, allow=field == b"allow"))

@@ -418,7 +418,10 @@ class RobotsTxt:
         return matcher
 
     def _token(self, tokens: tuple[str, ...]) -> str | None:
-        """Return the first token that a group names, else ``*`` if it has a group (§2.2.1)."""
+        """Return the first token that a group names, else ``*`` if it has a group.
+
+        RFC 9309 §2.2.1.
+        """
         for token in (*tokens, WILDCARD_AGENT):
             if token.encode("ascii") in self._spans:
                 return token
