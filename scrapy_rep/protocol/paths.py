@@ -177,7 +177,11 @@ def _origin(scheme: str, netloc: str) -> str | None:
 
 @lru_cache(maxsize=10_000)
 def host_of(origin: str) -> str:
-    """Return the host of an origin, without the port."""
+    """Return the host of an origin, without the port.
+
+    >>> host_of("https://example.com:8443")
+    'example.com'
+    """
     return urlsplit(origin).hostname or ""
 
 
