@@ -12,12 +12,19 @@ import inspect
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from scrapy.utils.defer import deferred_from_coro
 
 from testing.redis_server import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# No test depends on how busy the machine is.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.paths import lacks_host, origin_of, path_of, pattern_of, robots_txt_url
@@ -146,7 +146,6 @@ def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
         robots_txt_url(url)
 
 
-@settings(deadline=None)
 @given(
     st.one_of(
         st.text("\t\n\r\x00 /:?#@[]%.ahpstw1\u017f", max_size=20),

@@ -74,7 +74,7 @@ bodies = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
 @example(b"User-agent: *\nDisallow: /%%36%31", "/%%361", "", False)
@@ -91,7 +91,6 @@ def test_agrees_with_the_reference(body: bytes, url: str, token: str, strict: bo
         assert robots.allowed(url, token) is verdict.allowed
 
 
-@settings(deadline=None)
 @given(bodies, paths)
 def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> None:
     robots = RobotsTxt.parse(body)
@@ -101,7 +100,6 @@ def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> Non
     assert pickle.loads(pickle.dumps(first)) == first
 
 
-@settings(deadline=None)
 @given(st.lists(patterns, max_size=30), paths)
 @example(["a*"], "/")
 @example(["********x"], "/")
@@ -118,7 +116,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     assert first_match(forms, path) == min(matching, default=len(forms))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.lists(st.tuples(patterns, st.booleans()), max_size=60),
     paths,
@@ -167,7 +165,6 @@ def test_the_forms_are_those_of_the_reference_and_their_own_form(text: str) -> N
     assert pattern == pattern_of(pattern.encode())[0]
 
 
-@settings(deadline=None)
 @given(bodies, st.booleans())
 def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -> None:
     text = read(body)
@@ -180,7 +177,6 @@ def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -
         assert rules == [(rule.allow, rule.value) for rule in expected[token.decode()]]
 
 
-@settings(deadline=None)
 @given(bodies, st.booleans())
 def test_the_groups_that_are_listed_are_those_that_are_used(body: bytes, strict: bool) -> None:
     robots = RobotsTxt.parse(body, strict=strict)
@@ -196,7 +192,6 @@ def test_the_groups_that_are_listed_are_those_that_are_used(body: bytes, strict:
         assert sorted(filter(None, written)) == sorted(values)
 
 
-@settings(deadline=None)
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
 def test_the_first_rule_that_matches_decides(
@@ -217,7 +212,6 @@ def test_the_first_rule_that_matches_decides(
     assert {rule.line for rule in found} == expected
 
 
-@settings(deadline=None)
 @given(bodies, st.text(max_size=30), st.text(max_size=30))
 def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
@@ -235,7 +229,6 @@ def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     assert all(token == token.lower() for token in product_tokens(agent))
 
 
-@settings(deadline=None)
 @given(texts, paths)
 def test_line_ends_are_the_same(body: bytes, url: str) -> None:
     text = read(body)[1:]
@@ -246,7 +239,6 @@ def test_line_ends_are_the_same(body: bytes, url: str) -> None:
     assert len(verdicts) == 1
 
 
-@settings(deadline=None)
 @given(bodies, st.booleans())
 def test_parsing_a_normalised_rendering_changes_nothing(body: bytes, strict: bool) -> None:
     rendered = render(body, strict=strict)
@@ -260,7 +252,7 @@ def render(body: bytes, *, strict: bool) -> bytes:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.binary(max_size=40), st.binary(max_size=40), st.sampled_from([b"x", b"\n", b"\r", b"/"]))
 def test_octets_after_the_limit_change_nothing(end: bytes, beyond: bytes, octet: bytes) -> None:
     filler = b"User-agent: *\nDisallow: /a\n" + b"#" * 511_960
