@@ -17,31 +17,23 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .agents import LINE_TOKEN, tokens_of_match
 from .lines import WHITE_SPACE
+from .records import RECORD_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-FIELDS = frozenset(
-    b"user-agent allow disallow sitemap crawl-delay request-rate visit-time host clean-param"
-    b" noindex content-signal content-usage".split()
-)
-"""The fields that mean something; any other record is skipped."""
 
 PREFIXES = {
     b"user-agent": (b"user-agent", b"useragent", b"user agent"),
     b"allow": (b"allow",),
     b"disallow": (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"),
-    b"sitemap": (b"sitemap", b"site-map"),
+    **{row.field: row.prefixes for row in RECORD_TYPES if row.prefixes},
 }
-"""What Google's parser takes for a field: every name that begins so."""
+"""The fields that Google's parser recognizes, and the beginnings of the names it accepts for each.
 
-TYPOS = {
-    b"crawl delay": b"crawl-delay",
-    b"crawldelay": b"crawl-delay",
-    b"request rate": b"request-rate",
-    b"visit time": b"visit-time",
-}
-"""Other names that are taken for what was meant, as Protego and others do."""
+Every name that begins so is accepted: ``Disallowed:``."""
+
+TYPOS = {typo: row.field for row in RECORD_TYPES for typo in row.typos}
+"""Other names that Protego and other parsers accept, and the field each stands for."""
 
 _PREFIX = re.compile(
     b"|".join(b"(%b)" % b"|".join(spellings) for spellings in PREFIXES.values())

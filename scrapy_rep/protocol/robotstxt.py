@@ -10,7 +10,20 @@ from .group import Group
 from .lines import read
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
-from .records import CleanParam, GroupRecords, Records, RequestRate, Window
+from .record_reader import Records, RecordValues
+from .records import (
+    CLEAN_PARAM,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    CRAWL_DELAY,
+    HOST,
+    NOINDEX,
+    REQUEST_RATE,
+    VISIT_TIME,
+    CleanParam,
+    RequestRate,
+    Window,
+)
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -78,7 +91,7 @@ class RobotsTxt:
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """The seconds between two requests that are asked of a crawler."""
-        return self._group_records(user_agent).crawl_delay
+        return self._group_records(user_agent).get(CRAWL_DELAY)
 
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
         """The last of `request_rates`."""
@@ -86,11 +99,11 @@ class RobotsTxt:
 
     def request_rates(self, user_agent: UserAgent) -> tuple[RequestRate, ...]:
         """The rates that are asked of a crawler, each for a time of day or for all of it."""
-        return tuple(self._group_records(user_agent).request_rates)
+        return self._group_records(user_agent).get(REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> Window | None:
         """The time of day in which a crawler is welcome."""
-        return self._group_records(user_agent).visit_time
+        return self._group_records(user_agent).get(VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -100,17 +113,17 @@ class RobotsTxt:
     @property
     def host(self) -> str | None:
         """The site's main mirror (Yandex)."""
-        return self._extensions.host
+        return self._extensions.file.get(HOST)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
         """Query parameters that do not change a page (Yandex)."""
-        return self._extensions.clean_params
+        return self._extensions.file.get(CLEAN_PARAM)
 
     @property
     def noindex(self) -> tuple[str, ...]:
         """The patterns that are not to be indexed (Google until 2019)."""
-        return self._extensions.noindex
+        return self._extensions.file.get(NOINDEX)
 
     @property
     def has_usage(self) -> bool:
@@ -119,14 +132,15 @@ class RobotsTxt:
 
     def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
         """What is signalled to a crawler, by name; else what is signalled before any group."""
-        return dict(self._group_records(user_agent).content_signals or self._extensions.everyone)
+        stated = self._group_records(user_agent).get(CONTENT_SIGNAL)
+        return dict(stated or self._extensions.file.get(CONTENT_SIGNAL))
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         """The preferences for the use of what is at a URL, by name; none for a disallowed one."""
-        records = self._group_records(user_agent)
-        if not records.content_usage or not self.allowed(url, user_agent):
+        stated = self._group_records(user_agent).get(CONTENT_USAGE)
+        if not stated or not self.allowed(url, user_agent):
             return {}
-        return records.usage_of(path_of(url))
+        return stated.of(path_of(url))
 
     @property
     def _extensions(self) -> Records:
@@ -134,7 +148,7 @@ class RobotsTxt:
             self._records = Records(self._text, strict=self._strict, url=self._url)
         return self._records
 
-    def _group_records(self, user_agent: UserAgent) -> GroupRecords:
+    def _group_records(self, user_agent: UserAgent) -> RecordValues:
         token = self._token(product_tokens(user_agent))
         return self._extensions.of(token.encode() if token else b"")
 

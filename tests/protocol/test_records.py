@@ -1,10 +1,19 @@
-"""What stands beside allow and disallow."""
+"""The records other than user-agent, allow and disallow."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.records import CleanParam, RequestRate, Window
+from scrapy_rep.protocol.parser import field_of
+from scrapy_rep.protocol.record_reader import Records
+from scrapy_rep.protocol.records import (
+    CRAWL_DELAY,
+    RECORD_TYPES,
+    SITEMAP,
+    CleanParam,
+    RequestRate,
+    Window,
+)
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 APART = b"""
@@ -76,6 +85,7 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
         ("8/2m 07:00-21:00", (8, 120, (420, 1260))), ("1/1 07.00 21.00", (1, 1, (420, 1260))),
         ("1/1 07:00", None), ("1/1 25:00-26:00", None),
         ("0/10", None), ("1/0", None), ("1", None), ("1/10x", None), ("-1/10", None),
+        ("1/10ſ", None),  # a letter whose upper case is "S"
         ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
     ],
 )  # fmt: skip
@@ -217,3 +227,29 @@ def test_a_record_without_the_octets_that_end_it() -> None:
     robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
     assert robots.crawl_delay("a") == 7
     assert robots.host == "h"
+
+
+SPELLINGS = [
+    (row.field, spelling)
+    for row in RECORD_TYPES
+    for spelling in (row.field, *row.prefixes, *row.typos)
+]
+
+
+@pytest.mark.parametrize(("field", "spelling"), SPELLINGS)
+def test_each_spelling_in_the_table_is_read(field: bytes, spelling: bytes) -> None:
+    assert field_of(spelling) == field
+    for name in (spelling, spelling.upper()):
+        records = Records(b"\nUser-agent: a\n%b: 1/1" % name, strict=False)
+        assert records.file._written or records.of(b"a")._written
+
+
+def test_the_values_of_records_are_parsed_when_they_are_needed() -> None:
+    records = Records(b"\nUser-agent: a\nCrawl-delay: 1\nCrawl-delay: x\nSitemap: /s", strict=True)
+    assert not records.of(b"a")._combined
+    assert [records.of(b"a").get(CRAWL_DELAY) for _ in range(2)] == [1, 1]
+    assert records.of(b"a").get(SITEMAP) == ()  # it holds for the file
+    assert records.file.get(SITEMAP) == ("/s",)
+    assert records.of(b"b").get(CRAWL_DELAY) is None
+    assert records.has_pacing
+    assert not records.has_usage
