@@ -85,7 +85,7 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
         ("8/2m 07:00-21:00", (8, 120, (420, 1260))), ("1/1 07.00 21.00", (1, 1, (420, 1260))),
         ("1/1 07:00", None), ("1/1 25:00-26:00", None),
         ("0/10", None), ("1/0", None), ("1", None), ("1/10x", None), ("-1/10", None),
-        ("1/10ſ", None),  # a letter whose upper case is "S"
+        ("1/10\u017f", None),  # a letter whose upper case is "S"
         ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
     ],
 )  # fmt: skip

@@ -21,7 +21,7 @@ from scrapy_rep.protocol.usage import (
         ("search=yes, ai-train=no", {"search": True, "ai-train": False}),
         ("Search = YES,,ai_input=maybe,x", {"search": True}),
         ("search=yes, search=no", {"search": False}),
-        ("search=yeſ, ſearch=no", {}),  # a letter whose upper case is "S"
+        ("search=ye\u017f, \u017fearch=no", {}),  # a letter whose upper case is "S"
         ("", {}),
     ],
 )
