@@ -135,9 +135,9 @@ def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
     expected = first_match(forms, path)
     with pytest.MonkeyPatch.context() as patch:
         # Every pattern with a star is compared within the steps, many of them in another order.
-        patch.setattr(matcher, "_SHORT", 0)
-        patch.setattr(matcher, "_FEW", 64 if few else 2)
-        patch.setattr(matcher, "_SKIP", 0)
+        patch.setattr(matcher, "_MAX_UNCOUNTED_LENGTH", 0)
+        patch.setattr(matcher, "_MAX_UNCOUNTED_PATTERNS", 64 if few else 2)
+        patch.setattr(matcher, "_FAILURES_BEFORE_SKIP", 0)
         index = PatternIndex(forms, allows)
         assert index.first(path) == expected
         found = index.first(path, steps)
