@@ -19,7 +19,7 @@ _OF_ROBOTS_TXT = Verdict(allowed=True, reason=Reason.NO_RULES)
 _FEW = 100
 
 
-class Group:
+class GroupMatcher:
     """Answers questions about paths in the form of `paths.path_of`.
 
     Most files are asked about one URL or about very many. So the first question is answered

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from .agents import WILDCARD_AGENT, product_tokens
-from .group import Group
+from .group import GroupMatcher
 from .lines import read
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
@@ -51,7 +51,7 @@ class RobotsTxt:
         self._url = url
         self._spans = groups(text, strict=strict)
         self._indexed: dict[object, _Indexed] = {}
-        self._groups: dict[str | None, Group] = {}
+        self._groups: dict[str | None, GroupMatcher] = {}
         self._records: Records | None = None
 
     @classmethod
@@ -158,7 +158,7 @@ class RobotsTxt:
         if group is None:
             spans = self._spans[token.encode()] if token else []
             text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
-            group = self._groups[token] = Group(token, text, strict=self._strict)
+            group = self._groups[token] = GroupMatcher(token, text, strict=self._strict)
         verdict = group.verdict(path)
         if group.index is not None and not isinstance(user_agent, list):
             if len(self._indexed) >= _MAX_USER_AGENTS:
