@@ -134,6 +134,7 @@ Host: www.example.com
 Host: example.com
 Clean-param: ref&sid /some*path
 Clean-param: utm
+Clean-param:
 Noindex: /secret
 Unknown: x
 Disallow: /é
