@@ -126,7 +126,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     st.integers(0, 150),
     st.booleans(),
 )
-def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
+def test_without_steps_no_forbidden_path_is_allowed(
     rules: list[tuple[str, bool]], url: str, steps: int, few: bool
 ) -> None:
     stated = {pattern_of(value.encode())[0]: allow for value, allow in rules if value}

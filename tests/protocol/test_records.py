@@ -38,7 +38,7 @@ Visit-time: tomorrow
 """
 
 
-def test_records_have_groups_of_their_own() -> None:
+def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     robots = RobotsTxt.parse(APART)
     assert [robots.crawl_delay(agent) for agent in ("a", "b", "c", "d")] == [1, 62, None, None]
     assert robots.request_rates("b") == (RequestRate(1, 600, Window(360, 525)), RequestRate(2, 1))
@@ -47,16 +47,16 @@ def test_records_have_groups_of_their_own() -> None:
     assert robots.request_rates("d") == ()
     assert robots.visit_time("b") == Window(1320, 360)
     assert robots.visit_time("c") is robots.visit_time("d") is None
-    # What is not said to a crawler of its own holds for everyone.
+    # Above any user-agent line, a Content-Signal holds for groups without one.
     assert robots.content_signals("a") == {"search": True, "ai-train": False}
     assert robots.content_signals("b") == {"ai-input": False}
     assert robots.content_signals("d") == {"search": True, "ai-train": False}
-    # And none of it moves the rules: a and b are one run of user-agent lines for them.
+    # Rules are not affected: for them, a and b are one run of user-agent lines.
     assert not robots.allowed("/x", "a")
     assert not robots.allowed("/x", "b")
 
 
-def test_a_group_without_records_does_not_take_those_of_everyone() -> None:
+def test_a_group_without_records_does_not_inherit_those_of_the_wildcard_group() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 5\nUser-agent: a\nDisallow: /\n")
     assert robots.crawl_delay("a") is None
     assert robots.crawl_delay("b") == 5
@@ -141,7 +141,7 @@ Disallow: /é
 """
 
 
-def test_records_outside_of_groups() -> None:
+def test_records_of_the_file() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode(), url="https://example.com/robots.txt")
     assert robots.sitemaps == ("https://other.example/s.xml", "https://example.com/relative.xml")
     assert robots.host == "www.example.com"
@@ -150,13 +150,13 @@ def test_records_outside_of_groups() -> None:
     assert not robots.allowed("/é", "a")
 
 
-def test_only_the_white_space_of_robots_txt_ends_a_parameter() -> None:
+def test_only_ascii_white_space_ends_a_parameter() -> None:
     body = "Clean-param: \x1c\nClean-param: a\xa0b\x1d \v/c\x85d\nClean-param: &"
     found = RobotsTxt.parse(body.encode()).clean_params
     assert found == (CleanParam(("\x1c",)), CleanParam(("a\xa0b\x1d",), "/c\x85d"), CleanParam(()))
 
 
-def test_relative_sitemaps_stay_as_they_are_where_the_url_is_unknown() -> None:
+def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
     assert RobotsTxt.parse(OUTSIDE.encode(), strict=True).sitemaps[0] == robots.sitemaps[0]
@@ -218,13 +218,13 @@ def test_other_names_of_records(name: str) -> None:
     assert strict.visit_time("a") is None
 
 
-def test_google_prefixes_name_the_crawlers_of_records() -> None:
+def test_google_prefixes_apply_to_the_groups_of_records() -> None:
     robots = RobotsTxt.parse(b"User-agents: a\nCrawl-delay: 7\nSitemaps: http://h/s.xml\n\0")
     assert robots.crawl_delay("a") == 7
     assert robots.sitemaps == ("http://h/s.xml",)
 
 
-def test_a_record_without_the_octets_that_end_it() -> None:
+def test_nul_octets_at_the_end_of_a_record_are_dropped() -> None:
     robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
     assert robots.crawl_delay("a") == 7
     assert robots.host == "h"
