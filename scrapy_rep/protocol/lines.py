@@ -1,7 +1,7 @@
 """Splits a body into lines: size limit, byte order marks, line ends (RFC 9309 §2.2 and §2.5).
 
 Lines stay octets. A robots.txt should be UTF-8, but some are not, so nothing is decoded here that
-may fail. Octets above 127 are percent-encoded later, in whatever encoding they are.
+may fail. Octets above 127 are percent-encoded later, without regard to their encoding.
 """
 
 from __future__ import annotations

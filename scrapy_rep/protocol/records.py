@@ -231,9 +231,9 @@ def is_absolute(value: bytes) -> bool:
 
 
 def _readable(
-    field: str, parse: Callable[[bytes], object], expected: str, effect: str = "and is ignored"
+    field: str, parse: Callable[[bytes], object], expected: str, effect: str = " and is ignored"
 ) -> Check:
-    message = f"{field} {{value}} cannot be read {effect}"
+    message = f"{field} {{value}} cannot be read{effect}"
     return Check(lambda value: parse(value) is not None, message, f"write {expected}")
 
 

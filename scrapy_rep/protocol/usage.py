@@ -103,7 +103,7 @@ def content_usage(value: str) -> dict[str, bool] | None:
 
 
 def usage_preferences(value: bytes) -> dict[str, bool] | None:
-    """Return what a Content-Usage record states, whatever its path. None if it is unreadable."""
+    """Return what a Content-Usage record states for its path. None if it is unreadable."""
     _, dictionary = _split_path(value)
     return content_usage(dictionary.decode("utf-8", "replace"))
 
@@ -143,8 +143,8 @@ class PathPreferences:
     def of(self, path: str) -> dict[str, bool]:
         """Return the preferences for a path: all those of the longest pattern that matches it.
 
-        If the comparison takes too many steps, nothing is granted and whatever is refused for any
-        path is refused.
+        If the comparison takes too many steps, nothing is granted. Each use is refused that is
+        refused for any path.
         """
         index = self._index or self._build_index()
         first = index.first(path)

@@ -340,7 +340,7 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     "before_and_after",
     [
         "<!doctype html><html><head><title>A page</title>|</head><body></body></html>",
-        "<head></head><body><p>text|",  # in the body, too
+        "<head></head><body><p>text|",  # also in the body
         "<noscript>|</noscript>",  # scripts do not run
         "<svg>|</svg>",
         "<!-->|",  # two complete comments

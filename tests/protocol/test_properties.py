@@ -113,7 +113,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     index = PatternIndex(forms)
     path = path_of(url)
     assert index.first(path) == first_match(forms, path)
-    long = path + "c" * 20_000 + path  # in which all keys are looked for at once
+    long = path + "c" * 20_000 + path  # long, so that all keys are searched at once
     assert index.first(long) == first_match(forms, long)
     matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
     assert first_match(forms, path) == min(matching, default=len(forms))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.parser import field_of
 from scrapy_rep.protocol.record_reader import Records
 from scrapy_rep.protocol.records import (
@@ -254,3 +255,31 @@ def test_the_values_of_records_are_parsed_when_they_are_needed() -> None:
     assert records.of(b"b").get(CRAWL_DELAY) is None
     assert records.has_pacing
     assert not records.has_usage
+
+
+@pytest.mark.parametrize(
+    ("line", "finding"),
+    [
+        ("Sitemap: /s", "error: the sitemap '/s' is no absolute URL; write its whole URL, such as"),
+        (
+            "Crawl-delay: {0}",
+            "error: crawl-delay '{0}' cannot be read and is ignored; write seconds",
+        ),
+        (
+            "Request-rate: 1",
+            "error: request-rate '1' cannot be read and is ignored; write requests",
+        ),
+        (
+            "Request-rate: 1/1 06:00-0800",
+            "warning: the times of day of request-rate '1/1 06:00-080",
+        ),
+        ("Visit-time: 06:00-0800", "warning: the times of day of visit-time '06:00-0800' are not"),
+        (
+            "Content-Usage: /a\tA",
+            "error: content-usage '/a\\tA' cannot be read, so nothing is stat",
+        ),
+    ],
+)
+def test_lint_reports_the_first_check_that_a_value_does_not_pass(line: str, finding: str) -> None:
+    findings = lint(f"User-agent: *\n{line}".encode())
+    assert [str(found)[: len(finding) + 8] for found in findings] == [f"line 2: {finding}"]
