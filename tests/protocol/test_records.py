@@ -169,6 +169,9 @@ def test_a_file_without_records() -> None:
     assert not robots.clean_params
     assert robots.host is None
     assert robots.crawl_delay("a") is None
+    assert not robots.has_pacing
+    assert not robots.has_usage
+    assert RobotsTxt.parse(b"User-agent: a\nContent-Usage:").has_usage
     assert robots.content_signals("a") == robots.content_usage("/", "a") == {}
 
 
