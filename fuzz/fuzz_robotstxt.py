@@ -42,7 +42,7 @@ def one_input(data: bytes) -> None:
     """One file, one URL and one user agent out of the fuzzer's octets."""
     provider = atheris.FuzzedDataProvider(data)
     strict = provider.ConsumeBool()
-    url = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
+    url = "/" + provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
     agent = provider.ConsumeUnicode(provider.ConsumeIntInRange(0, 60))
     made_up = provider.ConsumeBool()
     body = made_up_file(provider) if made_up else provider.ConsumeBytes(provider.remaining_bytes())
@@ -60,6 +60,7 @@ def one_input(data: bytes) -> None:
         rule = verdicts[0].rule
         got = reference.Answer(verdicts[0].allowed, rule.line if rule else None, verdicts[0].agent)
         assert got == expected, (got, expected)
+        assert next(iter(robots.matches(url, agent)), None) == rule
 
 
 def main() -> None:

@@ -1,26 +1,56 @@
-"""scrapy-rep: the Robots Exclusion Protocol, obeyed by a Scrapy crawl.
+r"""scrapy-rep: the robots.txt layer for Scrapy, and a robots.txt library by itself.
 
-These are the public names; the README shows how to turn it on.
+In a crawl, one line of ``settings.py`` turns it on::
+
+    ADDONS = {"scrapy_rep.Addon": 500}
+
+As a library, :class:`RobotsTxt` parses a file and answers questions about it. It does no I/O:
+
+>>> from scrapy_rep import RobotsTxt, robots_txt_url
+>>> robots_txt_url("https://example.com/shop?page=2")
+'https://example.com/robots.txt'
+>>> robots = RobotsTxt.from_response(200, b"User-agent: *\nDisallow: /shop\n")
+>>> verdict = robots.verdict("https://example.com/shop?page=2", "mybot/1.0 (+https://example.com)")
+>>> if not verdict:
+...     print(verdict)
+line 2, Disallow: /shop, for *
+
+All public names are here. The other modules may change from one version to the next.
 """
 
 from .addon import Addon
 from .crawl.middleware import RobotsTxtMiddleware
 from .exceptions import RobotsTxtDisallowed
 from .pages.middleware import PageDirectivesMiddleware, page_directives
+from .protocol.lint import Finding, Severity, lint
+from .protocol.listing import Group
 from .protocol.pages import PageDirectives
-from .protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
+from .protocol.paths import robots_txt_url
+from .protocol.records import CleanParam, RequestRate, Window
+from .protocol.robotstxt import RobotsTxt
+from .protocol.verdict import Reason, Rule, Verdict
 from .robotparser import RobotParser
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Addon",
+    "CleanParam",
+    "Finding",
+    "Group",
     "PageDirectives",
     "PageDirectivesMiddleware",
     "Reason",
+    "RequestRate",
     "RobotParser",
     "RobotsTxt",
     "RobotsTxtDisallowed",
     "RobotsTxtMiddleware",
     "Rule",
+    "Severity",
     "Verdict",
+    "Window",
+    "lint",
     "page_directives",
+    "robots_txt_url",
 ]

@@ -1,7 +1,8 @@
-"""The parser behind Scrapy's own interface, for ROBOTSTXT_PARSER and the robots_parsed signal."""
+"""RobotParser: Scrapy's parser interface, for ROBOTSTXT_PARSER and the robots_parsed signal."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser as ScrapyRobotParser
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
+
+
 class RobotParser(ScrapyRobotParser):
     """Scrapy's :class:`~scrapy.robotstxt.RobotParser` over a :class:`RobotsTxt`.
 
-    ``ROBOTSTXT_PARSER = "scrapy_rep.RobotParser"`` makes Scrapy's own middleware read the rules
-    right; what it makes of statuses and failures stays as it is.
+    With ``ROBOTSTXT_PARSER = "scrapy_rep.RobotParser"`` Scrapy's own middleware reads the rules as
+    RFC 9309 says. That middleware still decides what statuses and failures mean.
     """
 
     def __init__(self, robots: RobotsTxt) -> None:
@@ -29,7 +33,14 @@ class RobotParser(ScrapyRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
-        """Parse a body as it came, through a browser or not. Never raises for what it holds."""
+        r"""Parse a body as it came. If a browser made a page of it, its text counts.
+
+        What the body holds never raises. The setting REP_STRICT applies, if there is a crawler.
+
+        >>> parser = RobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
+        >>> parser.allowed("https://example.com/private", "mybot")
+        False
+        """
         strict = False
         if crawler is not None:
             with abort_on_setting_error(crawler):
@@ -38,9 +49,21 @@ class RobotParser(ScrapyRobotParser):
         return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Whether a crawler of this product token, or with this User-Agent, may fetch ``url``."""
-        return self.robots.allowed(url if isinstance(url, str) else url.decode(), user_agent)
+        """Return whether a crawler may fetch a URL.
+
+        `user_agent` is a product token or a whole User-Agent header. A URL whose scheme has no
+        robots.txt, such as ``s3:``, is allowed: Scrapy's middleware asks about some of these.
+        Raises ValueError for what is neither a URL nor a path.
+        """
+        if isinstance(url, bytes):
+            url = url.decode()
+        try:
+            return self.robots.allowed(url, user_agent)
+        except ValueError:
+            if _HAS_SCHEME(url):
+                return True
+            raise
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """The seconds between two requests that the crawler's group asks for, if it does."""
+        """Return the Crawl-delay of the crawler's group in seconds, or None."""
         return self.robots.crawl_delay(user_agent)

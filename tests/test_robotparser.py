@@ -1,4 +1,4 @@
-"""The same questions that Scrapy asks of every parser behind its interface."""
+"""RobotParser answers the questions that Scrapy asks of every parser."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def test_crawl_delay() -> None:
 
 
 @pytest.mark.parametrize(("strict", "allowed"), [(False, False), (True, True)])
-def test_it_reads_as_strictly_as_the_crawl(strict: bool, allowed: bool) -> None:
+def test_rep_strict_applies(strict: bool, allowed: bool) -> None:
     crawler = get_crawler(settings_dict={"REP_STRICT": strict})
     parser = build_from_crawler(RobotParser, crawler, b"User-agent: *\nDissallow: /\n")
     assert isinstance(parser, ScrapyRobotParser)
     assert parser.allowed("https://h/", "*") is allowed
 
 
-def test_a_parser_may_be_asked_in_the_place_of_an_origin() -> None:
+def test_process_request_2_accepts_a_parser() -> None:
     crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": True, "USER_AGENT": "mybot"})
     middleware = RobotsTxtMiddleware(crawler)
     parser = parse(b"User-agent: mybot\nDisallow: /mine\nUser-agent: yourbot\nDisallow: /yours\n")
@@ -79,7 +79,17 @@ def test_a_parser_may_be_asked_in_the_place_of_an_origin() -> None:
         middleware.process_request_2(parser, yours)
 
 
-def test_what_a_browser_made_of_a_file_is_unwrapped() -> None:
+def test_the_page_that_a_browser_makes_of_a_file_is_unwrapped() -> None:
     body = b"<html><head></head><body><pre>User-agent: *\nDisallow: /a\n</pre></body></html>"
     assert not parse(body).allowed("https://h/a", "*")
     assert parse(body).allowed("https://h/b", "*")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", "about:blank", "http:", "x-y.z+1:a"])
+def test_urls_without_a_robots_txt_are_allowed(url: str) -> None:
+    assert parse(b"User-agent: *\nDisallow: /").allowed(url, "mybot")
+
+
+def test_swapped_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="'mybot'"):
+        parse(b"").allowed("mybot", "https://h/")

@@ -1,1 +1,4 @@
-"""What the robots exclusion protocol says, without any I/O, clock or framework."""
+"""What the standards say: RFC 9309 and its extensions.
+
+Pure: no Scrapy, no Twisted, no socket, no clock, no logging.
+"""

@@ -1,4 +1,4 @@
-"""Product tokens: out of a User-Agent header and out of a user-agent line (RFC 9309 §2.2.1)."""
+"""Product tokens: from a User-Agent header, and from a user-agent line (RFC 9309 §2.2.1)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WILDCARD_AGENT = "*"
+"""Names the group of all crawlers that have no group of their own."""
 
 LINE_TOKEN = rb"(?:(\*)(?=[ \t\v\f\n#]|\Z)|([A-Za-z_-]*)([^ \t\v\f\n#/*]*))"
-"""The value of a user-agent line, in three groups.
+"""The value of a user-agent line, as a regular expression with three groups.
 
-The first is ``*`` for everyone. The second is what RFC 9309 and Google compare with a crawler's
-token: ``identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)``. With the third it is what the token
-of a crawler that has other characters ("MJ12bot") is compared with, so that neither kind can be
-taken for the other.
+1. ``*``, which names all crawlers without a group of their own.
+2. The identifier: ``identifier = 1*(%x2D / %x41-5A / %x5F / %x61-7A)``. RFC 9309 and Google compare
+   it with the token of a crawler.
+3. The rest up to white space, ``/``, ``#`` or ``*``. A token with other characters than those of an
+   identifier ("MJ12bot") is compared with 2 and 3 together. So ``MJ`` and ``MJ12bot`` are two.
 """
 
 _LINE_TOKEN = re.compile(LINE_TOKEN)
 _IDENTIFIER = re.compile(r"[A-Za-z_-]+")
 _IS_HEADER = re.compile(r"[\s/(]")
-# The characters of a token of HTTP, but for "#" and "*", with which a line's token ends.
+# A token of HTTP (RFC 9110 §5.6.2) without "#" and "*", which end the token of a line.
 _TOKEN = re.compile(r"[A-Za-z0-9!$%&'+.^_`|~-]+")
 _PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
 _CUT = re.compile(r"[*#]|:(?=[^/])")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 
-# What browsers, and crawlers that pose as one, put on every request. "like" is Internet
-# Explorer 11's, which ends in "like Gecko" outside of any comment.
-_BROWSER = frozenset(
+# Products of browsers, which many crawlers send, too. "like" is in the list for Internet
+# Explorer 11: its header ends with "like Gecko" outside of any comment.
+_BROWSER_PRODUCTS = frozenset(
     """
     mozilla applewebkit chrome safari gecko firefox version mobile edg opr
     chromium crios edga edge edgios fxios msie trident konqueror like compatible
@@ -42,82 +44,94 @@ _BROWSER = frozenset(
 
 
 class AgentWarning(Enum):
-    """Why a user agent may not mean what its author thinks."""
+    """Why the product token of a user agent may not be the one that its author meant."""
 
-    NO_TOKEN = "it holds no product token, so only the rules for everyone apply"
+    NO_TOKEN = "it holds no product token, so only the rules for '*' apply"
     FIRST_WORD = "only its first word is the product token"
     CUT = "a product token ends before a character that no user-agent line can match"
-    NOT_ASCII = "a product token ends where its letters are no longer those of ASCII"
+    NOT_ASCII = "a product token ends before the first character that is not ASCII"
 
 
 class ProductTokens(NamedTuple):
-    """Who a crawler is: its tokens in order of preference, and whether that is doubtful."""
+    """The product tokens of a user agent."""
 
     tokens: tuple[str, ...]
+    """In lower case, in order of preference."""
     warning: AgentWarning | None = None
+    """The first reason to doubt them, if there is one."""
 
 
 def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
-    """The lower-case tokens of a crawler in order of preference; none: only ``*`` applies.
+    """Return the product tokens of a user agent in lower case, in order of preference.
 
-    A value with a slash, a parenthesis or white space is read as a User-Agent header, any other
-    as a token; of a sequence each member is read so. Raises TypeError for anything else.
+    A value with a slash, a parenthesis or white space is read as a User-Agent header, and any other
+    value as a token. Each member of a list or tuple is read in this way. If there is no token, only
+    the group of ``*`` applies. Raises TypeError for any other type.
+
+    >>> product_tokens("Mozilla/5.0 (compatible; MyBot/2.1; +https://example.com/bot)")
+    ('mybot',)
+    >>> product_tokens(["MyBot-Images", "MyBot"])
+    ('mybot-images', 'mybot')
     """
     return parse_user_agent(user_agent).tokens
 
 
 def parse_user_agent(user_agent: str | bytes | Sequence[str]) -> ProductTokens:
-    """The same as `product_tokens`, with what is doubtful about it."""
+    """Return the product tokens of a user agent as `product_tokens` does, with a warning.
+
+    >>> parse_user_agent("my crawler/1.0")
+    ProductTokens(tokens=('my',), warning=<AgentWarning.FIRST_WORD: 'only its first word is the \
+product token'>)
+    """
     if isinstance(user_agent, (str, bytes)):
-        return _identify_one(user_agent)
+        return _parse_one(user_agent)
     if not isinstance(user_agent, (tuple, list)):
-        raise TypeError(f"a user agent is text or a sequence of texts, not {user_agent!r}")
+        raise _wrong_type(user_agent)
     for value in user_agent:
         if not isinstance(value, (str, bytes)):
-            raise TypeError(f"a user agent is text, not {value!r}")
-    return _identify_all(tuple(user_agent))
+            raise _wrong_type(value)
+    return _parse_all(tuple(user_agent))
 
 
 def tokens_of_line(value: bytes) -> list[bytes]:
-    """What a crawler's token may be for the user-agent line with this value to be its own."""
+    """Return the tokens that the value of a user-agent line matches. Empty: it matches none."""
     match = _LINE_TOKEN.match(value)
     return tokens_of_match(match) if match else []
 
 
 def tokens_of_match(match: re.Match[bytes]) -> list[bytes]:
-    """The same for a match that ends with `LINE_TOKEN`; none, and nobody is named."""
-    everyone, run, more = match.groups()
-    if everyone:
-        return [everyone]
-    found = [run.lower()] if run else []
-    if more and more.isascii():
-        found.append((run + more).lower())
+    """Return the tokens of a user-agent line from its match of `LINE_TOKEN`."""
+    wildcard, identifier, rest = match.groups()
+    if wildcard:
+        return [wildcard]
+    found = [identifier.lower()] if identifier else []
+    if rest and rest.isascii():
+        found.append((identifier + rest).lower())
     return found
 
 
 @lru_cache(maxsize=64)
-def _identify_all(values: tuple[str | bytes, ...]) -> ProductTokens:
-    found = [_identify_one(value) for value in values]
-    tokens = tuple(dict.fromkeys(token for identity in found for token in identity.tokens))
-    doubts = [identity.warning for identity in found if identity.warning]
-    return ProductTokens(tokens, doubts[0] if doubts else None)
+def _parse_all(values: tuple[str | bytes, ...]) -> ProductTokens:
+    parsed = [_parse_one(value) for value in values]
+    tokens = tuple(dict.fromkeys(token for one in parsed for token in one.tokens))
+    return ProductTokens(tokens, next((one.warning for one in parsed if one.warning), None))
 
 
 @lru_cache(maxsize=64)
-def _identify_one(value: str | bytes) -> ProductTokens:
+def _parse_one(value: str | bytes) -> ProductTokens:
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     value = value.strip()
     if value == WILDCARD_AGENT:
         return ProductTokens(())
     if _IS_HEADER.search(value):
-        return _identify_header(value)
+        return _parse_header(value)
     if not value.isascii():
-        # Read like a line's: with all of its letters it would be nobody's (RFC 9309 §2.2.1).
-        run = _IDENTIFIER.match(value)
+        # No line can match all of it (RFC 9309 §2.2.1), so it is read as the value of a line is.
+        identifier = _IDENTIFIER.match(value)
         return (
-            ProductTokens((run[0].lower(),), AgentWarning.NOT_ASCII)
-            if run
+            ProductTokens((identifier[0].lower(),), AgentWarning.NOT_ASCII)
+            if identifier
             else ProductTokens((), AgentWarning.NO_TOKEN)
         )
     token = _TOKEN.match(value)
@@ -126,7 +140,11 @@ def _identify_one(value: str | bytes) -> ProductTokens:
     return ProductTokens((token[0].lower(),), None if token[0] == value else AgentWarning.CUT)
 
 
-def _identify_header(header: str) -> ProductTokens:
+def _parse_header(header: str) -> ProductTokens:
+    """Return the token of a User-Agent header: of its first product that is no browser's.
+
+    If there is none, that of a crawler that introduces itself in a comment.
+    """
     products, comments = _split_header(header)
     for number, word in enumerate(products):
         cut = _CUT.split(word, maxsplit=1)[0]
@@ -145,7 +163,7 @@ def _identify_header(header: str) -> ProductTokens:
 
 
 def _split_header(header: str) -> tuple[list[str], list[str]]:
-    """The words outside of parentheses, and the outermost comments."""
+    """Return the words outside of parentheses, and the texts of the outermost comments."""
     products: list[str] = []
     comments: list[str] = []
     depth = 0
@@ -164,14 +182,15 @@ def _split_header(header: str) -> tuple[list[str], list[str]]:
 
 
 def _name(product: str) -> str | None:
-    """The name of a product that is no browser's."""
+    """Return the name of a product without its version; None for a browser's product."""
     name = re.split(r"[\s/;,]", product, maxsplit=1)[0]
-    if not _PRODUCT.fullmatch(name) or name.lower() in _BROWSER:
+    if not _PRODUCT.fullmatch(name) or name.lower() in _BROWSER_PRODUCTS:
         return None
     return name
 
 
 def _name_in_comment(comment: str) -> str | None:
+    """Return the name after ``compatible``, or else before a URL or mail address."""
     segments = [segment.strip() for segment in comment.split(";")]
     for before, segment in pairwise(segments):
         if before.lower() == "compatible" and _name(segment):
@@ -180,3 +199,9 @@ def _name_in_comment(comment: str) -> str | None:
         if _CONTACT.match(segment) and _name(before):
             return _name(before)
     return None
+
+
+def _wrong_type(value: object) -> TypeError:
+    return TypeError(
+        f"a user agent must be str, bytes, or a list or tuple of these, not {type(value).__name__}"
+    )

@@ -22,8 +22,10 @@ def read(body: bytes) -> bytes:
     """The part of a body that counts, as lines without indentation that each *begin* with a LF.
 
     At most `SIZE_LIMIT` octets of the body are read. CR, LF and CRLF end lines and nothing else
-    does, so that the number of a line is the number of LFs up to its beginning.
+    does, so that the number of a line is the number of LFs up to its beginning. Raises TypeError
+    if the body is not bytes.
     """
+    require_bytes(body)
     text = lines_of(body)
     return _without_nuls(text) if b"\0" in text else text
 
@@ -42,6 +44,12 @@ def lines_of(body: bytes) -> bytes:
     if _INDENTATION.search(text):
         text = _INDENTATION.sub(b"\n", text)
     return text
+
+
+def require_bytes(body: object) -> None:
+    """Raise TypeError if a body is not bytes. The message does not quote it."""
+    if not isinstance(body, bytes):
+        raise TypeError(f"the body of a robots.txt must be bytes, not {type(body).__name__}")
 
 
 def line_number(text: bytes, position: int) -> int:

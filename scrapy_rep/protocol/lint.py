@@ -1,7 +1,6 @@
-"""What is wrong with a robots.txt, line by line, and what to write instead.
+"""Findings: lines of a robots.txt that do not do what their author probably meant.
 
-A finding is about a line that does not do what its author probably meant. Nothing here changes
-how a file is read; it says what the reading of the rest of this package makes of it.
+Nothing here changes how a file is read. Findings say how the rest of the package reads it.
 """
 
 from __future__ import annotations
@@ -32,41 +31,64 @@ _FIELDS = sorted([b"user-agent", *_RULES, *_RECORDS])
 _ONLY_IN_GROUPS = frozenset(
     [*_RULES, *(row.field for row in RECORD_TYPES if row.scope is Scope.GROUP)]
 )
-_LONGEST_FIELD = 40
-_GOOGLE_LINE = 16_664
-"""Octets of a line that Google's open-source parser keeps: eight times the longest URL."""
+_MAX_FIELD_LENGTH = 40
+"""Characters of an unknown field that are shown, and compared with known fields. The longest known
+field has 14."""
+_GOOGLE_LINE_LENGTH = 16_664
+"""Octets of a line that Google's open-source parser keeps: eight times the longest URL, 2,083."""
 _MAX_OCTETS = 4 * SIZE_LIMIT
-"""Octets of groups that are looked through for rules that never decide."""
+"""Octets of groups that are searched for rules that never decide. It bounds the time. A file in
+which each token has its own groups has at most one `SIZE_LIMIT` of them."""
 
 
 class Severity(str, Enum):
-    """How much a finding matters."""
+    """How much a finding matters. Each severity is also a `str`, which is its value."""
 
     ERROR = "error"
-    """The line does nothing, or not what it says."""
+    """The line has no effect, or another effect than it says."""
     WARNING = "warning"
-    """It works here, and not with every crawler; or it does nothing that is not done already."""
+    """The line works here, but not with every crawler; or another line makes it redundant."""
     INFO = "info"
-    """Nothing is wrong, and yet it may be a surprise."""
+    """The line is correct, but its effect may be unexpected."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class Finding(NamedTuple):
-    """One remark about one line, counted from 1."""
+    """One remark about one line of a robots.txt.
+
+    `str` is the whole finding in one line. Parts of the file that it quotes are cut and escaped.
+
+    >>> print(Finding(2, Severity.WARNING, "the colon is missing", "write 'disallow:'"))
+    line 2: warning: the colon is missing; write 'disallow:'
+    """
 
     line: int
+    """The number of the line, from 1."""
     severity: Severity
+    """How much it matters."""
     message: str
+    """What is wrong."""
     advice: str
+    """What to write instead."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.severity}: {self.message}; {self.advice}"
 
 
 def lint(body: bytes, *, strict: bool = False) -> list[Finding]:
-    """Everything that is worth a look, in the order of the file."""
+    r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
+
+    `body` is the body of the response as it came. `strict` finds what `RobotsTxt` makes of it with
+    ``strict=True``. An empty list means that there is nothing to report. What the body holds never
+    raises. Raises TypeError if the body is not bytes.
+
+    >>> for finding in lint(b"User-agent: *\nDissallow: /private\nSitemap: /sitemap.xml"):
+    ...     print(f"{finding.line}: {finding.message}")
+    2: 'dissallow' is misspelt
+    3: the sitemap '/sitemap.xml' is no absolute URL
+    """
     text = read(body)
     findings = [
         *_about_octets(body, text),
@@ -78,7 +100,7 @@ def lint(body: bytes, *, strict: bool = False) -> list[Finding]:
 
 
 def _about_octets(body: bytes, text: bytes) -> Iterator[Finding]:
-    """What is wrong with the octets of lines, whatever they say."""
+    """Find byte order marks, NUL octets and long lines."""
     if body[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) and b"\0" not in body[:SIZE_LIMIT]:
         yield Finding(
             1,
@@ -95,16 +117,17 @@ def _about_octets(body: bytes, text: bytes) -> Iterator[Finding]:
                 "NUL octets at the end of the value are dropped",
                 "remove them",
             )
-        if len(line) > _GOOGLE_LINE:
+        if len(line) > _GOOGLE_LINE_LENGTH:
             yield Finding(
                 number,
                 Severity.WARNING,
-                f"Google reads only the first {_GOOGLE_LINE} octets of a line",
+                f"Google reads only the first {_GOOGLE_LINE_LENGTH} octets of a line",
                 "write a shorter line",
             )
 
 
 def _about_lines(text: bytes, *, strict: bool) -> Iterator[Finding]:
+    """Find lines that are skipped, misspelt or out of place, and values that cannot be read."""
     started = False
     for number, line in enumerate(text.split(b"\n")):
         if not _is_utf_8(line):
@@ -140,7 +163,7 @@ def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Fi
     field = field_of(written)
     if field not in _FIELDS:
         near = _nearest(_text(written))
-        message = f"unknown field {_quoted(written, _LONGEST_FIELD)}, the line is skipped"
+        message = f"unknown field {_quoted(written, _MAX_FIELD_LENGTH)}, the line is skipped"
         if near:
             yield Finding(number, Severity.ERROR, message, f"write '{near}:'")
         elif colon:
@@ -194,7 +217,7 @@ def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
 
 
 def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
-    """Tokens that are named in several groups, and rules that never decide."""
+    """Find tokens with several groups, and rules that never decide."""
     dialect = STRICT if strict else LENIENT
     # The line of an octet is the number of LFs before it.
     line_at = partial(bisect_left, [match.start() for match in re.finditer(b"\n", text)])
@@ -214,11 +237,11 @@ def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
         group = GroupText(text, spans, dialect)
         left -= sum(spans[1::2]) - sum(spans[::2])
         if left < 0:
-            # Tokens may share groups in so many ways that the time would grow quadratically.
+            # The number of ways in which tokens share groups can grow with the square of the file.
             yield Finding(
                 line_at(spans[0]) or 1,
                 Severity.INFO,
-                "too many groups share their rules: which of them never decide is not looked for",
+                "too many groups share their rules: rules that never decide are not searched for",
                 "write the rules of a crawler in one place",
             )
             return
@@ -231,7 +254,7 @@ def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
 def _overridden(
     group: GroupText, line_at: Callable[[int], int], *, strict: bool
 ) -> Iterator[tuple[int, Finding]]:
-    """The rules for which each path they match is decided by another, equal or longer one."""
+    """Yield the rules that never decide, as another rule wins for every path that they match."""
     ranked = rank(group.rules(), strict=strict)
     index = PatternIndex([pattern for _, _, _, pattern in ranked])
     winners: dict[str, int] = {}
@@ -251,7 +274,7 @@ def _overridden(
 
 
 def _stem(pattern: str) -> str:
-    """A pattern without what does not change what it matches."""
+    """Return the shortest pattern that matches the same paths: without stars that match nothing."""
     while "**" in pattern:
         pattern = pattern.replace("**", "*")
     return pattern.removesuffix("*$").removesuffix("*")
@@ -264,14 +287,14 @@ def _about_size(body: bytes, text: bytes) -> Iterator[Finding]:
         yield Finding(
             number,
             Severity.ERROR,
-            f"from here on nothing is read: the file has more than {SIZE_LIMIT} octets",
+            f"nothing is read from here on: the file has more than {SIZE_LIMIT} octets",
             "write fewer or shorter rules",
         )
 
 
 @lru_cache(maxsize=256)
 def _nearest(field: str) -> str | None:
-    if len(field) > _LONGEST_FIELD:
+    if len(field) > _MAX_FIELD_LENGTH:
         return None
     near = get_close_matches(field, [_text(known) for known in _FIELDS], 1, 0.75)
     return near[0] if near else None
@@ -302,7 +325,7 @@ def _is_utf_8(line: bytes) -> bool:
 
 
 def _quoted(octets: bytes, length: int = LENGTH) -> str:
-    """What a file holds, as it may be shown in a finding."""
+    """Return octets of a file in quotation marks, cut and escaped."""
     return f"'{printable(_text(octets), length)}'"
 
 

@@ -1,14 +1,14 @@
 """URLs and patterns in one comparable form (RFC 9309 §2.2.2), and origins (§2.3).
 
-Both sides become ASCII text that is compared octet by octet:
+URLs and patterns become ASCII text, which is compared octet by octet:
 
-1. ``%HH`` of an unreserved character is decoded, every other gets upper-case hex; a broken
-   escape is literal, and nothing is decoded that would mend one;
-2. what may not stand in a URL as it is, is percent-encoded;
-3. a literal ``*`` or ``$`` of a URL is encoded, and so is a ``$`` that does not end a pattern:
-   what is left of them in patterns is special.
+1. ``%HH`` of an unreserved character is decoded. Every other ``%HH`` gets upper-case hex. A broken
+   escape is literal. An escape is not decoded if that would complete a broken one.
+2. Characters that a URL cannot hold are percent-encoded.
+3. In a URL ``*`` and ``$`` are encoded. In a pattern a ``$`` that is not the last character is
+   encoded. The ones that remain are special.
 
-Nearly all of what a crawl meets is in that form already, which one regular expression tells.
+Nearly all URLs of a crawl are in this form already. One regular expression finds out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
 from urllib.parse import unquote, urlsplit
 
+from .printable import printable
+
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
-# Escapes that stay as they are: in upper case, and of no unreserved character.
+# Escapes that step 1 does not change: in upper case, and not of an unreserved character.
 _FINAL_ESCAPE = "%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF]|[89A-F][0-9A-F])"
 
 _PLAIN = f"[{re.escape(_UNRESERVED + _RESERVED)}]*"
@@ -36,7 +38,7 @@ _PLAIN_PATTERN = re.compile(
 ).fullmatch
 
 _ASCII = bytes(range(128))
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+_AUTHORITY = re.compile("(?:https?|wss?|ftp)://[^/?#]*", re.IGNORECASE | re.ASCII).match
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _RESERVED_IN_PATH_QUERY = re.compile("[/:?@%]")
@@ -45,42 +47,48 @@ _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
-# What nearly every URL begins with: it need not be parsed.
+# Nearly every URL begins like this. It need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
-_WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE).match
-# What `urlsplit` skips.
+_WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
+# Characters that `urlsplit` ignores.
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
 _C0_AND_SPACE = "".join(map(chr, range(33)))
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
-# RFC 1035 §2.3.4; with the dot at the end.
+# RFC 1035 §2.3.4: 253 characters, and the dot at the end.
 _MAX_HOST_LENGTH = 254
 
 
 def path_of(url: str) -> str:
-    """The comparable form of the path and query of an absolute URL, or of a path.
+    """Return the path and query of a URL in comparable form.
 
-    What is neither is taken for a path that lacks its slash. Raises TypeError if it is no text.
+    The URL is absolute, with the scheme http, https, ws, wss or ftp, or a path that starts with
+    ``/``. Raises ValueError for any other URL, and TypeError if it is not a str. Every URL that has
+    an `origin_of` has a path, too.
     """
     try:
         plain = plain_url(url)
     except TypeError:
-        raise TypeError(f"a URL is text, not {url!r}") from None
+        raise _not_str(url) from None
     if plain:
         return plain[1]
-    authority = _AUTHORITY.match(url)
-    path = url[authority.end() if authority else 0 :].partition("#")[0]
+    authority = _AUTHORITY(url)
+    if authority:
+        url = url[authority.end() :]
+    elif not url.startswith("/"):
+        url = _without_authority(url)
+    path = url.partition("#")[0]
     if not path.startswith("/"):
         path = "/" + path
-    # A lone surrogate is no character, and yet no reason to fail.
+    # A lone surrogate is no character. It is compared all the same.
     octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
     return _decode(octets).translate(_STEP_2).translate(_STEP_3)
 
 
 def pattern_of(value: bytes) -> tuple[str, int]:
-    """The comparable form of a rule's value, and its length for precedence.
+    """Return the comparable form of a rule's value, and its length for precedence.
 
-    The length is that before step 2, but for octets above 127, which count three as in their
-    encoded form: so the longer of two rules is the one that Google's matcher takes for longer.
+    The length is counted after step 1 alone. An octet above 127 counts three, as in its encoded
+    form. So the longer of two rules is the one that is longer for Google's matcher.
     """
     if _PLAIN_PATTERN(value):
         return value.decode("ascii"), len(value)
@@ -91,28 +99,33 @@ def pattern_of(value: bytes) -> tuple[str, int]:
 
 
 def encode_query(path: str) -> str:
-    """``: / ? @`` after the first ``?`` percent-encoded: row 2 of the RFC's figure 4."""
+    """Return a path or pattern with ``: / ? @`` after the first ``?`` percent-encoded.
+
+    RFC 9309 §2.2.2, figure 4, row 2: a literal query matches its encoded form.
+    """
     query = path.find("?") + 1
     return path[:query] + path[query:].translate(_ENCODED)
 
 
 def path_has_reserved_query(path: str) -> bool:
-    """Whether `encode_query` matters for a path: else no doubtful pattern can match it."""
+    """Return whether a path may match a pattern only after `encode_query`."""
     query = path.find("?") + 1
     return query > 0 and _RESERVED_IN_PATH_QUERY.search(path, query) is not None
 
 
 def pattern_has_reserved_query(pattern: str) -> bool:
-    """Whether a pattern's query holds one of ``: / ? @`` or its escape."""
+    """Return whether the query of a pattern holds one of ``: / ? @`` or its escape."""
     query = pattern.find("?") + 1
     return query > 0 and _RESERVED_IN_PATTERN_QUERY.search(pattern, query) is not None
 
 
 def origin_of(url: str) -> str | None:
-    """The origin whose robots.txt speaks for a URL: ``scheme://host[:port]`` in normal form.
+    """Return the origin whose robots.txt applies to a URL: ``scheme://host[:port]``, normalized.
 
-    None for a scheme that has no robots.txt, and for a host or port that is none: `lacks_host`
-    tells which.
+    None if the scheme has no robots.txt, or if the host or port is invalid (see `lacks_host`).
+
+    >>> origin_of("wss://user@Example.com.:443/feed")
+    'https://example.com'
     """
     plain = _plain_origin(url[: url.find("/", len("https://")) + 1])
     if plain is not None:
@@ -120,22 +133,22 @@ def origin_of(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         return _origin(parts.scheme, parts.netloc)
-    except ValueError:  # no IPv6 address, no IDN
+    except ValueError:  # an invalid IPv6 address or IDN
         return None
 
 
 def lacks_host(url: str) -> bool:
-    """Whether a URL is of the web (http, https, ws, wss) and has no origin.
+    """Return whether a URL has the scheme http, https, ws or wss, but no valid host or port.
 
-    Its host or port is none, even when it is percent-decoded. Who sends it to a proxy may have
-    it fetched all the same, so it must not pass as a URL without a robots.txt does.
+    A proxy might fetch it all the same. So it is disallowed, unlike a URL whose scheme has no
+    robots.txt.
     """
-    return _WEB(url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)) is not None and origin_of(url) is None
+    return _WEB(_without_unseen(url)) is not None and origin_of(url) is None
 
 
 @lru_cache(maxsize=10_000)
 def _plain_origin(start: str) -> str | None:
-    """That of a URL that starts so, to its first slash; None where that takes the whole URL."""
+    """Return the origin of a URL from its start up to the slash; None if this is not enough."""
     plain = _PLAIN_ORIGIN(start)
     return _origin(*plain.groups()) if plain else None
 
@@ -153,7 +166,7 @@ def _origin(scheme: str, netloc: str) -> str | None:
         host = _host(name)
     if not scheme or not host:
         return None
-    # Leading zeros do not make another port.
+    # 0080 is port 80.
     port = port.lstrip("0") or port[:1]
     if port in ("", _DEFAULT_PORTS[scheme]):
         return f"{scheme}://{host}"
@@ -163,18 +176,68 @@ def _origin(scheme: str, netloc: str) -> str | None:
 
 
 @lru_cache(maxsize=10_000)
-def host_of(origin_of: str) -> str:
-    """The host of an origin, without a port."""
-    return urlsplit(origin_of).hostname or ""
+def host_of(origin: str) -> str:
+    """Return the host of an origin, without the port.
+
+    >>> host_of("https://example.com:8443")
+    'example.com'
+    """
+    return urlsplit(origin).hostname or ""
 
 
-def robots_txt_url(origin_of: str) -> str:
-    """Where the robots.txt of an origin is."""
-    return origin_of + "/robots.txt"
+def robots_txt_url(url: str) -> str:
+    """Return the URL of the robots.txt whose rules apply to a URL (RFC 9309 §2.3).
+
+    The URL is absolute, with the scheme http, https, ws, wss or ftp and a valid host. ``ws`` uses
+    the robots.txt of ``http``, and ``wss`` that of ``https``. User names, passwords and default
+    ports are removed. The host is in lower case and in ASCII.
+
+    Raises ValueError for a URL that has no robots.txt, and TypeError if it is not a str.
+
+    >>> robots_txt_url("https://Example.com:443/shop?page=2")
+    'https://example.com/robots.txt'
+    """
+    if not isinstance(url, str):
+        raise _not_str(url)
+    origin = origin_of(url)
+    if origin is None:
+        raise ValueError(
+            f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
+            "ws, wss or ftp and a valid host"
+        )
+    return f"{origin}/robots.txt"
+
+
+def _without_authority(url: str) -> str:
+    """Return what comes after the scheme, host and port, as `urlsplit` finds them."""
+    seen = _without_unseen(url)
+    authority = _AUTHORITY(seen)
+    if authority is None:
+        raise ValueError(
+            f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a path "
+            "that starts with '/'"
+        )
+    return seen[authority.end() :]
+
+
+def _without_unseen(url: str) -> str:
+    """Return a URL without the characters that `urlsplit` ignores."""
+    return url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)
+
+
+def _not_str(url: object) -> TypeError:
+    return TypeError(f"a URL must be str, not {type(url).__name__}")
+
+
+def _quoted(url: str) -> str:
+    return f"'{printable(url)}'"
 
 
 def _host(name: str) -> str | None:
-    """A host in lower case, as A-labels, without a dot at the end. ValueError for no IDN."""
+    """Return a host in lower case, as A-labels, without the last dot; None if it is invalid.
+
+    Raises ValueError if it cannot be encoded as A-labels.
+    """
     if len(name) > _MAX_HOST_LENGTH:
         return None
     if "%" in name:
@@ -187,7 +250,7 @@ def _host(name: str) -> str | None:
 
 
 def _decode(text: str) -> str:
-    """Step 1."""
+    """Apply step 1."""
     if "%" not in text:
         return text
     if not _BROKEN_ESCAPE.search(text):
@@ -200,15 +263,15 @@ def _decode(text: str) -> str:
         end = match.end()
         piece = _STEP_1[match[0]]
         before = (before + between)[-2:]
-        if piece in hexdigits and _mends(before, piece, text[end : end + 1]):
+        if piece in hexdigits and _completes(before, piece, text[end : end + 1]):
             piece = match[0].upper()
         before = (before + piece)[-2:]
         pieces += (between, piece)
     return "".join([*pieces, text[end:]])
 
 
-def _mends(before: str, digit: str, after: str) -> bool:
-    """Whether a digit would complete an escape with what stands around it."""
+def _completes(before: str, digit: str, after: str) -> bool:
+    """Return whether a digit would complete a broken escape around it."""
     around = before[-2:] + digit + after
     return _ESCAPE.search(around) is not None
 

@@ -1,24 +1,29 @@
-"""Text from a site as it may be shown: in a log, on a terminal, in a report.
+"""Text from a site, made safe to show in a log, on a terminal or in a report.
 
-A pattern, a header or a Location may hold any characters: escape sequences that a terminal
-obeys, controls that reverse what a reader sees, half a megabyte of stars.
+A site can send any characters: escape sequences that change a terminal, controls that reverse the
+direction of the text, half a megabyte in one value.
 """
 
 from __future__ import annotations
 
 LENGTH = 200
-"""Characters of one text that are shown, unless the caller says otherwise."""
+"""Characters of one text that are shown by default. It fits on two lines of a terminal."""
 
 ELLIPSIS = "…"
-"""What stands for the rest of a text that was cut."""
+"""Replaces the end of a text that is cut."""
 
 
 def printable(text: str, length: int = LENGTH) -> str:
-    r"""Return a text in at most `length` characters, all of which a terminal may print.
+    r"""Return a text with at most `length` characters, all of them printable.
 
     Control characters, line separators, bidirectional and other invisible formatting characters,
-    and lone surrogates become escapes as in `repr`: ``\x1b``, ``\u202e``. A text that is too long
-    ends in an ellipsis. A backslash stays as it is.
+    and lone surrogates become escapes as in `repr`. A text that is too long ends in an ellipsis. A
+    backslash is not escaped.
+
+    >>> print(printable("/\x1b[2J"))
+    /\x1b[2J
+    >>> print(printable("/private", length=5))
+    /pri…
     """
     if len(text) <= length and text.isprintable():
         return text
@@ -33,7 +38,11 @@ def printable(text: str, length: int = LENGTH) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """Return a text in at most `length` characters, with an ellipsis where that is not all."""
+    """Return a text with at most `length` characters. A longer one is cut and ends in an ellipsis.
+
+    >>> print(cut("/private", 5))
+    /pri…
+    """
     return text if len(text) <= length else text[: length - len(ELLIPSIS)] + ELLIPSIS
 
 

@@ -1,15 +1,18 @@
-"""A parsed robots.txt and the questions it answers."""
+"""A parsed robots.txt and the questions that it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from .access import REDIRECT_STATUSES, StatusClass, StatusPolicy, status_class
 from .agents import WILDCARD_AGENT, product_tokens
-from .group import GroupMatcher
-from .lines import read
+from .group import ROBOTS_TXT, GroupMatcher
+from .lines import read, require_bytes
+from .listing import Group, list_group_records, list_groups, list_records
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
+from .printable import printable
 from .record_reader import Records, RecordValues
 from .records import (
     CLEAN_PARAM,
@@ -31,38 +34,133 @@ if TYPE_CHECKING:
 
     _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
 
-__all__ = ["Reason", "RobotsTxt", "Rule", "Verdict"]
+__all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
 UserAgent: TypeAlias = str | bytes | Sequence[str]
-"""A product token, a whole User-Agent header, or tokens in order of preference."""
+"""A product token, a whole User-Agent header, or a sequence of these in order of preference."""
 
 _MAX_USER_AGENTS = 64
-"""How many values of user agents are remembered; a crawl has one or a few."""
+"""Values of user agents that are kept with their index. A crawl has one or a few."""
 
 
 class RobotsTxt:
-    """One robots.txt file, made with `RobotsTxt.parse`."""
+    r"""A parsed robots.txt (RFC 9309).
 
-    __slots__ = ("_groups", "_indexed", "_records", "_spans", "_strict", "_text", "_url")
+    `body` is the body of the response as it came, in octets. It is never refused for what it
+    holds: its first 500 KiB count, byte order marks are skipped, and lines that are not understood
+    are ignored. `url` is the URL of the robots.txt. Relative sitemaps are resolved against it.
+    `strict` turns off the tolerance for common mistakes, such as ``Dissallow``. Raises TypeError if
+    the body is not bytes, or if the URL is not a str.
 
-    def __init__(self, text: bytes, *, strict: bool = False, url: str | None = None) -> None:
-        self._text = text
+    >>> robots = RobotsTxt(b"User-agent: mybot\nDisallow: /private")
+    >>> robots.allowed("https://example.com/private/a", "mybot/1.0 (+https://example.com/bot)")
+    False
+    >>> print(robots.verdict("https://example.com/private/a", "mybot"))
+    line 2, Disallow: /private, for mybot
+
+    All methods read their arguments in the same way:
+
+    - `url` is absolute, with the scheme http, https, ws, wss or ftp, or a path that starts with
+      ``/``. **Its scheme, host and port are ignored**: you choose the file that applies, with
+      `robots_txt_url`. Any other URL raises ValueError.
+    - `user_agent` is a product token (``mybot``), a whole User-Agent header (a value with a slash,
+      a parenthesis or a space), or a list or tuple of these in order of preference. The group of
+      the first token that the file names applies, else the group of ``*`` (RFC 9309 §2.2.1). Any
+      other type raises TypeError.
+
+    Two objects are equal if they were made from the same lines, with the same `strict` and `url`.
+    They are hashable and picklable. `str` and `repr` are short and safe to log.
+    """
+
+    __slots__ = (
+        "_detail",
+        "_groups",
+        "_indexed",
+        "_matchers",
+        "_reason",
+        "_records",
+        "_spans",
+        "_strict",
+        "_text",
+        "_url",
+    )
+
+    def __init__(self, body: bytes, *, strict: bool = False, url: str | None = None) -> None:
+        if url is not None and not isinstance(url, str):
+            raise TypeError(f"url must be str or None, not {type(url).__name__}")
+        self._text = text = read(body)
         self._strict = strict
         self._url = url
+        self._reason: Reason | None = None
+        """Why the body does not count, if it does not; and in more words."""
+        self._detail: str | None = None
         self._spans = groups(text, strict=strict)
         self._indexed: dict[object, _Indexed] = {}
-        self._groups: dict[str | None, GroupMatcher] = {}
+        self._matchers: dict[str | None, GroupMatcher] = {}
+        self._groups: tuple[Group, ...] | None = None
         self._records: Records | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
-        """Read a body as it came; `url` is where it came from, to resolve relative sitemaps."""
-        if not isinstance(body, bytes):
-            raise TypeError(f"the body of a robots.txt is bytes, not {body!r}")
-        return cls(read(body), strict=strict, url=url)
+        r"""Parse the body of a response that was successful. The constructor does the same.
+
+        >>> RobotsTxt.parse(b"User-agent: *\nDisallow: /").allowed("/", "mybot")
+        False
+        """
+        return cls(body, strict=strict, url=url)
+
+    @classmethod
+    def from_response(
+        cls, status: int | None, body: bytes = b"", url: str | None = None, *, strict: bool = False
+    ) -> RobotsTxt:
+        r"""Return what a response to the request for a robots.txt means (RFC 9309 §2.3.1).
+
+        ======================== ===========================================================
+        status                   meaning
+        ======================== ===========================================================
+        2xx but 206              the rules in the body
+        4xx but 407 and 429      `Reason.UNAVAILABLE`: everything is allowed (§2.3.1.3)
+        all others, and None     `Reason.UNREACHABLE`: everything is disallowed (§2.3.1.4)
+        ======================== ===========================================================
+
+        The body counts only with a 2xx. Pass None as the status if there was no response: the
+        connection failed, or the body was cut off. Follow redirects before you call this, up to
+        five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is allowed
+        in all cases (§2.2.2).
+
+        This is the meaning of one response. It knows no earlier copy, and it does not expire: a
+        crawl must ask again after a while. Raises TypeError if the status is no int, or if the body
+        is not bytes.
+
+        >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
+        >>> print(robots.verdict("/private", "mybot"))
+        unavailable: status 404
+        >>> RobotsTxt.from_response(503).allowed("/private", "mybot")
+        False
+        """
+        if status is not None and not isinstance(status, int):
+            raise TypeError(f"a status must be int or None, not {type(status).__name__}")
+        require_bytes(body)
+        meaning = None if status is None else status_class(status, StatusPolicy())
+        if meaning is StatusClass.RULES:
+            return cls(body, strict=strict, url=url)
+        robots = cls(b"", strict=strict, url=url)
+        unavailable = meaning is StatusClass.UNAVAILABLE
+        robots._reason = Reason.UNAVAILABLE if unavailable else Reason.UNREACHABLE
+        robots._detail = "no response" if status is None else f"status {status:d}"
+        if status in REDIRECT_STATUSES:
+            robots._detail += ", a redirect that was not followed"
+        return robots
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
-        """Whether a crawler may fetch a URL, an absolute one or a path."""
+        r"""Return whether a crawler may fetch a URL (RFC 9309 §2.2.2).
+
+        Raises ValueError if the URL is neither absolute nor a path that starts with ``/``.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /*.pdf$")
+        >>> robots.allowed("https://example.com/a.pdf", "mybot")
+        False
+        """
         try:
             index, _, allows = self._indexed[user_agent]
             plain = plain_url(url)
@@ -73,8 +171,19 @@ class RobotsTxt:
         return allows[index.first(plain[1])]
 
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
-        """The same with its reason."""
-        # Nearly every question of a crawl takes this way, so there is no call that could be spared.
+        r"""Return whether a crawler may fetch a URL, and why (RFC 9309 §2.2.2).
+
+        The verdict is true if the URL is allowed. Raises ValueError if the URL is neither absolute
+        nor a path that starts with ``/``.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /private\nAllow: /private/open")
+        >>> verdict = robots.verdict("https://example.com/private/open", "mybot")
+        >>> verdict.allowed, verdict.reason.value, verdict.agent
+        (True, 'rules', '*')
+        >>> verdict.rule
+        Rule(allow=True, pattern='/private/open', line=3)
+        """
+        # Nearly all questions of a crawl are answered here, so each call that is spared counts.
         try:
             index, verdicts, _ = self._indexed[user_agent]
             plain = plain_url(url)
@@ -82,65 +191,214 @@ class RobotsTxt:
             plain = None
         if plain is None:
             return self._verdict(path_of(url), user_agent)
-        return verdicts[index.first(plain[1])] or self._verdict(plain[1], user_agent)
+        verdict = verdicts[index.first(plain[1])]
+        return self._verdict(plain[1], user_agent) if verdict is None else verdict
+
+    def matches(self, url: str, user_agent: UserAgent) -> tuple[Rule, ...]:
+        r"""Return every rule of the crawler's group that matches a URL, the best first.
+
+        The first rule decides: it is the longest, and allow wins among rules of the same length
+        (RFC 9309 §2.2.2). Empty if no rule matches, and for the URL of robots.txt itself, which no
+        rule can disallow. If the comparison exceeds its number of steps (`Reason.TOO_COMPLEX`),
+        the rules that were found until then are returned. Raises ValueError as `verdict` does.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /c")
+        >>> for rule in robots.matches("/a/b", "mybot"):
+        ...     print(rule)
+        line 3, Allow: /a/b
+        line 2, Disallow: /a
+        """
+        path = path_of(url)
+        return self._matcher(user_agent).matching_rules(path)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        r"""The groups in the order of the file, each with its agents and its rules.
+
+        They are read from the file at the first use. RFC 9309 §2.2.1: groups that name the same
+        agent are one group for it.
+
+        >>> robots = RobotsTxt(b"User-agent: a\nUser-agent: b\nDisallow: /x\nAllow: /x/y")
+        >>> for group in robots.groups:
+        ...     print(group.agents, *group.rules)
+        ('a', 'b') line 3, Disallow: /x line 4, Allow: /x/y
+        """
+        if self._groups is None:
+            self._groups = tuple(list_groups(self._text, strict=self._strict))
+        return self._groups
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        r"""The product tokens that the file has groups for, in lower case, each once.
+
+        >>> RobotsTxt(b"User-agent: MyBot/2.1\nDisallow:\nUser-agent: *\nDisallow: /").agents
+        ('mybot', '*')
+        """
+        return tuple(dict.fromkeys(agent for group in self.groups for agent in group.agents))
+
+    def records(self, name: str, user_agent: UserAgent | None = None) -> tuple[str, ...]:
+        r"""Return the values of all records with a name, known or not, in the order of the file.
+
+        With a user agent only those in the crawler's group. The case of the name does not matter.
+        RFC 9309 §2.2.4 permits records that it does not define. Values are as they are written,
+        without comments and the space around them. Octets that are not UTF-8 are replaced. Raises
+        TypeError if the name is not a str.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nFetch-hint: slow\nUser-agent: mybot\nDisallow:")
+        >>> robots.records("fetch-hint")
+        ('slow',)
+        >>> robots.records("fetch-hint", "mybot")
+        ()
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a record must be str, not {type(name).__name__}")
+        if user_agent is None:
+            return tuple(list_records(self._text, name, strict=self._strict))
+        token = self._token(product_tokens(user_agent))
+        if token is None:
+            return ()
+        return tuple(list_group_records(self._text, name, token, strict=self._strict))
 
     @property
     def has_pacing(self) -> bool:
-        """Whether there is anything in the file that the next four tell of."""
+        """Whether the file holds any Crawl-delay, Request-rate or Visit-time."""
         return self._extensions.has_pacing
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
-        """The seconds between two requests that are asked of a crawler."""
+        r"""Return the Crawl-delay of the crawler's group in seconds, or None.
+
+        The last valid one counts: a finite number, zero or more. RFC 9309 does not define it.
+
+        >>> RobotsTxt(b"User-agent: *\nCrawl-delay: 2.5").crawl_delay("mybot")
+        2.5
+        """
         return self._group_records(user_agent).get(CRAWL_DELAY)
 
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
-        """The last of `request_rates`."""
+        r"""Return the last valid Request-rate of the crawler's group, or None.
+
+        The period is in seconds, the window in minutes after midnight UTC. RFC 9309 does not define
+        this record.
+
+        >>> RobotsTxt(b"User-agent: *\nRequest-rate: 1/10m").request_rate("mybot")
+        RequestRate(requests=1, seconds=600, window=None)
+        """
         return next(reversed(self.request_rates(user_agent)), None)
 
     def request_rates(self, user_agent: UserAgent) -> tuple[RequestRate, ...]:
-        """The rates that are asked of a crawler, each for a time of day or for all of it."""
+        r"""Return all valid Request-rates of the crawler's group, in the order of the file.
+
+        Each may have a window of the day. Outside of it the rate does not apply.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nRequest-rate: 1/10\nRequest-rate: 1/2 2000-0600")
+        >>> [str(rate) for rate in robots.request_rates("mybot")]
+        ['1/10s', '1/2s from 20:00 to 06:00 UTC']
+        """
         return self._group_records(user_agent).get(REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> Window | None:
-        """The time of day in which a crawler is welcome."""
+        r"""Return the last valid Visit-time of the crawler's group, or None.
+
+        It is the time of day in which the site accepts requests, in minutes after midnight UTC. RFC
+        9309 does not define it.
+
+        >>> RobotsTxt(b"User-agent: *\nVisit-time: 0600-0845").visit_time("mybot")
+        Window(start=360, end=525)
+        """
         return self._group_records(user_agent).get(VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps, in the order of the file, each once."""
+        r"""The URLs of the sitemaps, in the order of the file, each once (sitemaps.org).
+
+        A relative one is resolved against the URL of the robots.txt, if that is known.
+
+        >>> RobotsTxt(b"Sitemap: /map.xml", url="https://example.com/robots.txt").sitemaps
+        ('https://example.com/map.xml',)
+        """
         return self._extensions.sitemaps
 
     @property
     def host(self) -> str | None:
-        """The site's main mirror (Yandex)."""
+        r"""The main mirror of the site, as the first Host record has it (Yandex), or None.
+
+        >>> RobotsTxt(b"Host: www.example.com").host
+        'www.example.com'
+        """
         return self._extensions.file.get(HOST)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
-        """Query parameters that do not change a page (Yandex)."""
+        r"""The query parameters that do not change a page (Clean-param, Yandex).
+
+        >>> RobotsTxt(b"Clean-param: ref&sid /shop").clean_params
+        (CleanParam(parameters=('ref', 'sid'), path='/shop'),)
+        """
         return self._extensions.file.get(CLEAN_PARAM)
 
     @property
     def noindex(self) -> tuple[str, ...]:
-        """The patterns that are not to be indexed (Google until 2019)."""
+        r"""The patterns of all Noindex records. Google read them until 2019.
+
+        >>> RobotsTxt(b"User-agent: *\nNoindex: /old").noindex
+        ('/old',)
+        """
         return self._extensions.file.get(NOINDEX)
 
     @property
     def has_usage(self) -> bool:
-        """Whether there is anything in the file that the next two tell of."""
+        """Whether the file holds any Content-Signal or Content-Usage."""
         return self._extensions.has_usage
 
     def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
-        """What is signalled to a crawler, by name; else what is signalled before any group."""
+        r"""Return the Content-Signals of the crawler's group by name, True for yes.
+
+        If the group has none, those above all groups. A name that is missing is neither granted nor
+        refused.
+
+        >>> RobotsTxt(b"User-agent: *\nContent-Signal: ai-train=no").content_signals("mybot")
+        {'ai-train': False}
+        """
         stated = self._group_records(user_agent).get(CONTENT_SIGNAL)
         return dict(stated or self._extensions.file.get(CONTENT_SIGNAL))
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
-        """The preferences for the use of what is at a URL, by name; none for a disallowed one."""
+        r"""Return the Content-Usage preferences for a URL by name, True for y.
+
+        The statement of the longest path that matches holds (draft-ietf-aipref-attach). Empty for a
+        disallowed URL, which has no preferences. Raises ValueError as `verdict` does.
+
+        >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")
+        >>> robots.content_usage("https://example.com/news/today", "mybot")
+        {'train-ai': False}
+        """
+        path = path_of(url)
         stated = self._group_records(user_agent).get(CONTENT_USAGE)
         if not stated or not self.allowed(url, user_agent):
             return {}
-        return stated.of(path_of(url))
+        return stated.of(path)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RobotsTxt):
+            return NotImplemented
+        return self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __str__(self) -> str:
+        if self._reason is not None:
+            return f"{self._reason}: {self._detail}"
+        number = len(self.agents)
+        return f"groups for {number} agent{'s' * (number != 1)}" if number else "no groups"
+
+    def __repr__(self) -> str:
+        url = "" if self._url is None else f" {printable(self._url)}"
+        return f"<RobotsTxt{url}: {self}>"
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self._text, self._strict, self._url, self._reason, self._detail
 
     @property
     def _extensions(self) -> Records:
@@ -153,21 +411,31 @@ class RobotsTxt:
         return self._extensions.of(token.encode() if token else b"")
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
-        token = self._token(product_tokens(user_agent))
-        group = self._groups.get(token)
-        if group is None:
-            spans = self._spans[token.encode()] if token else []
-            text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
-            group = self._groups[token] = GroupMatcher(token, text, strict=self._strict)
-        verdict = group.verdict(path)
-        if group.index is not None and not isinstance(user_agent, list):
+        matcher = self._matcher(user_agent)
+        if self._reason is not None:
+            allowed = self._reason is Reason.UNAVAILABLE or path == ROBOTS_TXT
+            return Verdict(allowed, self._reason, detail=self._detail)
+        verdict = matcher.verdict(path)
+        if matcher.index is not None and not isinstance(user_agent, list):
             if len(self._indexed) >= _MAX_USER_AGENTS:
                 self._indexed.clear()
-            self._indexed[user_agent] = group.index, group.verdicts, group.allows
+            self._indexed[user_agent] = matcher.index, matcher.verdicts, matcher.allows
         return verdict
 
+    def _matcher(self, user_agent: UserAgent) -> GroupMatcher:
+        token = self._token(product_tokens(user_agent))
+        matcher = self._matchers.get(token)
+        if matcher is None:
+            spans = self._spans[token.encode()] if token else []
+            text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
+            matcher = self._matchers[token] = GroupMatcher(token, text, strict=self._strict)
+        return matcher
+
     def _token(self, tokens: tuple[str, ...]) -> str | None:
-        """The first token that a group names; else everyone's (§2.2.1), if that has a group."""
+        """Return the first token that a group names, else ``*`` if it has a group.
+
+        RFC 9309 §2.2.1.
+        """
         for token in (*tokens, WILDCARD_AGENT):
             if token.encode("ascii") in self._spans:
                 return token

@@ -1,4 +1,4 @@
-"""What a question about a URL is answered with."""
+"""The answer to one question: a verdict, its reason, and the rule that decided."""
 
 from __future__ import annotations
 
@@ -8,46 +8,60 @@ from typing import NamedTuple
 from .printable import cut, printable
 
 MAX_PATTERN_LENGTH = 1000
-"""Characters of a pattern that a `Rule` holds, so that a verdict is small when it is stored."""
+"""Characters of a pattern that a `Rule` holds. The bound keeps a stored verdict small."""
 
 
 class Reason(str, Enum):
-    """What decided."""
+    """Why a URL is allowed or disallowed.
+
+    Each reason is also a `str`, which is its value:
+
+    >>> Reason.UNREACHABLE == "unreachable"
+    True
+    """
 
     RULES = "rules"
-    """A group: one of its rules, or that none of them matches."""
+    """A rule of the crawler's group matches, or none of them does (RFC 9309 §2.2.2)."""
     NO_RULES = "no-rules"
-    """No group is ours, or ours has no rules, or the URL is that of robots.txt itself."""
+    """No group is for the crawler, or its group has no rules, or the URL is that of robots.txt."""
     UNAVAILABLE = "unavailable"
-    """There is no robots.txt (RFC 9309 §2.3.1.3): everything is allowed."""
+    """There is no robots.txt (RFC 9309 §2.3.1.3). Everything is allowed."""
     DISALLOWED_STATUS = "disallowed-status"
-    """There is no robots.txt, and a setting takes its status for a refusal of the whole site."""
+    """The status of the robots.txt is one of REP_DISALLOW_STATUSES. Everything is disallowed."""
     UNREACHABLE = "unreachable"
-    """There may be a robots.txt and it could not be had (RFC 9309 §2.3.1.4)."""
+    """The robots.txt cannot be fetched (RFC 9309 §2.3.1.4). Everything is disallowed at first."""
     TOO_COMPLEX = "too-complex"
-    """The rules take more steps to compare with the URL than a question has, and may disallow it.
-
-    No file of a real site is known that does (see `comparison`)."""
+    """The comparison of the rules with the URL exceeds its number of steps. The URL is disallowed,
+    because a rule that was not compared may disallow it. No file of a real site is known to need so
+    many steps (see `comparison`)."""
     INVALID_HOST = "invalid-host"
-    """The URL has no valid host, so there is no robots.txt to ask. A proxy might fetch it."""
+    """The URL has no valid host, and so no robots.txt. It is disallowed: a proxy might fetch it."""
     VISIT_TIME = "visit-time"
-    """The rules allow it, at another hour: outside of the group's Visit-time."""
+    """The rules allow the URL at another time of day: that of the group's Visit-time."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class Rule(NamedTuple):
-    """A rule as its author wrote it. ``str(rule)`` is a line for a log, cut and escaped."""
+    """One allow or disallow rule, as it is written in the file (RFC 9309 §2.2.2).
+
+    `str` is a short description for a log. It is cut, and it holds printable characters only.
+
+    >>> str(Rule(allow=False, pattern="/private", line=3))
+    'line 3, Disallow: /private'
+    """
 
     allow: bool
+    """True for Allow, False for Disallow."""
     pattern: str
-    """At most 1,000 characters of the pattern; a longer one is cut and ends in an ellipsis."""
+    """The path pattern. A pattern of more than 1,000 characters is cut and ends in an ellipsis."""
     line: int
+    """The number of the line in the file, from 1."""
 
     @classmethod
     def of(cls, value: bytes, line: int, *, allow: bool) -> Rule:
-        """Return the rule that a line with this value states."""
+        """Return the rule of a line, from the octets of its value."""
         # Four octets are at least one character.
         text = value[: 4 * (MAX_PATTERN_LENGTH + 1)].decode("utf-8", "replace")
         return cls(allow, cut(text, MAX_PATTERN_LENGTH), line)
@@ -58,16 +72,33 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and why. ``str(verdict)`` says why, cut and escaped."""
+    """Whether a crawler may fetch a URL, and why.
+
+    A verdict is true if the URL is allowed. It is immutable, hashable and picklable. `str` is the
+    reason in the words of the log. It is cut, and it holds printable characters only.
+
+    >>> verdict = Verdict(False, Reason.RULES, Rule(False, "/private", 3), "mybot")
+    >>> bool(verdict)
+    False
+    >>> str(verdict)
+    'line 3, Disallow: /private, for mybot'
+    """
 
     allowed: bool
+    """Whether the URL may be fetched."""
     reason: Reason
+    """Why."""
     rule: Rule | None = None
-    """The rule that decided, if one did."""
+    """The rule that decided; None if no rule did."""
     agent: str | None = None
-    """The lower-case token of the group used, ``*`` for everyone's, None if there was none."""
+    """The product token of the group that was used, in lower case; ``*`` for the group of all other
+    crawlers; None if no group was used."""
     detail: str | None = None
-    """More about the reason, such as ``status 403``, or the hours of a Visit-time."""
+    """More about the reason, such as ``status 403`` or the hours of a Visit-time."""
+
+    def __bool__(self) -> bool:
+        """Return whether the URL is allowed."""
+        return self.allowed
 
     def __str__(self) -> str:
         if self.rule is None:

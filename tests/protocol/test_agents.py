@@ -1,4 +1,4 @@
-"""Product tokens."""
+"""Product tokens of User-Agent headers and of user-agent lines."""
 
 from __future__ import annotations
 
@@ -101,13 +101,15 @@ def test_first_words(header: str, token: str, doubt: AgentWarning | None) -> Non
         ("Mozilla/5.0 Foobot:1/2", "foobot"), ('"Foobot"', None), ("*Foobot", None), (":1", None),
     ],
 )  # fmt: skip
-def test_tokens_are_read_up_to_what_no_line_can_match(value: str, token: str | None) -> None:
+def test_a_token_ends_before_a_character_that_no_line_can_match(
+    value: str, token: str | None
+) -> None:
     expected = ((token,), AgentWarning.CUT) if token else ((), AgentWarning.NO_TOKEN)
     assert parse_user_agent(value) == expected
 
 
 @pytest.mark.parametrize("value", ["MJ12bot", "foo.bot", "a_b-c", "80legs", "a!$%&'+^`|~"])
-def test_tokens_that_a_line_can_match_are_whole(value: str) -> None:
+def test_a_token_that_a_line_can_match_is_not_cut(value: str) -> None:
     assert parse_user_agent(value) == ((value.lower(),), None)
     assert value.lower().encode() in tokens_of_line(value.encode())
 
@@ -122,12 +124,12 @@ def test_sequences_keep_their_order() -> None:
     assert parse_user_agent(["my crawler", ""]).warning is AgentWarning.FIRST_WORD
 
 
-def test_everyone_is_no_token() -> None:
+def test_the_wildcard_is_no_token() -> None:
     assert parse_user_agent("*") == ((), None)
 
 
 @pytest.mark.parametrize("value", [None, 1, {"a"}, iter(["a"])])
-def test_other_types_are_named(value: object) -> None:
+def test_other_types_are_refused(value: object) -> None:
     with pytest.raises(TypeError, match="not "):
         product_tokens(value)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not "):

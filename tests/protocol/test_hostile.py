@@ -95,3 +95,14 @@ def test_hostile_records_are_read(name: str) -> None:
 def test_long_headers_have_at_most_one_token(header: str) -> None:
     assert len(product_tokens(header)) <= 1
     assert len(product_tokens("Mozilla/5.0 (" + header)) <= 1
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_listed(name: str) -> None:
+    body, url = HOSTILE[name]
+    robots = RobotsTxt.parse(body, url=url)
+    rules = robots.matches(url, "a-bad")
+    assert rules == () or rules[0] == robots.verdict(url, "a-bad").rule
+    assert {agent for group in robots.groups for agent in group.agents} == set(robots.agents)
+    assert set(robots.records("disallow", "a-bad")) <= set(robots.records("disallow"))
+    assert len(repr(robots)) < 300

@@ -1,4 +1,4 @@
-"""What is said about files that do not do what they seem to."""
+"""Findings about lines that do not do what they seem to."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ def test_findings(robots_txt: str, line: int, severity: str, message: str, advic
         "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: c\nAllow: /x",
     ],
 )
-def test_nothing_to_say(robots_txt: str) -> None:
+def test_files_without_findings(robots_txt: str) -> None:
     assert lint(robots_txt.encode()) == []
 
 
-def test_a_rule_that_decides_for_one_crawler_is_no_mistake() -> None:
+def test_a_rule_that_decides_for_one_of_several_agents_is_no_finding() -> None:
     body = b"User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: a\nAllow: /x\n"
     assert [finding.message[:13] for finding in lint(body)] == ["another group"]
 
 
-def test_strict_files_have_no_typos() -> None:
+def test_typos_are_errors_in_the_strict_reading() -> None:
     findings = lint(b"User-agent: *\ndissallow: /a\nDisallow /b\n", strict=True)
     assert [(finding.line, finding.severity) for finding in findings] == [
         (2, Severity.ERROR),
@@ -114,7 +114,7 @@ def test_google_cuts_long_lines() -> None:
         assert len([finding for finding in found if "Google reads" in finding.message]) == findings
 
 
-def test_a_mark_of_utf_16_before_plain_text() -> None:
+def test_a_utf_16_byte_order_mark_before_other_text() -> None:
     findings = lint(b"\xff\xfeUser-agent: *\nDisallow: /a")
     assert [(finding.line, finding.severity) for finding in findings] == [(1, Severity.WARNING)]
     assert lint("User-agent: *\nDisallow: /a".encode("utf-16")) == []

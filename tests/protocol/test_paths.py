@@ -1,8 +1,10 @@
-"""Comparable forms and origins."""
+"""Comparable forms of URLs and patterns, and origins."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrapy_rep.protocol.paths import lacks_host, origin_of, path_of, pattern_of, robots_txt_url
 
@@ -11,9 +13,10 @@ from scrapy_rep.protocol.paths import lacks_host, origin_of, path_of, pattern_of
     ("url", "path"),
     [
         ("http://h", "/"), ("http://h?q", "/?q"), ("http://h#f", "/"), ("https://h/a?b#c", "/a?b"),
-        ("HTTP://u:p@h:80/a", "/a"), ("ftp://h/a", "/a"), ("/a", "/a"), ("", "/"), ("a", "/a"),
-        ("?q", "/?q"), ("//a", "//a"), ("/a/../b/./c", "/a/../b/./c"),
-        ("/x?u=http://h/", "/x?u=http://h/"), ("x?u=http://h/", "/x?u=http://h/"),
+        ("HTTP://u:p@h:80/a", "/a"), ("ftp://h/a", "/a"), ("/a", "/a"), ("//a", "//a"),
+        ("/a/../b/./c", "/a/../b/./c"), ("/x?u=http://h/", "/x?u=http://h/"),
+        ("ws://h/a", "/a"), ("WSS://h", "/"), ("http://", "/"), ("http:///a", "/a"),
+        (" \x00http://h/a", "/a"), ("ht\r\ntp://h/a b\n", "/a%20b"),
         ("http://[::1]/a", "/a"), ("http://h/%41%7e%2d", "/A~-"), ("http://h/%2f", "/%2F"),
         ("http://h/é ツ", "/%C3%A9%20%E3%83%84"), ("http://h/%", "/%"), ("http://h/%2", "/%2"),
         ("http://h/%zz", "/%zz"), ("http://h/%2541", "/%2541"), ("http://h/*$", "/%2A%24"),
@@ -126,9 +129,36 @@ def test_origin(url: str, expected: str | None) -> None:
         ("s3://./", False), ("httpx://./", False), ("/http://./", False), ("", False),
     ],
 )  # fmt: skip
-def test_urls_of_the_web_without_a_host(url: str, expected: bool) -> None:
+def test_lacks_host(url: str, expected: bool) -> None:
     assert lacks_host(url) is expected
 
 
-def test_where_robots_txt_is() -> None:
+def test_robots_txt_url() -> None:
     assert robots_txt_url("http://example.com:81") == "http://example.com:81/robots.txt"
+    assert robots_txt_url("wss://Example.com/a?b") == "https://example.com/robots.txt"
+
+
+@pytest.mark.parametrize("url", ["", "a", "?q", "x?u=http://h/", "s3://h/a", "http:/a", "://a"])
+def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="neither an absolute URL"):
+        path_of(url)
+    with pytest.raises(ValueError, match=r"has no robots\.txt"):
+        robots_txt_url(url)
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(
+        st.text("\t\n\r\x00 /:?#@[]%.ahpstw1\u017f", max_size=20),
+        st.builds(
+            "{}{}{}".format,
+            st.sampled_from(["", " ", "\x00\t", "\n"]),
+            st.sampled_from(["http:", "HTTPS:", "ws:", "w\nss:", "ftp:", "http\u017f:", "s3:"]),
+            st.text("\t\n\r /?#@[]%.:ah1\u00e9", max_size=20),
+        ),
+    )
+)
+def test_every_url_that_has_an_origin_has_a_path(url: str) -> None:
+    if origin_of(url) is not None:
+        assert path_of(url).startswith("/")
+        assert robots_txt_url(url) == f"{origin_of(url)}/robots.txt"

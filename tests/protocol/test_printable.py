@@ -1,4 +1,4 @@
-"""What a site sends is shown without what a terminal obeys, and not at any length."""
+"""Text from a site is escaped and cut before it is shown."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH
         ("\x1b" * 500_000, r"\x1b" * 49 + "…"),
     ],
 )  # fmt: skip
-def test_what_is_shown(text: str, shown: str) -> None:
+def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
 @given(st.text(st.characters(), max_size=60), st.integers(1, 50))
-def test_what_is_shown_is_printable_and_short(text: str, length: int) -> None:
+def test_the_result_is_printable_and_short(text: str, length: int) -> None:
     shown = printable(text, length)
     assert shown.isprintable()
     assert len(shown) <= length
@@ -48,7 +48,7 @@ def test_what_is_shown_is_printable_and_short(text: str, length: int) -> None:
     assert len(cut(text, length)) <= length
 
 
-def test_a_rule_and_a_verdict_in_words() -> None:
+def test_str_of_rules_and_verdicts() -> None:
     robots = RobotsTxt.parse(b"User-agent: mybot\nAllow: /private/a\nDisallow: /private")
     assert str(robots.verdict("/private", "mybot")) == "line 3, Disallow: /private, for mybot"
     assert str(robots.verdict("/private/a", "mybot")) == "line 2, Allow: /private/a, for mybot"
@@ -61,7 +61,7 @@ def test_a_rule_and_a_verdict_in_words() -> None:
     )
 
 
-def test_a_verdict_is_small_whatever_its_rule() -> None:
+def test_a_verdict_with_a_long_pattern_is_small() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /" + "ツ*".encode() * 2000)
     for _ in range(2):
         verdict = robots.verdict("/" + "ツ" * 2000, "a")
@@ -88,7 +88,7 @@ def test_a_verdict_is_small_whatever_its_rule() -> None:
 @pytest.mark.parametrize(
     "value", ["\x1b]0;a\x07", "\x9b\u202e\u2066", "\x7f", "x" * 5000, "http://a/" + "x" * 5000]
 )
-def test_what_lint_quotes_is_cut_and_escaped(line: bytes, value: str) -> None:
+def test_lint_cuts_and_escapes_its_quotations(line: bytes, value: str) -> None:
     findings = lint(line.replace(b"%b", value.encode()))
     for finding in findings:
         assert str(finding).isprintable()

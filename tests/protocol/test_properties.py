@@ -182,12 +182,52 @@ def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -
 
 
 @settings(deadline=None)
+@given(bodies, st.booleans())
+def test_the_groups_that_are_listed_are_those_that_are_used(body: bytes, strict: bool) -> None:
+    robots = RobotsTxt.parse(body, strict=strict)
+    used = reference.read_groups(body, strict=strict)
+    assert set(robots.agents) <= set(used)
+    for agent in robots.agents:
+        rules = [rule for group in robots.groups if agent in group.agents for rule in group.rules]
+        assert [rule.line for rule in rules] == [rule.line for rule in used[agent]]
+        assert [rule.allow for rule in rules] == [rule.allow for rule in used[agent]]
+        assert robots.verdict("/", agent).agent == agent
+        values = [value.decode("utf-8", "replace") for _, value, _ in used[agent]]
+        written = robots.records("allow", agent) + robots.records("disallow", agent)
+        assert sorted(filter(None, written)) == sorted(values)
+
+
+@settings(deadline=None)
+@given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
+@example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
+def test_the_first_rule_that_matches_decides(
+    body: bytes, url: str, token: str, strict: bool
+) -> None:
+    robots = RobotsTxt.parse(body, strict=strict)
+    found = robots.matches(url, token)
+    assert next(iter(found), None) == robots.verdict(url, token).rule
+    assert len({rule.line for rule in found}) == len(found)
+    used = reference.read_groups(body, strict=strict)
+    group = used.get(token) or (used.get("*") if token not in used else None) or []
+    path = path_of(url)
+    expected = {
+        rule.line
+        for rule in group
+        if path != "/robots.txt" and reference.decide([rule], path, strict=strict)
+    }
+    assert {rule.line for rule in found} == expected
+
+
+@settings(deadline=None)
 @given(bodies, st.text(max_size=30), st.text(max_size=30))
 def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
-    robots.verdict(url, agent)
+    robots.verdict(f"/{url}", agent), robots.matches(f"http://{url}", agent)
     robots.crawl_delay(agent), robots.request_rate(agent), robots.visit_time(agent)
-    robots.content_signals(agent), robots.content_usage(url, agent)
+    robots.content_signals(agent), robots.content_usage(f"/{url}", agent)
+    assert robots.records(url) == robots.records(f" {url} ".upper().lower())
+    assert set(robots.records(url, agent)) <= set(robots.records(url))
+    assert str(robots) in repr(robots)
     assert all(isinstance(sitemap, str) for sitemap in robots.sitemaps)
     assert all(str(finding) for finding in lint(body))
     origin_of(url)

@@ -1,4 +1,4 @@
-"""RFC 9309 and Google's specification, example by example."""
+"""Verdicts: the examples of RFC 9309 and of Google's specification, and their edge cases."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
     assert answers == {path: path != group for path in answers}
 
 
-def test_google_groups_are_combined_and_others_are_between() -> None:
+def test_google_groups_of_one_token_are_combined_across_other_groups() -> None:
     robots_txt = """
 user-agent: googlebot-news
 disallow: /fish
@@ -219,7 +219,7 @@ def test_google_index_pages_stand_for_their_directory(
     assert not allowed(robots_txt, path, strict=True)
 
 
-def test_index_page_counts_with_the_length_of_its_directory() -> None:
+def test_an_index_page_has_the_length_of_its_directory_pattern() -> None:
     assert not allowed("user-agent: *\ndisallow: /a/**\nallow: /a/index.html", "/a/")
     assert allowed("user-agent: *\ndisallow: /a/\nallow: /a/index.html", "/a/")
 
@@ -247,7 +247,7 @@ def test_the_line_that_decides(rules: str, path: str, line: int) -> None:
         assert verdict.rule.line == line
 
 
-def test_a_verdict_says_why() -> None:
+def test_a_verdict_has_reason_rule_and_agent() -> None:
     body = "# one\r\n\r\nUser-agent: FooBot\rDisallow: /caf\u00e9 #x\r\n".encode()
     robots = RobotsTxt.parse(body)
     rule = Rule(False, "/café", 4)
@@ -269,7 +269,7 @@ def test_a_verdict_says_why() -> None:
         ("user-agent: *\ndisallow: /", "/robots.txt", Verdict(True, Reason.NO_RULES)),
     ],
 )
-def test_reasons_of_an_answer_without_a_rule(robots_txt: str, path: str, expected: Verdict) -> None:
+def test_reasons_of_a_verdict_without_a_rule(robots_txt: str, path: str, expected: Verdict) -> None:
     robots = RobotsTxt.parse(robots_txt.encode())
     assert [robots.verdict(path, "foobot") for _ in range(3)] == [expected] * 3
 
@@ -278,34 +278,21 @@ def test_reasons_of_an_answer_without_a_rule(robots_txt: str, path: str, expecte
     "agent",
     ["foobot", "FooBot", b"foobot", "FooBot/1.0 (+http://x)", ("x", "foobot"), ["x", "FooBot"]],
 )
-def test_user_agents_of_all_kinds(agent: str | bytes | list[str]) -> None:
+def test_types_of_user_agents(agent: str | bytes | list[str]) -> None:
     robots = RobotsTxt.parse(b"user-agent: foobot\ndisallow: /a\nuser-agent: x-y\ndisallow: /")
     for _ in range(2):
         assert not robots.allowed("/a", agent)
         assert robots.verdict("/b", agent).agent == "foobot"
 
 
-def test_many_user_agents_are_not_remembered_for_ever() -> None:
+def test_the_number_of_kept_user_agents_is_bounded() -> None:
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
     assert not any(robots.allowed("/a", f"bot{number}") for number in range(1000))
     assert len(robots._indexed) <= 64
 
 
-@pytest.mark.parametrize("body", ["text", None, 1, bytearray(b"")])
-def test_a_body_that_is_no_bytes_is_named(body: object) -> None:
-    with pytest.raises(TypeError, match="is bytes, not"):
-        RobotsTxt.parse(body)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("agent", [None, 1, {"a": 1}, ["a", 1], ("a", None)])
-def test_a_user_agent_that_is_none_is_named(agent: object) -> None:
+def test_a_user_agent_of_another_type_is_refused(agent: object) -> None:
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
-    with pytest.raises(TypeError, match="a user agent is text"):
+    with pytest.raises(TypeError, match="a user agent must be str"):
         robots.allowed("/", agent)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("url", [None, 1, b"/"])
-def test_a_url_that_is_no_text_is_named(url: object) -> None:
-    robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
-    with pytest.raises(TypeError, match="a URL is text, not"):
-        robots.allowed(url, "a")  # type: ignore[arg-type]

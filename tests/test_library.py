@@ -1,0 +1,442 @@
+"""The package as a library by itself, used as its documentation says: parse, ask, list."""
+
+from __future__ import annotations
+
+import pickle
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+import scrapy_rep
+from scrapy_rep import (
+    Group,
+    Reason,
+    RobotsTxt,
+    Rule,
+    Verdict,
+    lint,
+    robots_txt_url,
+)
+
+from .protocol.hostile import ALL, ATTACKS
+
+ROBOTS_TXT = b"""\
+User-agent: *
+Disallow: /private
+Crawl-delay: 2
+
+User-agent: MyBot
+User-agent: MJ12bot/1.4
+Allow: /private/open
+Disallow: /private
+Disallow: /*.pdf$
+Fetch-hint: slow
+
+Sitemap: /sitemap.xml
+Disallow: /late
+"""
+
+SITE = "https://example.com"
+
+
+@pytest.fixture
+def robots() -> RobotsTxt:
+    return RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
+
+
+# The truth of a verdict
+
+
+def test_a_verdict_is_true_where_the_url_is_allowed(robots: RobotsTxt) -> None:
+    for _ in range(3):  # from the text, while the index is built, and from the index
+        assert not robots.verdict(f"{SITE}/private", "mybot")
+        assert robots.verdict(f"{SITE}/public", "mybot")
+    assert bool(Verdict(True, Reason.NO_RULES)) is True
+    assert bool(Verdict(False, Reason.UNREACHABLE)) is False
+
+
+def test_a_verdict_that_is_false_is_kept_by_the_index(robots: RobotsTxt) -> None:
+    first, second, third = (robots.verdict("/private", "mybot") for _ in range(3))
+    assert first == second
+    assert second is third
+
+
+def test_a_verdict_is_immutable_and_small(robots: RobotsTxt) -> None:
+    verdict = robots.verdict("/private", "mybot")
+    with pytest.raises(AttributeError):
+        verdict.allowed = True  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(verdict)) == verdict
+    assert len(pickle.dumps(verdict)) < 300
+    assert {verdict: 1}[robots.verdict("/private", "mybot")] == 1
+
+
+# The constructor and the body
+
+
+def test_the_constructor_reads_a_body_as_parse_does() -> None:
+    rules = "User-agent: *\nDisallow: /a"
+    late = b"User-agent: *\n" + b"#" * 512_000 + b"\nDisallow: /a"
+    for body in (b"\xef\xbb\xbf" + rules.encode(), rules.encode("utf-16"), rules.encode()):
+        assert not RobotsTxt(body).allowed("/a", "mybot")
+        assert RobotsTxt(body) == RobotsTxt.parse(body)
+    assert RobotsTxt(late).allowed("/a", "mybot")
+    assert RobotsTxt(b"Useragent: *\nDisallow: /a", strict=True).allowed("/a", "mybot")
+
+
+@pytest.mark.parametrize("body", ["User-agent: *\nDisallow: /" + "secret" * 100, None, bytearray()])
+def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
+    def from_response(body: Any) -> RobotsTxt:
+        return RobotsTxt.from_response(404, body)
+
+    for read in (RobotsTxt, RobotsTxt.parse, from_response, lint):
+        with pytest.raises(TypeError, match=f"must be bytes, not {type(body).__name__}") as info:
+            read(body)
+        assert "secret" not in str(info.value)
+        assert len(str(info.value)) < 100
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
+        "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
+        "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
+    ],
+)  # fmt: skip
+def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:
+    robots.verdict("/a", "mybot")
+    robots.verdict("/a", "mybot")  # there is an index now
+    for ask in (robots.allowed, robots.verdict, robots.matches, robots.content_usage):
+        with pytest.raises(ValueError, match="absolute") as info:
+            ask(url, "mybot")
+        assert repr(url) in str(info.value)
+
+
+def test_swapped_arguments_are_refused(robots: RobotsTxt) -> None:
+    with pytest.raises(ValueError, match="'mybot'"):
+        robots.allowed("mybot", "/private")
+
+
+def test_a_refused_url_is_cut_and_escaped(robots: RobotsTxt) -> None:
+    with pytest.raises(ValueError, match=r"\\x1b") as info:
+        robots.allowed("x\x1b[2J" + "a" * 10_000, "mybot")
+    assert str(info.value).isprintable()
+    assert len(str(info.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/private", "http://example.com/private", "HTTPS://EXAMPLE.COM/private",
+        "ws://example.com/private", "wss://example.com/private", "ftp://example.com/private",
+        "https://another.example/private", "https:///private", " https://example.com/private",
+        "\x00ht\ntps://example.com/private",
+    ],
+)  # fmt: skip
+def test_absolute_urls_of_any_host_and_paths_are_answered(robots: RobotsTxt, url: str) -> None:
+    assert not robots.allowed(url, "otherbot")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.com/a/b?c#d", "https://example.com/robots.txt"),
+        ("https://example.com", "https://example.com/robots.txt"),
+        ("HTTP://user:password@Example.COM.:80/", "http://example.com/robots.txt"),
+        ("wss://example.com:8443/feed", "https://example.com:8443/robots.txt"),
+        ("ftp://example.com/a", "ftp://example.com/robots.txt"),
+        ("http://m\u00fcnchen.example/", "http://xn--mnchen-3ya.example/robots.txt"),
+        ("http://[0:0::1]:8080/a", "http://[::1]:8080/robots.txt"),
+    ],
+)
+def test_where_the_robots_txt_of_a_url_is(url: str, expected: str) -> None:
+    assert robots_txt_url(url) == expected
+    assert robots_txt_url(expected) == expected
+
+
+@pytest.mark.parametrize("url", ["/a", "example.com", "mailto:a", "http://", "http://a b/", ""])
+def test_a_url_that_has_no_robots_txt_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"has no robots\.txt") as info:
+        robots_txt_url(url)
+    assert repr(url) in str(info.value)
+
+
+def test_a_url_of_another_type_is_refused(robots: RobotsTxt) -> None:
+    for url in (None, b"/private", 1):
+        with pytest.raises(TypeError, match=f"must be str, not {type(url).__name__}"):
+            robots.allowed(url, "mybot")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"must be str, not {type(url).__name__}"):
+            robots_txt_url(url)  # type: ignore[arg-type]
+
+
+# What the file says
+
+
+def test_groups_are_listed_as_they_are_written(robots: RobotsTxt) -> None:
+    assert robots.groups == (
+        Group(("*",), (Rule(False, "/private", 2),)),
+        Group(
+            ("mybot", "mj12bot"),
+            (
+                Rule(True, "/private/open", 7),
+                Rule(False, "/private", 8),
+                Rule(False, "/*.pdf$", 9),
+                Rule(False, "/late", 13),
+            ),
+        ),
+    )
+    lines = [str(rule) for group in robots.groups for rule in group.rules]
+    assert lines[1] == "line 7, Allow: /private/open"
+
+
+@pytest.mark.parametrize(
+    ("body", "groups"),
+    [
+        (b"", []),
+        (b"Disallow: /a\nUser-agent: a", [(("a",), [])]),
+        (b"User-agent: a\nUser-agent: A\nDisallow:\nUser-agent: a\nDisallow: b",
+         [(("a",), []), (("a",), ["b"])]),
+        (b"User-agent: a\nFoo: 1\nUser-agent: b\nDisallow: /", [(("a", "b"), ["/"])]),
+        # A user-agent line that no crawler can match starts a group, too (RFC 9309 §2.2.1).
+        (b"User-agent: a\nDisallow: /\nUser-agent:\nDisallow: /b", [(("a",), ["/"]), ((), ["/b"])]),
+        (b"User-agent: b(x)\nUser-agent: 1(x)\nDisallow: /", [(("b",), ["/"])]),
+        (b"User-agent: Foobot:1\nDisallow: /" + b"a" * 5000,
+         [(("foobot",), ["/" + "a" * 998 + "\u2026"])]),
+    ],
+)  # fmt: skip
+def test_groups(body: bytes, groups: list[tuple[tuple[str, ...], list[str]]]) -> None:
+    found = [
+        (group.agents, [rule.pattern for rule in group.rules])
+        for group in RobotsTxt.parse(body).groups
+    ]
+    assert found == groups
+
+
+def test_agents_are_listed_once_in_lower_case() -> None:
+    names = b"User-agent: B\nDisallow:\nUser-agent: *\nUser-agent: b\nUser-agent: a"
+    robots = RobotsTxt.parse(names)
+    assert robots.agents == ("b", "*", "a")
+    assert [robots.verdict("/", agent).agent for agent in robots.agents] == ["b", "*", "a"]
+
+
+def test_every_rule_that_matches_is_listed_and_the_best_is_first(robots: RobotsTxt) -> None:
+    found = robots.matches(f"{SITE}/private/open/a.pdf", "mybot/1.0 (+https://example.com)")
+    assert [rule.line for rule in found] == [7, 8, 9]
+    assert found[0] == robots.verdict("/private/open/a.pdf", "mybot").rule
+    assert robots.matches("/public", "mybot") == ()
+    assert robots.matches("/robots.txt", "mybot") == ()
+    assert [rule.line for rule in robots.matches("/private", "otherbot")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "lines"),
+    [
+        ("Disallow: /a\nAllow: /a", "/a", [3, 2]),
+        ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
+        ("Disallow: /a%20b\nAllow: /a b\nDisallow: /a%20*", "/a%20b", [3, 2, 4]),
+        ("Disallow: /a%20b\nDisallow: /a b", "/a%20b", [2, 3]),
+        ("Disallow: /\nAllow: /b/index.html", "/b/", [3, 2]),
+        ("Allow: /*/index.html", "/b/index.html/", [2]),  # as itself, and as its directory
+        ("Disallow: /x?u=/a", "/x?u=%2Fa", [2]),
+        ("Disallow:\nDisallow: a\nDisallow: /b", "/a", []),
+    ],
+)
+def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) -> None:
+    robots = RobotsTxt.parse(f"User-agent: *\n{rules}".encode())
+    found = robots.matches(path, "mybot")
+    assert [rule.line for rule in found] == lines
+    assert next(iter(found), None) == robots.verdict(path, "mybot").rule
+
+
+def test_rules_that_take_too_many_steps_to_compare_end_the_list() -> None:
+    attack = ATTACKS["permutations"]
+    url = attack.url(2048)
+    path = url.removeprefix(SITE)
+    longest = RobotsTxt.parse(ALL + f"Allow: {path}\n".encode() + attack.body)
+    shortest = RobotsTxt.parse(ALL + b"Allow: /\n" + attack.body)
+    assert [rule.pattern[:100] for rule in longest.matches(url, "mybot")] == [path[:100]]
+    assert shortest.verdict(url, "mybot").reason is Reason.TOO_COMPLEX
+    assert shortest.matches(url, "mybot") == ()
+
+
+def test_records_are_given_by_name(robots: RobotsTxt) -> None:
+    assert robots.records("fetch-hint") == robots.records("Fetch-Hint ", "mybot") == ("slow",)
+    assert robots.records("fetch-hint", "otherbot") == ()
+    assert robots.records("crawl-delay") == robots.records("crawl-delay", "otherbot") == ("2",)
+    assert robots.records("crawl-delay", "mybot") == ()
+    assert robots.records("sitemap") == ("/sitemap.xml",)
+    assert robots.records("disallow", "mybot") == ("/private", "/*.pdf$", "/late")
+    assert robots.records("user-agent") == ("*", "MyBot", "MJ12bot/1.4")
+    assert robots.records("user-agent", "mj12bot") == ("MJ12bot/1.4",)
+    assert robots.records("nothing") == robots.records("") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "agent", "values"),
+    [
+        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", None, ["0", "1", "2"]),
+        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", "a", ["1"]),
+        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", "b", ["2"]),
+        ("User-agent: a\nX-b: 1\nUser-agent: b\nX-a: 2", "a", ["2"]),
+        ("User-agent: a\nX-a: 1\nDisallow: /\nX-a: 2\nUser-agent: b", "a", ["1", "2"]),
+        ("User-agent: a\nX-a: 1\nDisallow: /\nUser-agent: b\nX-a: 2\nUser-agent: a\nX-a: 3",
+         "a", ["1", "3"]),
+        ("User-agent: b\nX-a: 1", "a", []),
+        ("User-agent: *\nX-a: 1", "a", ["1"]),
+        ("X-a: caf\u00e9 # a comment\nX-A : b", None, ["caf\u00e9", "b"]),
+    ],
+)  # fmt: skip
+def test_records_of_a_group(text: str, agent: str | None, values: list[str]) -> None:
+    assert RobotsTxt.parse(text.encode()).records("x-a", agent) == tuple(values)
+
+
+@pytest.mark.parametrize(("strict", "values"), [(False, ("1", "2")), (True, ("2",))])
+def test_records_have_the_names_that_the_reading_gives(strict: bool, values: object) -> None:
+    body = b"User-agent: *\nCrawl delay: 1\nCrawl-delay: 2"
+    robots = RobotsTxt.parse(body, strict=strict)
+    assert robots.records("crawl-delay") == values
+    assert robots.records("crawl delay") == (("1",) if strict else values)
+
+
+def test_whether_there_are_records_for_pace_and_use(robots: RobotsTxt) -> None:
+    assert robots.has_pacing
+    assert not robots.has_usage
+    usage = RobotsTxt.parse(b"User-agent: *\nContent-Usage: train-ai=n")
+    assert usage.has_usage
+    assert not usage.has_pacing
+
+
+# What a status means
+
+
+@pytest.mark.parametrize("status", [200, 201, 203, 299, HTTPStatus.OK])
+def test_rfc_successful_status_holds_the_rules(status: int) -> None:
+    robots = RobotsTxt.from_response(status, ROBOTS_TXT, f"{SITE}/robots.txt")
+    assert robots == RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
+    assert robots.sitemaps == (f"{SITE}/sitemap.xml",)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 499, HTTPStatus.NOT_FOUND])
+def test_rfc_unavailable_status_allows_everything(status: int) -> None:
+    robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /", f"{SITE}/robots.txt")
+    for url in ("/a", f"{SITE}/robots.txt"):
+        for _ in range(2):
+            verdict = robots.verdict(url, "mybot")
+            assert verdict == Verdict(True, Reason.UNAVAILABLE, detail=f"status {status:d}")
+            assert robots.allowed(url, "mybot")
+    assert str(verdict) == f"unavailable: status {status:d}"
+    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
+    assert robots.matches("/a", "mybot") == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "detail"),
+    [
+        (500, "status 500"), (503, "status 503"), (599, "status 599"), (407, "status 407"),
+        (429, "status 429"), (206, "status 206"), (304, "status 304"), (300, "status 300"),
+        (100, "status 100"), (999, "status 999"), (0, "status 0"), (None, "no response"),
+        (301, "status 301, a redirect that was not followed"),
+        (308, "status 308, a redirect that was not followed"),
+    ],
+)  # fmt: skip
+def test_rfc_unreachable_status_disallows_everything(status: int | None, detail: str) -> None:
+    robots = RobotsTxt.from_response(status, b"User-agent: *\nAllow: /", f"{SITE}/robots.txt")
+    for _ in range(2):
+        assert robots.verdict("/a", "mybot") == Verdict(False, Reason.UNREACHABLE, detail=detail)
+        assert not robots.allowed(f"{SITE}/", "mybot")
+        # "The /robots.txt URI is implicitly allowed" (RFC 9309 §2.2.2).
+        itself = robots.verdict("/robots.txt", "mybot")
+        assert itself == Verdict(True, Reason.UNREACHABLE, detail=detail)
+    assert robots.crawl_delay("mybot") is None
+    assert robots.content_usage("/a", "mybot") == {}
+
+
+def test_a_response_may_have_no_body_and_no_url() -> None:
+    assert RobotsTxt.from_response(None).verdict("/", "mybot").reason is Reason.UNREACHABLE
+    assert RobotsTxt.from_response(204).allowed("/", "mybot")
+    strict = RobotsTxt.from_response(200, b"Useragent: *\nDisallow: /", strict=True)
+    assert strict.allowed("/", "mybot")
+
+
+@pytest.mark.parametrize("status", ["404", 4.04, b"200"])
+def test_a_status_of_another_type_is_refused(status: object) -> None:
+    with pytest.raises(TypeError, match="must be int or None, not"):
+        RobotsTxt.from_response(status, b"")  # type: ignore[arg-type]
+
+
+def test_other_arguments_of_another_type_are_refused(robots: RobotsTxt) -> None:
+    with pytest.raises(TypeError, match="url must be str or None, not bytes"):
+        RobotsTxt.from_response(404, b"", b"https://example.com/robots.txt")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="name of a record must be str, not bytes"):
+        robots.records(b"sitemap")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="user agent must be str, bytes, or a list"):
+        robots.records("sitemap", 1)  # type: ignore[arg-type]
+
+
+def test_arguments_are_checked_whatever_the_status() -> None:
+    robots = RobotsTxt.from_response(404)
+    with pytest.raises(ValueError, match="'mybot'"):
+        robots.allowed("mybot", "/private")
+    with pytest.raises(TypeError):
+        robots.allowed("/private", None)  # type: ignore[arg-type]
+
+
+# What a parsed file looks like
+
+
+def test_files_that_say_the_same_are_equal(robots: RobotsTxt) -> None:
+    url = f"{SITE}/robots.txt"
+    same = RobotsTxt.parse(b"\xef\xbb\xbf" + ROBOTS_TXT.replace(b"\n", b"\r\n"), url=url)
+    same.verdict("/a", "mybot")
+    assert robots == same
+    assert hash(robots) == hash(same)
+    assert {robots: 1}[same] == 1
+    others = [
+        RobotsTxt.parse(ROBOTS_TXT),
+        RobotsTxt.parse(ROBOTS_TXT, url=url, strict=True),
+        RobotsTxt.parse(ROBOTS_TXT + b"#", url=url),
+        RobotsTxt.from_response(404, b"", url),
+        RobotsTxt.from_response(410, b"", url),
+        RobotsTxt.from_response(503, b"", url),
+    ]
+    assert len({robots, *others}) == len(others) + 1
+    assert robots != ROBOTS_TXT
+    assert pickle.loads(pickle.dumps(robots)) == robots
+
+
+def test_a_file_in_words(robots: RobotsTxt) -> None:
+    assert str(robots) == "groups for 3 agents"
+    assert repr(robots) == f"<RobotsTxt {SITE}/robots.txt: groups for 3 agents>"
+    assert repr(RobotsTxt.parse(b"User-agent: *")) == "<RobotsTxt: groups for 1 agent>"
+    assert str(RobotsTxt.parse(b"")) == "no groups"
+    assert repr(RobotsTxt.from_response(404)) == "<RobotsTxt: unavailable: status 404>"
+    assert str(RobotsTxt.from_response(503)) == "unreachable: status 503"
+    hostile = RobotsTxt.parse(b"", url="https://example.com/\x1b[2J" + "a" * 10_000)
+    assert repr(hostile).isprintable()
+    assert len(repr(hostile)) < 300
+
+
+# The names
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    assert scrapy_rep.__version__ == version("scrapy-rep")
+
+
+def test_every_public_name_is_there_and_sorted() -> None:
+    assert sorted(scrapy_rep.__all__) == scrapy_rep.__all__
+    promised = {
+        "Addon", "CleanParam", "Finding", "Group", "PageDirectives", "PageDirectivesMiddleware",
+        "Reason", "RequestRate", "RobotParser", "RobotsTxt", "RobotsTxtDisallowed",
+        "RobotsTxtMiddleware", "Rule", "Severity", "Verdict", "lint", "page_directives",
+        "robots_txt_url",
+    }  # fmt: skip
+    assert promised <= set(scrapy_rep.__all__)
+    for name in scrapy_rep.__all__:
+        assert getattr(scrapy_rep, name) is not None
