@@ -36,7 +36,7 @@ HOSTILE = {
     "wildcards with one word": (rules("Disallow: /*{}*b?c=\n", 20_000), LONG_URL),
     "ended": (rules("Disallow: /{}$\n", 20_000), LONG_URL),
     "literals": (rules("Disallow: /{}/\n", 20_000), DIGITS),
-    "doubtful queries": (rules("Disallow: /?u={}/\n", 20_000), LONG_URL),
+    "reserved queries": (rules("Disallow: /?u={}/\n", 20_000), LONG_URL),
     "agents": (
         "".join(f"User-agent: a-{i:x}\nDisallow: /a\n" for i in range(12_000)).encode()
         + b"Allow: /b\n" * 6_000,

@@ -22,7 +22,8 @@ from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
-from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, has_meta, merge, statements
+from ..protocol.html_scanner import has_meta
+from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
 from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error

@@ -1,37 +1,38 @@
-"""One path compared with one pattern after the other, within a number of steps (RFC 9309 §2.2.3).
+"""Compares one path with many patterns, within a number of steps (RFC 9309 §2.2.3).
 
-Both are in the form of `paths`. ``*`` is any run of octets, a final ``$`` the end. Each piece
-between two stars is looked for where the piece before it ends first: what a star skips is as
-short as can be, and if that fails nothing longer would do.
+Path and pattern are in the comparable form of `paths`. In a pattern, ``*`` is any run of octets and
+a final ``$`` is the end of the path. Each piece between two stars is searched from where the piece
+before it ends, so each star skips as little as possible. If that fails, a star that skips more
+fails too.
 
-A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. So comparisons share
-what they have in common: patterns that begin with the same pieces are compared once up to where
-they part, if they come in the order of their text. And all together they have a number of steps,
-one for about 0.1 microseconds. A caller that runs out of them assumes what forbids more.
+A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. Therefore comparisons
+share work: of patterns in the order of their text, those that begin with the same pieces compare
+these pieces once. And all comparisons of a path share a number of steps, each about 0.1
+microseconds. If they run out, the caller assumes the answer that disallows more.
 """
 
 from __future__ import annotations
 
 STEPS = 30_000
 STEPS_PER_OCTET = 16
-"""The steps of a question: so many, and so many more for each octet of its path. Of the 2,108
-files of real sites in the corpus none needs a tenth of them, for any of its URLs."""
-LONGEST = 16_384
-"""Octets of a path from which on there are no more steps."""
+"""The steps for one path, and the further steps for each of its octets. No URL of the 2,108 real
+files in the corpus needs a tenth of them."""
+MAX_COUNTED_OCTETS = 16_384
+"""The octets of a path that add steps. Further ones add none, so the time has a bound (ours)."""
 
-_DEPTH = 16
-"""Pieces of a pattern of which it is remembered where they end."""
-_FAR = 64
-"""Octets beyond which it is remembered where a piece was found."""
+_MAX_REMEMBERED_PIECES = 16
+"""The pieces of a pattern whose ends are remembered for the next pattern. It affects speed only."""
+_MIN_REMEMBERED_SEARCH = 64
+"""The octets that a search has to pass for its result to be remembered. It affects speed only."""
 
 
 def step_budget(length: int) -> int:
     """Return the steps for comparing a path of this many octets."""
-    return STEPS + STEPS_PER_OCTET * min(length, LONGEST)
+    return STEPS + STEPS_PER_OCTET * min(length, MAX_COUNTED_OCTETS)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path, in one walk from left to right."""
+    """Return whether a pattern matches a path. Its pieces are searched once, from left to right."""
     star = pattern.find("*")
     if star < 0:
         return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
@@ -53,24 +54,24 @@ def matches(pattern: str, path: str) -> bool:
 
 
 class BoundedMatcher:
-    """The comparisons of one path: the same answers as `matches` for as long as there are steps."""
+    """Compares one path with patterns. It answers as `matches` does while there are steps left."""
 
     __slots__ = ("_ends", "_known", "_path", "_prefixes", "failed", "steps_left")
 
     def __init__(self, path: str, steps: int) -> None:
         self.steps_left = steps
-        """The steps that are left. Below zero the last answer and all later ones are unknown."""
+        """The steps that are left. Below zero, the last answer and later ones have no meaning."""
         self._path = path
-        # Prefixes of the last pattern that end in a star, and where in the path they end.
+        # The parts of the last pattern up to each of its stars, and where each ends in the path.
         self._prefixes = [""]
         self._ends = [0]
         self.failed = ""
-        """What the last pattern that failed begins with: nothing that begins so matches."""
+        """The beginning of the last pattern that failed. No pattern that begins so matches."""
         self._known: dict[str, tuple[int, int]] = {}
-        """From where pieces were looked for, and where they were found."""
+        """For a piece, where the search for it began and where it was found."""
 
     def matches(self, pattern: str) -> bool:
-        """Return whether a pattern matches; without meaning if `steps_left` is below zero."""
+        """Return whether a pattern matches. Without meaning if `steps_left` is below zero."""
         self.steps_left -= 5
         failed = self.failed
         if failed and pattern.startswith(failed):
@@ -96,14 +97,14 @@ class BoundedMatcher:
             if position < 0 or self.steps_left < 0:
                 return False
             begin = star + 1
-            if len(prefixes) < _DEPTH:
+            if len(prefixes) < _MAX_REMEMBERED_PIECES:
                 prefixes.append(pattern[:begin])
                 ends.append(position)
             star = pattern.find("*", begin)
         return self._matches_end(pattern, begin, position)
 
     def _matches_end(self, pattern: str, begin: int, position: int) -> bool:
-        """Whether what comes after the last star is there, or a pattern without any."""
+        """Return whether the part after the last star matches, or a whole pattern without stars."""
         path = self._path
         if pattern[-1] == "$":
             tail = pattern[begin:-1]
@@ -119,7 +120,7 @@ class BoundedMatcher:
         return found
 
     def _fail_by_head(self, pattern: str, end: int) -> None:
-        """Remember the shortest beginning of a pattern that the path does not begin with."""
+        """Set `failed` to the shortest part of a pattern with which the path does not begin."""
         same = 0
         while same < end - 1:
             middle = (same + end) // 2
@@ -130,16 +131,15 @@ class BoundedMatcher:
         self.failed = pattern[:end]
 
     def _end_of(self, piece: str, position: int) -> int:
-        """Where the first occurrence of a piece from a position on ends, or -1."""
+        """Return where the first occurrence of a piece from a position on ends, or -1."""
         known = self._known.get(piece)
         if known is not None and known[0] <= position <= known[1]:
             at = known[1]
             return at + len(piece) if at <= len(self._path) else -1
         at = self._path.find(piece, position)
         seen = (at if at >= 0 else len(self._path)) - position
-        if seen > _FAR:
+        if seen > _MIN_REMEMBERED_SEARCH:
             self._known[piece] = (position, at if at >= 0 else len(self._path) + 1)
-            # An octet takes about as long as this in the worst case: CPython looks at most of a
-            # piece anew at each of them.
+            # The worst case: CPython compares most of a piece again at each octet.
             self.steps_left -= seen * (24 + len(piece)) >> 10 if len(piece) > 1 else seen >> 10
         return at + len(piece) if at >= 0 else -1

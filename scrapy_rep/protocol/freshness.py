@@ -1,11 +1,11 @@
-"""How long a robots.txt holds (RFC 9309, section 2.4; RFC 9111, section 4.2).
+"""Computes how long a robots.txt is fresh (RFC 9309 §2.4, RFC 9111 §4.2).
 
     lifetime   = 0 for no-store, no-cache; else s-maxage (shared caches), max-age, Expires - Date;
                  else the default
     age        = max(Age, response time - Date, 0); 0 where the lifetime is the default
     expires_at = response time + clamp(lifetime - age, least, most)
 
-All in seconds. A value that cannot be read counts as stale (RFC 9111, section 4.2.1).
+All values are in seconds. An unreadable value counts as stale (RFC 9111 §4.2.1).
 """
 
 from __future__ import annotations
@@ -17,21 +17,37 @@ from math import inf
 from typing import NamedTuple
 
 DEFAULT_LIFETIME = 86_400
-"""RFC 9309, section 2.4: a cached version SHOULD NOT be used for more than 24 hours."""
+"""RFC 9309 §2.4: a cached version SHOULD NOT be used for more than 24 hours."""
 ERROR_LIFETIME = 3600
-"""For statuses that caches do not keep of their own accord (RFC 9110, section 15.1)."""
+"""The default for statuses that are not heuristically cacheable (RFC 9110 §15.1)."""
 
-# RFC 9111, section 5.2: Cache-Control   = #cache-directive
-#                        cache-directive = token [ "=" ( token / quoted-string ) ]
-# Linear in whatever a server sends: no part of a match can be given back to another.
-_PART = re.compile(r"""(?:[^,"]|"(?:[^"\\]|\\.)*"?)+""")
-_DIRECTIVE = re.compile(r"""\s*([^\s=;"]+)\s*(?:=\s*("[^"]*"?|[^\s;]*))?""")
+# RFC 9111 §5.2:
+#
+#   Cache-Control   = #cache-directive
+#   cache-directive = token [ "=" ( token / quoted-string ) ]
+#
+# The time is linear in the length of a value: no part of a match can be given to another part.
+_PART = re.compile(
+    r"""
+    (?: [^,"]
+      | " (?: [^"\\] | \\. )* "?       # a quoted string, whose end may be missing
+    )+
+    """,
+    re.VERBOSE,
+)
+_DIRECTIVE = re.compile(
+    r"""
+    \s* ( [^\s=;"]+ ) \s*
+    (?: = \s* ( " [^"]* "? | [^\s;]* ) )?
+    """,
+    re.VERBOSE,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class CacheHeaders(NamedTuple):
-    """The headers of an answer that say how long it holds, as they came; None where missing."""
+    """The header values of a response from which its freshness follows. None: not sent."""
 
     cache_control: str | None = None
     age: str | None = None
@@ -48,9 +64,11 @@ def expires_at(
     default: float = DEFAULT_LIFETIME,
     shared: bool = False,
 ) -> float:
-    """When what was received at ``response_time`` is to be asked for again, on the same clock.
+    """Return when a response becomes stale, in seconds on the clock of `response_time`.
 
-    ``shared``: the copy serves several crawlers, so s-maxage applies.
+    It stays fresh for at least `least` and at most `most` seconds. `default` is its lifetime if its
+    headers state none. `shared` is true for a copy that several crawlers use, so that s-maxage
+    applies.
     """
     own = lifetime(headers, response_time, shared=shared)
     remaining = default if own is None else own - _age(headers, response_time)
@@ -58,7 +76,7 @@ def expires_at(
 
 
 def lifetime(headers: CacheHeaders, response_time: float, *, shared: bool = False) -> float | None:
-    """The seconds that an answer says it holds from its Date on; None where it says nothing."""
+    """Return the freshness lifetime in seconds from the Date on. None if the headers state none."""
     directives = _directives(headers.cache_control or "")
     if "no-store" in directives or None in directives.get("no-cache", ()):
         return 0
@@ -76,7 +94,7 @@ def _age(headers: CacheHeaders, response_time: float) -> float:
     age: float | None = 0
     date: float | None = response_time
     if headers.age is not None:
-        # RFC 9111, section 5.1: of a list "a cache SHOULD use the first member".
+        # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
         age = _delta_seconds(headers.age.partition(",")[0])
     if headers.date is not None:
         date = http_date(headers.date)
@@ -88,33 +106,33 @@ def _directives(cache_control: str) -> dict[str, list[str | None]]:
     for part in _PART.findall(cache_control):
         directive = _DIRECTIVE.match(part)
         if directive:
-            # no-cache="field" limits the fields, not the whole answer (section 5.2.2.4).
+            # no-cache="field" is about some fields, not the whole response (RFC 9111 §5.2.2.4).
             value = (directive[2] or "").strip('"')
             found.setdefault(directive[1].lower(), []).append(value or None)
     return found
 
 
 def _delta_seconds(value: str | None) -> float | None:
-    """Section 1.2.2: ``1*DIGIT``, however many; None for anything else."""
+    """Return the seconds of ``1*DIGIT`` (RFC 9111 §1.2.2). None for any other value."""
     value = (value or "").strip()
     return float(value[:20]) if value.isascii() and value.isdecimal() else None
 
 
 def http_date(value: str) -> float | None:
-    """A date of HTTP (RFC 9110, section 5.6.7) as seconds since 1970; None where it is none."""
+    """Return an HTTP date as seconds since 1970 (RFC 9110 §5.6.7). None for any other value."""
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    if date.tzinfo is None:  # asctime() form: GMT (RFC 9110, section 5.6.7)
+    if date.tzinfo is None:  # asctime() format: GMT (RFC 9110 §5.6.7)
         date = date.replace(tzinfo=timezone.utc)
     return (date - _EPOCH).total_seconds()
 
 
 def utc(seconds: float) -> datetime | None:
-    """A time in seconds since 1970 as a datetime; None outside of its years, 1 to 9999.
+    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999.
 
-    A date of the year 9999 with a zone is in the year 10000 in UTC.
+    For example, a date late in 9999 with a time zone may be in the year 10000 in UTC.
     """
     try:
         return _EPOCH + timedelta(seconds=seconds)

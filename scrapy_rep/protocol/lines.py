@@ -1,7 +1,7 @@
-"""Octets to lines: size limit, byte order marks and line ends (RFC 9309 §2.2 and §2.5).
+"""Splits a body into lines: size limit, byte order marks, line ends (RFC 9309 §2.2 and §2.5).
 
-Lines stay octets. A robots.txt is UTF-8 by definition and not always in fact, so nothing is
-decoded that could fail: octets above 127 are percent-encoded later, whatever they meant.
+Lines stay octets. A robots.txt should be UTF-8, but some are not, so nothing is decoded here that
+may fail. Octets above 127 are percent-encoded later, without regard to their encoding.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 
 SIZE_LIMIT = 500 * 1024
-"""RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes"; Google's is that."""
+"""RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes". Google's limit is the same."""
 
 WHITE_SPACE = b" \t\v\f"
-"""What is stripped around names and values: Google's set, never Unicode spaces."""
+"""The octets that are stripped around names and values: Google's set, no Unicode spaces."""
 
 _INDENTATION = re.compile(rb"\n[ \t\v\f]+")
 
@@ -31,10 +31,10 @@ def read(body: bytes) -> bytes:
 
 
 def lines_of(body: bytes) -> bytes:
-    """The same as `read`, with the NUL octets at the ends of values."""
+    """Return what `read` returns, but keep the NUL octets at the ends of values."""
     text = _within_limit(body) if len(body) > SIZE_LIMIT else body
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        # Where no octet is NUL the mark is a mistake: decoding would lose every line.
+        # Without a NUL octet the mark is a mistake, and decoding would lose every line.
         text = text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
     elif text[:1] == BOM_UTF8[:1]:
         text = _without_bom(text)
@@ -53,12 +53,12 @@ def require_bytes(body: object) -> None:
 
 
 def line_number(text: bytes, position: int) -> int:
-    """The number, from 1, of the line that begins with the LF at a position."""
+    """Return the number, from 1, of the line that begins with the LF at a position."""
     return text.count(b"\n", 0, position + 1)
 
 
 def _within_limit(body: bytes) -> bytes:
-    """The lines that end within the limit: what is left of a rule cut off is a wider rule."""
+    """Return the lines that end within the limit. The start of a rule would match more than it."""
     head = body[:SIZE_LIMIT]
     if body[SIZE_LIMIT] in b"\r\n":
         return head
@@ -66,7 +66,7 @@ def _within_limit(body: bytes) -> bytes:
 
 
 def _without_nuls(text: bytes) -> bytes:
-    """The lines without the NUL octets that end their values."""
+    """Return the lines without the NUL octets at the ends of their values."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines):
         if b"\0" in line:
@@ -76,7 +76,7 @@ def _without_nuls(text: bytes) -> bytes:
 
 
 def _without_bom(text: bytes) -> bytes:
-    """Google drops a byte order mark that lacks its second or third octet, too."""
+    """Return the text without its byte order mark, even if that is incomplete, as Google does."""
     known = 1
     while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
         known += 1

@@ -17,20 +17,20 @@ from urllib.parse import urlsplit
 from .agents import tokens_of_line
 from .lines import SIZE_LIMIT, lines_of, read
 from .matcher import PatternIndex, rank
-from .parser import FIELDS, LENIENT, STRICT, GroupText, field_of, groups, parse_line
+from .parser import LENIENT, STRICT, GroupText, field_of, groups, parse_line
 from .printable import LENGTH, printable
-from .records import GROUP_FIELDS, parse_delay, parse_request_rate, parse_visit_time
-from .usage import content_usage
+from .records import RECORD_TYPES, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _RULES = (b"allow", b"disallow")
-_TIMED = {
-    b"crawl-delay": (parse_delay, "seconds, such as 10 or 0.5"),
-    b"request-rate": (parse_request_rate, "requests/seconds, such as 1/10 or 1/10m 0600-0845"),
-    b"visit-time": (parse_visit_time, "two times of day in UTC, such as 0600-0845"),
-}
+_RECORDS = {row.field: row for row in RECORD_TYPES}
+_FIELDS = sorted([b"user-agent", *_RULES, *_RECORDS])
+# Above any user-agent line these are ignored.
+_ONLY_IN_GROUPS = frozenset(
+    [*_RULES, *(row.field for row in RECORD_TYPES if row.scope is Scope.GROUP)]
+)
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
@@ -147,7 +147,7 @@ def _about_lines(text: bytes, *, strict: bool) -> Iterator[Finding]:
         if record.field == b"user-agent":
             started = True
             yield from _about_token(number, record.value)
-        elif not started and record.field in GROUP_FIELDS.union(_RULES) - {b"content-signal"}:
+        elif not started and record.field in _ONLY_IN_GROUPS:
             yield Finding(
                 number,
                 Severity.ERROR,
@@ -161,7 +161,7 @@ def _about_spelling(number: int, content: bytes, *, strict: bool) -> Iterator[Fi
     name, colon, _ = content.partition(b":")
     written = (name if colon else content.split()[0]).strip().lower()
     field = field_of(written)
-    if field not in FIELDS:
+    if field not in _FIELDS:
         near = _nearest(_text(written))
         message = f"unknown field {_quoted(written, _MAX_FIELD_LENGTH)}, the line is skipped"
         if near:
@@ -208,30 +208,12 @@ def _about_value(number: int, field: bytes, octets: bytes) -> Iterator[Finding]:
             f"the pattern {quoted} never matches",
             f"write '{printable(_with_slash(value))}', as every path begins with a slash",
         )
-    elif field == b"sitemap" and not _is_absolute(value):
-        yield Finding(
-            number,
-            Severity.ERROR,
-            f"the sitemap {quoted} is no absolute URL",
-            "write its whole URL, such as https://example.com/sitemap.xml",
-        )
-    elif field in _TIMED:
-        parse, instead = _TIMED[field]
-        if parse(value) is None:
-            message = f"{_text(field)} {quoted} cannot be read and is ignored"
-            yield Finding(number, Severity.ERROR, message, f"write {instead}")
-        elif field != b"crawl-delay" and (b":" in octets or b"." in octets):
-            message = f"the times of day of {_text(field)} {quoted} are not read by every crawler"
-            yield Finding(number, Severity.WARNING, message, "write them as 0600-0845")
-    elif field == b"content-usage":
-        dictionary = value.partition(" ")[2] if value.startswith("/") else value
-        if content_usage(dictionary) is None:
-            yield Finding(
-                number,
-                Severity.ERROR,
-                f"content-usage {quoted} cannot be read, so nothing is stated",
-                "write an optional path and then a list such as 'train-ai=n, search=y'",
-            )
+    elif field in _RECORDS:
+        for check in _RECORDS[field].checks:
+            if not check.passes(octets):
+                severity = Severity.ERROR if check.is_error else Severity.WARNING
+                yield Finding(number, severity, check.message.format(value=quoted), check.advice)
+                break
 
 
 def _about_groups(text: bytes, *, strict: bool) -> Iterator[Finding]:
@@ -314,7 +296,7 @@ def _about_size(body: bytes, text: bytes) -> Iterator[Finding]:
 def _nearest(field: str) -> str | None:
     if len(field) > _MAX_FIELD_LENGTH:
         return None
-    near = get_close_matches(field, [_text(known) for known in sorted(FIELDS)], 1, 0.75)
+    near = get_close_matches(field, [_text(known) for known in _FIELDS], 1, 0.75)
     return near[0] if near else None
 
 
@@ -332,14 +314,6 @@ def _with_slash(pattern: str) -> str:
     if parts.scheme and parts.netloc:
         return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return "/" + pattern
-
-
-def _is_absolute(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return bool(parts.scheme and parts.netloc)
 
 
 def _is_utf_8(line: bytes) -> bool:

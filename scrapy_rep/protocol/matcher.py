@@ -1,9 +1,9 @@
-"""The rules of one group, and which of them decides about a path (RFC 9309 §2.2.2, §2.2.3).
+"""Finds which rule of a group decides about a path (RFC 9309 §2.2.2 and §2.2.3).
 
 "The most specific match found MUST be used. The most specific match is the match that has the
-most octets." So the rules are ranked once, best first, and the lowest rank that matches decides.
-Literal patterns are found by bisection. Patterns with wildcards are looked at only where a piece
-of theirs occurs in the path. No regular expression is made from what a server sent.
+most octets." So the rules are ranked once, the best first, and the first rule that matches decides.
+`PatternIndex` finds it: literal patterns by bisection, patterns with wildcards by a piece of theirs
+that occurs in the path. No regular expression is made from what a server sent.
 """
 
 from __future__ import annotations
@@ -22,41 +22,45 @@ if TYPE_CHECKING:
 
     from .parser import RawRule
 
-_CODES: dict[int, Literal["B", "H", "I"]] = {1: "B", 2: "H", 4: "I"}
-"""The lengths of keys, and the codes of numbers as long in memory."""
-_PARTS = 8
-"""Pieces of a pattern that are looked at for its key."""
-_CROWDED = 16
-"""Patterns with one key, from which on another key is looked for."""
-_SOME = 100
-"""How many these are for a single question."""
-_SKIP = 8
-"""Patterns that fail alike, from which on the end of them is looked for."""
-_MANY = 5_000
-"""Patterns with wildcards after which no more time is spent on finding good keys."""
-_LITTLE = 16_384
-"""Octets to be looked through for all keys together, below which one search for each is fastest."""
-_SHORT = 512
-"""Octets of a path up to which some patterns are compared without counting steps."""
-_FEW = 64
-"""How many these are for each of many questions."""
+# The numbers below affect speed only. benchmarks/parsers.py and benchmarks/hostile.py measure it.
+_KEY_CODES: dict[int, Literal["B", "H", "I"]] = {1: "B", 2: "H", 4: "I"}
+"""The lengths of keys, and the array type code of an integer of that length."""
+_MAX_KEY_CANDIDATES = 8
+"""The pieces of a pattern from which its key is chosen."""
+_MAX_PATTERNS_OF_KEY = 16
+"""The patterns with the same key above which another key is preferred."""
+_MAX_WEIGHED_PATTERNS = 5_000
+"""The patterns whose keys are compared with all others. Further patterns get a key faster."""
+_MAX_FIRST_MATCH_PATTERNS = 100
+"""The patterns of a single question up to which steps are not counted."""
+_MAX_UNCOUNTED_LENGTH = 512
+"""The octets of a path up to which some patterns are compared without counting steps."""
+_MAX_UNCOUNTED_PATTERNS = 64
+"""The number of these patterns, and of patterns that are compared in the order of their rank."""
+_MAX_OCTETS_TO_SEARCH = 16_384
+"""The octets of a path times the number of keys up to which each key is searched by itself."""
+_FAILURES_BEFORE_SKIP = 8
+"""The patterns in a row that fail alike before the end of all such patterns is searched."""
 _STARS = re.compile(r"\*\*+")
 
 TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
-_Wild: TypeAlias = dict[str, list[int]]
+_PatternsByKey: TypeAlias = dict[str, list[int]]
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
-"""Length times -1, whether it disallows, position, pattern: the first in this order wins."""
+"""Length times -1, whether it disallows, position, pattern. The smallest of these tuples wins."""
 
 
 def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
-    """The rules in the order in which they win: longest first, then allow, then the first."""
+    """Return the rules in their order of precedence.
+
+    The longest is first, of equal lengths the one that allows, then the first of the file.
+    """
     ranked: dict[str, RankedRule] = {}
     written: tuple[set[bytes], set[bytes]] = set(), set()
     for allow, value, position in rules:
-        # Only "/" begins a path, and "*" stands for one (RFC 9309 §5.1).
+        # A path begins with "/". A pattern may also begin with "*" (RFC 9309 §5.1).
         if value[0] not in b"/*" or value in written[allow]:
             continue
         written[allow].add(value)
@@ -64,15 +68,15 @@ def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
         if allow and not strict and b"/index.htm" in value:
             directory, _, name = value.rpartition(b"/")
             if name.startswith(b"index.htm"):
-                # Google: "index.htm" and "index.html" stand for their directory, too.
+                # Google: "index.htm" and "index.html" also stand for their directory.
                 _add(ranked, False, position, directory + b"/$")
     return sorted(ranked.values())
 
 
 def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
-    """The indices of the patterns that match, in their order: for a single question.
+    """Yield the index of each pattern that matches a path, in their order.
 
-    The last is `TOO_COMPLEX` if the comparison takes too many steps.
+    The last index is `TOO_COMPLEX` if the comparison takes too many steps.
     """
     steps = step_budget(len(path)) // 2
     plain, encoded = BoundedMatcher(path, steps), None
@@ -80,7 +84,7 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
         if plain.matches(pattern):
             yield number
         elif pattern_has_reserved_query(pattern):
-            # RFC 9309 figure 4 has "?baz=https://foo.bar" match its encoded form.
+            # RFC 9309 §2.2.2, figure 4: "?baz=https://foo.bar" matches its encoded form.
             encoded = encoded or BoundedMatcher(encode_query(path), steps)
             if encoded.matches(encode_query(pattern)):
                 yield number
@@ -92,8 +96,12 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
 
 
 def first_match(patterns: Sequence[str], path: str) -> int:
-    """The index of the first of some patterns that matches, or their number, or `TOO_COMPLEX`."""
-    if len(path) >= _SHORT or len(patterns) > _SOME:
+    """Return the index of the first pattern that matches a path.
+
+    If none matches, it is the number of patterns. `TOO_COMPLEX` if that takes too many steps.
+    For many questions about the same patterns, use `PatternIndex`.
+    """
+    if len(path) >= _MAX_UNCOUNTED_LENGTH or len(patterns) > _MAX_FIRST_MATCH_PATTERNS:
         return next(matching(patterns, path), len(patterns))
     for number, pattern in enumerate(patterns):
         if matches(pattern, path):
@@ -106,22 +114,68 @@ def first_match(patterns: Sequence[str], path: str) -> int:
 
 
 class PatternIndex:
-    """The same as `first_match` for many questions."""
+    """Answers as `first_match` does, for many questions about the same patterns.
+
+    Example. The rules of a group, in their order of precedence::
+
+        0  Allow:    /private/press/
+        1  Disallow: /private/
+        2  Disallow: /search$
+        3  Disallow: /*.gif
+
+    >>> index = PatternIndex(["/private/press/", "/private/", "/search$", "/*.gif"])
+
+    Three tables are built. The first holds the literal prefixes in the order of their text. For
+    each there is the place of the longest other prefix with which it begins (-1: there is none),
+    and the best index among all prefixes with which it begins.
+
+    >>> list(zip(index._prefixes, index._shorter, index._best))
+    [('/private/', -1, 1), ('/private/press/', 0, 0)]
+
+    The second holds the literal paths that end in ``$``. The third holds the patterns with
+    wildcards by a key: a piece that occurs in every path that the pattern matches.
+
+    >>> index._exact, index._by_key
+    ({'/search': 2}, {'.gif': [3]})
+
+    The question about /private/logo.gif: by bisection, ``/private/`` is the last prefix that does
+    not sort behind the path. The path begins with it, so index 1 is the best so far. The key
+    ``.gif`` occurs in the path, but index 3 is not better than 1, so it is not compared.
+
+    >>> index.first("/private/logo.gif")
+    1
+
+    The question about /public/logo.gif: the last prefix is ``/private/press/``. The path begins
+    neither with it nor with the shorter one, ``/private/``. The key ``.gif`` occurs in the path,
+    so the pattern 3 is compared, and it matches.
+
+    >>> index.first("/public/logo.gif")
+    3
+
+    No pattern matches /about. The answer is their number.
+
+    >>> index.first("/about")
+    4
+
+    Patterns with one of ``: / ? @`` in their query are reserved: a second index holds them with
+    these characters encoded, and is asked with the path encoded likewise (RFC 9309 §2.2.2,
+    figure 4).
+    """
 
     __slots__ = (
         "_allows",
         "_best",
+        "_by_key",
         "_encoded",
         "_exact",
         "_keys",
+        "_max_length_to_search",
         "_order",
         "_patterns",
-        "_places",
+        "_places_in_order",
         "_prefixes",
-        "_short",
         "_shorter",
         "_size",
-        "_wild",
     )
 
     def __init__(self, patterns: Sequence[str], allows: Sequence[bool] = ()) -> None:
@@ -129,20 +183,21 @@ class PatternIndex:
         self._allows = allows
         self._order: array[int] | None = None
         self._build(range(len(patterns)), list(patterns))
-        doubtful = {
+        reserved = {
             number: encode_query(pattern)
             for number, pattern in enumerate(patterns)
             if "?" in pattern and pattern_has_reserved_query(pattern)
         }
-        if doubtful:
-            encoded = [doubtful.get(number, "") for number in range(len(patterns))]
+        if reserved:
+            encoded = [reserved.get(number, "") for number in range(len(patterns))]
             self._encoded = PatternIndex((), allows)
-            self._encoded._build(doubtful, encoded)
+            self._encoded._build(reserved, encoded)
 
     def first(self, path: str, steps: int | None = None) -> int:
-        """The index of the first pattern that matches, or their number, or `TOO_COMPLEX`.
+        """Return the index of the first pattern that matches a path.
 
-        `TOO_COMPLEX` only if a pattern that is left may disallow, by what `allows` says of each.
+        If none matches, it is the number of patterns. It is `TOO_COMPLEX` if the comparison runs
+        out of steps while a pattern is left that disallows, as far as `allows` tells.
         """
         best = self._size
         prefixes = self._prefixes
@@ -154,24 +209,24 @@ class PatternIndex:
             number = self._shorter[number]
         if self._exact and self._exact.get(path, best) < best:
             best = self._exact[path]
-        wild = self._wild
-        if wild:
-            if len(path) < self._short and len(path) < _SHORT:
-                few = _FEW
-                for key in wild:
+        by_key = self._by_key
+        if by_key:
+            if len(path) < self._max_length_to_search and len(path) < _MAX_UNCOUNTED_LENGTH:
+                uncounted = _MAX_UNCOUNTED_PATTERNS
+                for key in by_key:
                     if key in path:
-                        for number in wild[key]:
+                        for number in by_key[key]:
                             if number >= best:
                                 break
                             if matches(self._patterns[number], path):
                                 best = number
                                 break
-                            few -= 1
-                            if few < 0:
+                            uncounted -= 1
+                            if uncounted < 0:
                                 break
-                        if few < 0:
+                        if uncounted < 0:
                             break
-                if few < 0:
+                if uncounted < 0:
                     best, steps = self._first_of(self._keys_in(path), path, best, steps)
             else:
                 best, steps = self._first_of(self._keys_in(path), path, best, steps)
@@ -183,13 +238,13 @@ class PatternIndex:
     def _first_of(
         self, keys: Iterable[str], path: str, best: int, steps: int | None
     ) -> tuple[int, int]:
-        """The first of the patterns with these keys, or `best`, and the steps that are left."""
-        wild, patterns = self._wild, self._patterns
+        """Return the first of the patterns with these keys, or `best`, and the steps left."""
+        by_key, patterns = self._by_key, self._patterns
         numbers: list[int] = []
         for key in keys:
-            of_key = wild[key]
+            of_key = by_key[key]
             numbers += of_key if of_key[-1] < best else of_key[: bisect_left(of_key, best)]
-        text_order = len(numbers) > _FEW
+        text_order = len(numbers) > _MAX_UNCOUNTED_PATTERNS
         order = self._in_order(numbers) if text_order else sorted(numbers)
         comparison = BoundedMatcher(path, step_budget(len(path)) if steps is None else steps)
         index = 0
@@ -207,26 +262,29 @@ class PatternIndex:
                 break
             elif (
                 text_order
-                and index + _SKIP < len(order)
-                and patterns[order[index + _SKIP]].startswith(comparison.failed or "$")
+                and index + _FAILURES_BEFORE_SKIP < len(order)
+                and patterns[order[index + _FAILURES_BEFORE_SKIP]].startswith(
+                    comparison.failed or "$"
+                )
             ):
-                # All that begin so follow each other, and no pattern has an octet like this.
+                # All patterns that begin so are neighbors. DEL sorts behind them: in comparable
+                # form it is percent-encoded, so no pattern contains it.
                 beyond = comparison.failed + "\x7f"
                 index = bisect_left(order, beyond, index, key=patterns.__getitem__)
         return best, comparison.steps_left
 
     def _in_order(self, numbers: list[int]) -> Sequence[int]:
-        """Patterns by their text, so that those that begin alike are compared together."""
+        """Return patterns in the order of their text. Those that begin alike are neighbors."""
         if self._order is None:
-            wild = [number for of_key in self._wild.values() for number in of_key]
-            wild.sort(key=self._patterns.__getitem__)
-            self._order = array("I", wild)
-            self._places = array("I", bytes(4 * self._size))
-            for place, number in enumerate(wild):
-                self._places[number] = place
+            ordered = [number for of_key in self._by_key.values() for number in of_key]
+            ordered.sort(key=self._patterns.__getitem__)
+            self._order = array("I", ordered)
+            self._places_in_order = array("I", bytes(4 * self._size))
+            for place, number in enumerate(ordered):
+                self._places_in_order[number] = place
         if len(numbers) > len(self._order) // 4:
             return self._order
-        places = sorted([self._places[number] for number in numbers])
+        places = sorted([self._places_in_order[number] for number in numbers])
         return [self._order[place] for place in places]
 
     def _build(self, numbers: Iterable[int], patterns: list[str]) -> None:
@@ -234,8 +292,9 @@ class PatternIndex:
         self._size = len(patterns)
         self._patterns = patterns
         self._exact: dict[str, int] = {}
-        self._wild: _Wild = {}
-        wild = self._wild
+        self._by_key: _PatternsByKey = {}
+        self._keys: _Keys | None = None
+        by_key = self._by_key
         weighed = 0
         for number in numbers:
             pattern = patterns[number]
@@ -252,16 +311,20 @@ class PatternIndex:
                 stem = stem.rstrip("*")
             if "*" in stem:
                 weighed += 1
-                key = _key(stem, wild, weigh=weighed < _MANY)
-                if key in wild:
-                    wild[key].append(number)
+                key = _key(stem, by_key, weigh=weighed < _MAX_WEIGHED_PATTERNS)
+                if key in by_key:
+                    by_key[key].append(number)
                 else:
-                    wild[key] = [number]
+                    by_key[key] = [number]
             else:
                 prefixes.setdefault(stem, number)
+        self._max_length_to_search = _MAX_OCTETS_TO_SEARCH // (len(by_key) or 1)
+        self._link(prefixes)
+
+    def _link(self, prefixes: dict[str, int]) -> None:
         self._prefixes = tuple(sorted(prefixes))
-        # For each prefix the longest other one that it begins with, and the best of all those
-        # that it begins with: they all match where it does.
+        # For each prefix: the longest other prefix with which it begins, and the best index of all
+        # prefixes with which it begins. All of them match the paths that it matches.
         links: list[int] = []
         best: list[int] = []
         for index, prefix in enumerate(self._prefixes):
@@ -275,28 +338,27 @@ class PatternIndex:
             best.append(number)
         self._shorter = tuple(links)
         self._best = tuple(best)
-        self._short = _LITTLE // (len(wild) or 1)
-        self._keys: _Keys | None = None
 
     def _keys_in(self, path: str) -> Iterable[str]:
-        if len(path) < self._short:
-            return [key for key in self._wild if key in path]
+        if len(path) < self._max_length_to_search:
+            return [key for key in self._by_key if key in path]
         if self._keys is None:
-            self._keys = _Keys(self._wild)
+            self._keys = _Keys(self._by_key)
         return self._keys.found(path)
 
 
 class _Keys:
-    """Finds those of many keys that occur in a text, in one pass whatever their number.
+    """Finds the keys that occur in a text, in one pass for any number of keys.
 
-    Octets become numbers of one, two and four octets, which is the fastest way to cut a text up.
+    Each one, two or four octets of the text are read as an integer. Sets of integers are the
+    fastest way to compare all of them with all keys.
     """
 
     __slots__ = ("_numbered",)
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._numbered: list[tuple[int, dict[int, str]]] = []
-        for length, code in _CODES.items():
+        for length, code in _KEY_CODES.items():
             fitting = [key for key in keys if len(key) == length]
             if fitting:
                 numbers = array(code, "".join(fitting).encode())
@@ -308,19 +370,21 @@ class _Keys:
             numbers: set[int] = set()
             for start in range(length):
                 end = len(octets) - (len(octets) - start) % length
-                numbers.update(octets[start:end].cast(_CODES[length]))
+                numbers.update(octets[start:end].cast(_KEY_CODES[length]))
             for number in numbers & keys.keys():
                 yield keys[number]
 
 
-def _key(stem: str, wild: _Wild, *, weigh: bool) -> str:
-    """A piece of every path that a pattern matches; a long one that few patterns share."""
-    head, *parts = stem.split("*", _PARTS)[:_PARTS]
+def _key(stem: str, by_key: _PatternsByKey, *, weigh: bool) -> str:
+    """Return a piece of every path that a pattern matches: a long one, which few patterns share."""
+    head, *parts = stem.split("*", _MAX_KEY_CANDIDATES)[:_MAX_KEY_CANDIDATES]
     key = _end(max(parts, key=len))
-    if not weigh or (len(key) > 1 and (key not in wild or len(wild[key]) < _CROWDED)):
+    if not weigh or (
+        len(key) > 1 and (key not in by_key or len(by_key[key]) < _MAX_PATTERNS_OF_KEY)
+    ):
         return key
     keys = [_end(part) for part in [*parts, head] if part]
-    return min(keys, key=lambda key: (len(wild.get(key, ())) // _CROWDED, -len(key)))
+    return min(keys, key=lambda key: (len(by_key.get(key, ())) // _MAX_PATTERNS_OF_KEY, -len(key)))
 
 
 def _end(part: str) -> str:
@@ -331,7 +395,8 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
     pattern, length = pattern_of(value)
     rule = (-length, disallow, position, pattern)
     if pattern in ranked:
-        # Rules with the same pattern are one: allow wins (§2.2.2), with the longer spelling.
+        # Rules with the same pattern are one rule, with the length of the longer spelling. Allow
+        # wins (RFC 9309 §2.2.2).
         other = ranked[pattern]
         _, disallow, position, _ = min(rule, other, key=lambda one: (one[1], one[0], one[2]))
         rule = (min(rule[0], other[0]), disallow, position, pattern)

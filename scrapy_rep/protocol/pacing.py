@@ -1,7 +1,7 @@
-"""The pace that a robots.txt asks of one crawler: how far apart, and at what time of day.
+"""The pace that a robots.txt states for a crawler: the time between requests, and the time of day.
 
-Crawl-delay, Request-rate and Visit-time are in no RFC; where a delay and a rate are both given the
-slower holds.
+Crawl-delay, Request-rate and Visit-time are in no RFC. If a group has both a delay and a rate, the
+slower of the two holds.
 """
 
 from __future__ import annotations
@@ -17,66 +17,68 @@ if TYPE_CHECKING:
     from .robotstxt import RobotsTxt
 
 MAX_NAMED_RATES = 3
-"""Rates that are named in words."""
+"""The Request-rates that `describe` names, so that its text stays short."""
 
 _DAY = 86_400
 _MINUTES = 24 * 60
 
 
 class Pacing(NamedTuple):
-    """What one group asks for. Times are seconds since 1970; a time of day is UTC."""
+    """The pace of one group. Times are in seconds since 1970, times of day in UTC."""
 
     delay: float = 0
-    """The seconds between two requests where no rate asks for more."""
+    """The seconds between two requests, unless a rate states more."""
     changes: tuple[int, ...] = ()
-    """The minutes of the day at which another rate begins to hold, the first of them 0."""
+    """The minutes of the day from which another rate holds. The first is 0."""
     seconds: tuple[float, ...] = ()
-    """The seconds between two requests from each of these on, by the slowest rate."""
+    """For each of these minutes, the seconds between two requests by the slowest rate."""
     hours: Window | None = None
+    """The Visit-time."""
 
     @classmethod
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
-        """What the group of these product tokens asks for; None where it asks for nothing."""
+        """Return the pace for the crawler with these product tokens, or None if none is stated."""
         changes, seconds = _of_the_day(robots.request_rates(agents))
         delay = robots.crawl_delay(agents) or 0
         pacing = cls(delay, changes, seconds, robots.visit_time(agents))
         return pacing if any(pacing) else None
 
     def seconds_between(self, now: float) -> float:
-        """The seconds that are to lie between two requests at this time."""
+        """Return the seconds between two requests at a time."""
         if not self.changes:
             return self.delay
         minute = now % _DAY / 60
         return max(self.delay, self.seconds[bisect_right(self.changes, minute) - 1])
 
     def seconds_until_visit_time(self, now: float) -> float:
-        """The seconds until the Visit-time begins; 0 within it, and where there is none."""
+        """Return the seconds until the Visit-time begins. 0 within it, and without one."""
         if self.hours is None or self.hours.contains(now % _DAY / 60):
             return 0
         return (self.hours.start * 60 - now) % _DAY
 
 
 def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
-    """What the group of these product tokens asks for, in words; empty where it asks for nothing.
+    """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
 
-    Of many rates the first few are named.
+    The text names at most `MAX_NAMED_RATES` rates.
     """
-    wishes = []
+    parts = []
     if delay := robots.crawl_delay(agents):
-        wishes.append(f"Crawl-delay: {delay:g}")
+        parts.append(f"Crawl-delay: {delay:g}")
     rates = robots.request_rates(agents)
-    wishes += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
+    parts += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
     if len(rates) > MAX_NAMED_RATES:
-        wishes.append(f"and {len(rates) - MAX_NAMED_RATES} more")
+        parts.append(f"and {len(rates) - MAX_NAMED_RATES} more")
     if hours := robots.visit_time(agents):
-        wishes.append(f"Visit-time: {hours}")
-    return ", ".join(wishes)
+        parts.append(f"Visit-time: {hours}")
+    return ", ".join(parts)
 
 
 def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The slowest rate at each time of a day, so that it need not be looked for when asked.
+    """Return the minutes at which the slowest rate changes, and the seconds between requests then.
 
-    A day has few minutes, and a file may hold a rate for each two of them.
+    The day is computed in advance: a file may have a rate for each pair of minutes, and a crawl
+    needs the slowest before every request.
     """
     slowest: dict[tuple[int, int], float] = {}
     for rate in rates:
@@ -87,7 +89,7 @@ def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[fl
         beginning.setdefault(start, []).append((-seconds, end))
     changes: list[int] = []
     seconds_from: list[float] = []
-    # The rates that have begun, the slowest first, and when they end.
+    # The rates that have begun, the slowest first, and the minute at which each ends.
     begun: list[tuple[float, int]] = []
     for minute in range(_MINUTES) if slowest else ():
         for one in beginning.get(minute, ()):
@@ -102,7 +104,7 @@ def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[fl
 
 
 def _spans(window: Window | None) -> list[tuple[int, int]]:
-    """The minutes of a window, from and before; two spans where it wraps around midnight."""
+    """Return the first minute and the end of a window. Two pairs if it wraps around midnight."""
     if window is None:
         return [(0, _MINUTES)]
     if window.start < window.end:

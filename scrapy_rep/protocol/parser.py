@@ -1,13 +1,13 @@
-"""Lines to records and groups (RFC 9309 §2.2). Nothing in a file raises.
+"""Reads lines as records and groups (RFC 9309 §2.2). Nothing in a file raises.
 
     robotstxt      = *(group / emptyline)
     group          = startgroupline *(startgroupline / emptyline) *(rule / emptyline)
     startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
     rule           = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
 
-A crawler needs one group of many. So `groups` looks for user-agent lines alone and notes where
-the rules between them are; `GroupText` reads those of one group when it is asked for. `records`
-reads any line, one at a time, for everything that is not asked thousands of times a second.
+A crawler needs one group of many. So `groups` searches for user-agent lines only and notes where
+the rules between them are. `GroupText` reads the rules of one group when they are needed.
+`records` reads every line, for callers that need other records or all of them.
 """
 
 from __future__ import annotations
@@ -17,73 +17,68 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .agents import LINE_TOKEN, tokens_of_match
 from .lines import WHITE_SPACE
+from .records import RECORD_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-FIELDS = frozenset(
-    b"user-agent allow disallow sitemap crawl-delay request-rate visit-time host clean-param"
-    b" noindex content-signal content-usage".split()
-)
-"""The fields that mean something; any other record is skipped."""
+    from collections.abc import Iterable, Iterator, Sequence
 
 PREFIXES = {
     b"user-agent": (b"user-agent", b"useragent", b"user agent"),
     b"allow": (b"allow",),
     b"disallow": (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"),
-    b"sitemap": (b"sitemap", b"site-map"),
+    **{row.field: row.prefixes for row in RECORD_TYPES if row.prefixes},
 }
-"""What Google's parser takes for a field: every name that begins so."""
+"""The fields that Google's parser recognizes, and the beginnings of the names it accepts for each.
 
-TYPOS = {
-    b"crawl delay": b"crawl-delay",
-    b"crawldelay": b"crawl-delay",
-    b"request rate": b"request-rate",
-    b"visit time": b"visit-time",
-}
-"""Other names that are taken for what was meant, as Protego and others do."""
+Every name that begins so is accepted: ``Disallowed:``."""
+
+TYPOS = {typo: row.field for row in RECORD_TYPES for typo in row.typos}
+"""Other names that Protego and other parsers accept, and the field each stands for."""
 
 _PREFIX = re.compile(
-    b"|".join(b"(%b)" % b"|".join(spellings) for spellings in PREFIXES.values())
+    b"|".join(b"(%b)" % b"|".join(prefixes) for prefixes in PREFIXES.values())
 ).match
-_PREFIXED = list(PREFIXES)
+_PREFIX_FIELDS = list(PREFIXES)
 
 RawRule: TypeAlias = tuple[bool, bytes, int]
-"""Whether it allows, its value, and where its line begins: a rule as it stands in the file."""
+"""A rule as it is written: whether it allows, its value, and the position of its line."""
 
 
 class Record(NamedTuple):
-    """A line that says something: its number from 1, its field in lower case, its value."""
+    """A line with a field and a value."""
 
     line: int
+    """The number of the line, from 1."""
     field: bytes
+    """The field, in lower case."""
     value: bytes
 
 
 class Dialect(NamedTuple):
-    """How the lines that make groups are recognised."""
+    """How the lines of groups are recognized: strictly, or with Google's leniency."""
 
     user_agent: re.Pattern[bytes]
-    """A user-agent line; its groups are those of `LINE_TOKEN`."""
+    """A user-agent line. Its groups are those of `LINE_TOKEN`."""
     rule: re.Pattern[bytes]
-    """A rule: its value, and that up to the first octet that does not stand for itself."""
+    """A rule. Its groups are the value, and the part of the value before any octet that may stand
+    for another: ``*``, ``$``, ``%``, or one that is percent-encoded in URLs."""
 
 
 class GroupText(NamedTuple):
-    """Where in a file the rules of a group are."""
+    """The part of a file that holds the rules of a group."""
 
     text: bytes
     spans: list[int]
-    """Beginning and end, beginning and end, … of the pieces: a group may be in several."""
+    """The start and the end of each piece, in turn. A group may consist of several pieces."""
     dialect: Dialect
 
     def rules(self, path: bytes | None = None) -> Iterator[RawRule]:
-        """The rules that are not empty, in the order of the file.
+        """Yield the rules with a value, in the order of the file.
 
-        With a path only those whose plain beginning is that of the path, as the others cannot
-        match it, and those that may stand for the directory of an index page.
+        With a path, rules are left out that cannot match it because it does not begin as they do.
+        Rules that may stand for the directory of an index page are kept.
         """
-        # What stands for a directory matches nothing that does not end in a slash.
+        # A rule that stands for a directory matches only paths that end in a slash.
         directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
             for match in self.dialect.rule.finditer(self.text, start, end):
@@ -94,7 +89,7 @@ class GroupText(NamedTuple):
                         yield rule
 
     def rule_at(self, position: int) -> RawRule:
-        """The rule whose line begins at a position."""
+        """Return the rule whose line begins at a position."""
         match = self.dialect.rule.match(self.text, position)
         assert match is not None
         return self._rule(match)
@@ -105,7 +100,10 @@ class GroupText(NamedTuple):
 
 
 def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
-    """The spans of the rules for each product token, all groups that name it as one (§2.2.1)."""
+    """Return the spans of the rules for each product token.
+
+    All groups that name a token are one group (RFC 9309 §2.2.1).
+    """
     user_agent, rule = STRICT if strict else LENIENT
     found: dict[bytes, list[int]] = {}
     naming: dict[bytes, None] = {}
@@ -113,7 +111,7 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
     for match in user_agent.finditer(text):
         start = match.start()
         # Only allow and disallow end a run of user-agent lines. Other records "MUST NOT
-        # interfere with the parsing of explicitly defined records" (§2.2.4).
+        # interfere with the parsing of explicitly defined records" (RFC 9309 §2.2.4).
         if naming and start > end and rule.search(text, end, start):
             _note(found, naming, end, start)
             naming = {}
@@ -125,7 +123,7 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
 
 
 def records(text: bytes, *, strict: bool) -> Iterator[Record]:
-    """Every line with a field and a value, known field or not."""
+    """Yield every line with a field and a value, whether the field is known or not."""
     for number, line in enumerate(text.split(b"\n")):
         record = parse_line(line, number, strict=strict)
         if record is not None:
@@ -133,7 +131,7 @@ def records(text: bytes, *, strict: bool) -> Iterator[Record]:
 
 
 def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
-    """The record of one line, if it is one."""
+    """Return the record of one line, or None if the line is no record."""
     content = line.partition(b"#")[0]
     name, colon, value = content.partition(b":")
     if not colon:
@@ -147,10 +145,10 @@ def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
 
 
 def field_of(name: bytes) -> bytes:
-    """The field that a name in lower case is taken for, unless the reading is strict."""
+    """Return the field that a name in lower case stands for in a lenient reading."""
     match = _PREFIX(name)
     if match and match.lastindex:
-        return _PREFIXED[match.lastindex - 1]
+        return _PREFIX_FIELDS[match.lastindex - 1]
     return TYPOS.get(name, name)
 
 
@@ -163,29 +161,58 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
             spans += (start, end)
 
 
-def _dialect(*, strict: bool) -> Dialect:
-    space = rb"[ \t\v\f]*"
+# A line of a group begins with the LF before it. In a strict reading:
+#
+#   line  = LF field *WS ":" *WS value
+#
+# In a lenient reading, with one of Google's PREFIXES instead of the field:
+#
+#   line  = LF ( prefix *( any octet but LF, "#" and ":" ) ":" / two-words ) *WS value
+#
+# Google forgives a missing colon if the line is exactly two words. A prefix of two words ("user
+# agent") needs its colon.
+#
+#   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
+#   OCTET     = any octet but WS, LF, "#" and ":"
+#   WS        = SP / HTAB / VT / FF
+_WS = rb"[\x20\t\v\f]"
+_OCTET = rb"[^\x20\t\v\f\n\#:]"
 
-    def named(*fields: bytes) -> bytes:
-        """What a line with one of the fields begins with, its colon included."""
-        if strict:
-            return rb"(?i:%b)%b:" % (b"|".join(fields), space)
-        names = [name for field in fields for name in PREFIXES[field]]
-        # Google: a missing colon is forgiven where the line is exactly two words. With "user
-        # agent" two words are no record yet, so there the colon is needed.
-        words = [name for name in names if b" " not in name]
-        word = rb"[^ \t\v\f\n#:]"
-        two = rb"(?:%b)%b*[ \t\v\f]+(?=%b+%b(?:[\n#]|\Z))" % (b"|".join(words), word, word, space)
-        return rb"(?i:(?:%b)[^:\n#]*:|%b)" % (b"|".join(names), two)
-
-    # The look at the first letter passes over most other lines.
-    line = rb"\n(?=[%b])%b" + space
-    value = rb"(([A-Za-z0-9\-._~!&()+,/:;=@]*)[^\n#]*)"
-    return Dialect(
-        re.compile(line % (b"Uu", named(b"user-agent")) + LINE_TOKEN),
-        re.compile(line % (b"AaDd", named(b"allow", b"disallow")) + value),
-    )
+# value = *OCTET, of which the first are those that stand for themselves in every URL
+_VALUE = rb"( ( [A-Za-z0-9\-._~!&()+,/:;=@]* ) [^\n\#]* )"
 
 
-LENIENT = _dialect(strict=False)
-STRICT = _dialect(strict=True)
+def _strict_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
+    return _line(rb"%(names)b %(WS)b* :" % {b"names": _any_of(fields), b"WS": _WS}, fields, value)
+
+
+def _lenient_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
+    prefixes = [prefix for field in fields for prefix in PREFIXES[field]]
+    name = rb"""
+        %(prefixes)b [^:\n\#]* :
+      | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
+    """ % {
+        b"prefixes": _any_of(prefixes),
+        b"words": _any_of([prefix for prefix in prefixes if b" " not in prefix]),
+        b"OCTET": _OCTET,
+        b"WS": _WS,
+    }
+    return _line(name, fields, value)
+
+
+def _line(name: bytes, fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
+    # The lookahead at the first letter skips most other lines.
+    letters = b"".join(field[:1].upper() + field[:1] for field in fields)
+    expression = rb"\n (?= [%(letters)b] ) (?i: %(name)b ) %(WS)b* %(value)b"
+    parts = {b"letters": letters, b"name": name, b"WS": _WS, b"value": value}
+    return re.compile(expression % parts, re.VERBOSE)
+
+
+def _any_of(names: Iterable[bytes]) -> bytes:
+    return b"(?: %b )" % b" | ".join(map(re.escape, names))
+
+
+_USER_AGENT, _RULE = (b"user-agent",), (b"allow", b"disallow")
+
+LENIENT = Dialect(_lenient_line(_USER_AGENT, LINE_TOKEN), _lenient_line(_RULE, _VALUE))
+STRICT = Dialect(_strict_line(_USER_AGENT, LINE_TOKEN), _strict_line(_RULE, _VALUE))

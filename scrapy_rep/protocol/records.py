@@ -1,57 +1,78 @@
-"""What a robots.txt says beyond allow and disallow.
+"""The records of a robots.txt other than user-agent, allow and disallow: a row of a table for each.
 
-None of it is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
-robots.txt protocol … [they] MUST NOT interfere with the parsing of explicitly defined records"
-(§2.2.4). So it is read apart from the rules, and only when it is asked for.
+None of them is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
+robots.txt protocol" (RFC 9309 §2.2.4).
+
+To support one more record, add a row to `RECORD_TYPES`. `parser` takes the spellings of a field
+from it. `record_reader` takes the scope, the parser and how several values combine. `lint` takes
+the checks.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from dataclasses import dataclass
+from enum import Enum
 from math import isfinite
-from typing import NamedTuple, TypeAlias
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
-from .agents import tokens_of_line
-from .matcher import TOO_COMPLEX, PatternIndex, matching
-from .parser import records
-from .paths import pattern_of
-from .usage import combine, combined, content_signals, content_usage, refusals
+from .usage import PathPreferences, content_signals, parse_usage_rule, usage_preferences
 
-GROUP_FIELDS = frozenset(
-    [b"crawl-delay", b"request-rate", b"visit-time", b"content-signal", b"content-usage"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Value = TypeVar("Value")
+Combined = TypeVar("Combined", covariant=True)
+
+_SECONDS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
+"""The seconds in each unit of a Request-rate."""
+_MINUTES_PER_DAY = 24 * 60
+
+_SPACES = re.compile(rb"[ \t\v\f]+")
+
+# delay = 1*DIGIT ["." *DIGIT] / "." 1*DIGIT
+_DELAY = re.compile(
+    rb"""
+    [0-9]+ (?: \. [0-9]* )?
+  | \. [0-9]+
+    """,
+    re.VERBOSE,
 )
-"""The fields that hold for the crawlers named above them."""
 
-_ANY = re.compile(
-    rb"\n(?i:site-?map|crawl[ -]?delay|request[ -]rate|visit[ -]time|host|clean-param|noindex"
-    rb"|content-)"
-).search
-_DELAY = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-# These are for values in which white space is one space: any number of it would take any time.
-_TIME = r"([0-9]{2}[:.]?[0-9]{2})"
-_WINDOW = rf"{_TIME}(?: ?- ?| ){_TIME}"
-_VISIT_TIME = re.compile(_WINDOW)
-_RATE = re.compile(rf"([0-9]{{1,9}}) ?/ ?([0-9]{{1,9}}) ?([smhd]?)(?: {_WINDOW})?", re.IGNORECASE)
-_SPACES = re.compile(r"[ \t\v\f]+")
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DAY = 24 * 60
-
-
-_Ranked: TypeAlias = tuple[str, int, dict[str, bool]]
-"""A pattern, its length, and what is stated of it."""
+# Each SP below stands for a run of white space, which `_SPACES` replaces first. With runs in the
+# expression itself, the time to match would grow with the square of their length.
+#
+#   visit-time   = window
+#   request-rate = requests [SP] "/" [SP] period [SP] [unit] [SP window]
+#   requests     = 1*9DIGIT                   period = 1*9DIGIT
+#   unit         = "s" / "m" / "h" / "d"
+#   window       = time ([SP] "-" [SP] / SP) time
+#   time         = 2DIGIT [":" / "."] 2DIGIT
+_TIME = rb"( [0-9]{2} [:.]? [0-9]{2} )"
+_WINDOW = _TIME + rb"(?: [ ]? - [ ]? | [ ] )" + _TIME
+_VISIT_TIME = re.compile(_WINDOW, re.VERBOSE)
+_REQUEST_RATE = re.compile(
+    rb"""
+    ( [0-9]{1,9} ) [ ]? / [ ]? ( [0-9]{1,9} ) [ ]?
+    ( [smhd]? )
+    (?: [ ] %b )?
+    """
+    % _WINDOW,
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 class Window(NamedTuple):
-    """A time of day: minutes after midnight UTC, from the first to before the second."""
+    """A time of day in UTC, in minutes after midnight. It may wrap around midnight."""
 
     start: int
+    """The first minute of the window."""
     end: int
+    """The first minute after the window."""
 
     def contains(self, minute: float) -> bool:
-        """Whether a minute of the day is in the window, which may wrap around midnight."""
+        """Return whether a minute of the day is in the window."""
         if self.start < self.end:
             return self.start <= minute < self.end
         return minute >= self.start or minute < self.end
@@ -62,11 +83,12 @@ class Window(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """So many requests in so many seconds, all day or in a window of it."""
+    """A number of requests in a number of seconds."""
 
     requests: int
     seconds: int
     window: Window | None = None
+    """The time of day for which the rate is meant. None: all day."""
 
     def __str__(self) -> str:
         rate = f"{self.requests}/{self.seconds}s"
@@ -74,197 +96,31 @@ class RequestRate(NamedTuple):
 
 
 class CleanParam(NamedTuple):
-    """Query parameters that do not change what pages below a path show (Yandex)."""
+    """Query parameters that do not change the content of the pages below a path (Yandex)."""
 
     parameters: tuple[str, ...]
     path: str = "/"
 
 
-@dataclass(slots=True)
-class GroupRecords:
-    """What is said to the crawlers of one token."""
-
-    crawl_delay: float | None = None
-    request_rates: list[RequestRate] = field(default_factory=list)
-    visit_time: Window | None = None
-    content_signals: dict[str, bool] = field(default_factory=dict)
-    content_usage: dict[tuple[str, int], dict[str, bool]] = field(default_factory=dict)
-    """What is stated of each path, in comparable form and with its length."""
-    _ranked: list[_Ranked] = field(default_factory=list, init=False, repr=False)
-    """The same, the longest first, when it has been asked for; and an index of it."""
-    _index: PatternIndex | None = field(default=None, init=False, repr=False)
-    _refusals: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
-    """What any of them refuses."""
-
-    def add(self, name: bytes, octets: bytes) -> None:
-        """Take in one record; of those that exclude each other the last valid one counts."""
-        value = octets.decode("utf-8", "replace")
-        if name == b"crawl-delay":
-            delay = parse_delay(value)
-            self.crawl_delay = self.crawl_delay if delay is None else delay
-        elif name == b"request-rate":
-            rate = parse_request_rate(value)
-            self.request_rates += [rate] if rate else []
-        elif name == b"visit-time":
-            self.visit_time = parse_visit_time(value) or self.visit_time
-        elif name == b"content-signal":
-            self.content_signals.update(content_signals(value))
-        else:
-            path, stated = parse_usage_rule(octets)
-            combine(self.content_usage.setdefault(path, {}), stated)
-
-    def usage_of(self, path: str) -> dict[str, bool]:
-        """What the longest of the paths that match states: the whole of it, and no more.
-
-        If it takes too many steps to find that path, what is refused for any is refused, and
-        nothing is granted.
-        """
-        if self._index is None:
-            self._ranked = sorted(
-                (
-                    (pattern, length, stated)
-                    for (pattern, length), stated in self.content_usage.items()
-                ),
-                key=lambda one: (-one[1], one[0]),
-            )
-            self._index = PatternIndex([pattern for pattern, _, _ in self._ranked])
-            self._refusals = refusals(self.content_usage.values())
-        first = self._index.first(path)
-        if first == TOO_COMPLEX:
-            return dict(self._refusals)
-        length = self._ranked[first][1] if first < len(self._ranked) else 0
-        same = list(takewhile(lambda one: one[1] == length, islice(self._ranked, first, None)))
-        found: list[dict[str, bool]] = []
-        for number in matching((pattern for pattern, _, _ in same), path):
-            if number == TOO_COMPLEX:
-                return dict(self._refusals)
-            found.append(same[number][2])
-        return combined(found)
+def text_of(value: bytes) -> str | None:
+    """Return a value as text, or None if it is empty."""
+    return value.decode("utf-8", "replace") or None
 
 
-_Run: TypeAlias = list[tuple[bytes, bytes]]
-"""What is said to the crawlers that are named one after the other: fields and values."""
-
-_NOTHING = GroupRecords()
-
-
-class Records:
-    """All that a file says beyond its rules."""
-
-    __slots__ = (
-        "_groups",
-        "_runs",
-        "_sitemaps",
-        "_url",
-        "_written",
-        "clean_params",
-        "everyone",
-        "has_pacing",
-        "has_usage",
-        "host",
-        "noindex",
-    )
-
-    def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
-        self._url = url
-        self._written: tuple[str, ...] = ()
-        """The sitemaps as they stand in the file."""
-        self._sitemaps: tuple[str, ...] | None = None
-        self.host: str | None = None
-        self.clean_params: tuple[CleanParam, ...] = ()
-        self.noindex: tuple[str, ...] = ()
-        self.has_pacing = False
-        """Whether there is any Crawl-delay, Request-rate or Visit-time."""
-        self.has_usage = False
-        """Whether there is any Content-Signal or Content-Usage."""
-        self.everyone: dict[str, bool] = {}
-        """The Content-Signals that stand before any group."""
-        self._runs: dict[bytes, list[_Run]] = {}
-        self._groups: dict[bytes, GroupRecords] = {}
-        if _ANY(text):
-            self._read(text, strict=strict)
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps, resolved where the URL of the robots.txt is known, each once."""
-        if self._sitemaps is None:
-            found = (absolute(sitemap, self._url) for sitemap in self._written)
-            self._sitemaps = tuple(dict.fromkeys(url for url in found if url is not None))
-        return self._sitemaps
-
-    def of(self, token: bytes) -> GroupRecords:
-        """What is said to the crawlers of one token."""
-        if token not in self._runs:
-            return _NOTHING
-        group = self._groups.get(token)
-        if group is None:
-            group = self._groups[token] = GroupRecords()
-            for run in self._runs[token]:
-                for name, octets in run:
-                    group.add(name, octets)
-        return group
-
-    def _read(self, text: bytes, *, strict: bool) -> None:
-        sitemaps: dict[str, None] = {}
-        clean_params: list[CleanParam] = []
-        noindex: list[str] = []
-        run: _Run = []
-        naming = started = False
-        for _, name, octets in records(text, strict=strict):
-            if name == b"user-agent":
-                if not naming:
-                    run = []
-                naming = started = True
-                for token in tokens_of_line(octets):
-                    runs = self._runs.setdefault(token, [])
-                    if not runs or runs[-1] is not run:
-                        runs.append(run)
-                continue
-            value = octets.decode("utf-8", "replace")
-            if name in GROUP_FIELDS:
-                # For themselves these end a run of user-agent lines, so that a crawl-delay
-                # after each of two stays with its own.
-                naming = False
-                if name in (b"content-signal", b"content-usage"):
-                    self.has_usage = True
-                else:
-                    self.has_pacing = True
-                if not started and name == b"content-signal":
-                    self.everyone.update(content_signals(value))
-                run.append((name, octets))
-            elif name in (b"allow", b"disallow"):
-                naming = False
-            elif not value:
-                continue
-            elif name == b"sitemap":
-                sitemaps[value] = None
-            elif name == b"host":
-                self.host = self.host or value
-            elif name == b"clean-param":
-                clean_params.append(parse_clean_param(value))
-            elif name == b"noindex":
-                noindex.append(value)
-        self._written = tuple(sitemaps)
-        self.clean_params = tuple(clean_params)
-        self.noindex = tuple(noindex)
-        found = {token: [run for run in runs if run] for token, runs in self._runs.items()}
-        self._runs = {token: runs for token, runs in found.items() if runs}
-
-
-def parse_delay(value: str) -> float | None:
-    """Finite seconds, zero or more."""
+def parse_delay(value: bytes) -> float | None:
+    """Return the seconds of a Crawl-delay: finite, zero or more. None if it is unreadable."""
     if not _DELAY.fullmatch(value):
         return None
     delay = float(value)
     return delay if isfinite(delay) else None
 
 
-def parse_request_rate(value: str) -> RequestRate | None:
-    """``1/10``, ``1/10m``, ``1/10m 0600-0845``; seconds where there is no unit.
+def parse_request_rate(value: bytes) -> RequestRate | None:
+    """Return the rate of ``1/10``, ``1/10m`` or ``1/10m 0600-0845``. None if it is unreadable.
 
-    A time may be written ``06:00`` or ``06.00``, too.
+    Without a unit the period is in seconds. The times may be ``06:00`` or ``06.00``.
     """
-    match = _RATE.fullmatch(_SPACES.sub(" ", value))
+    match = _REQUEST_RATE.fullmatch(_SPACES.sub(b" ", value))
     if not match:
         return None
     requests, period, unit, start, end = match.groups()
@@ -275,38 +131,223 @@ def parse_request_rate(value: str) -> RequestRate | None:
     return RequestRate(int(requests), seconds, window)
 
 
-def parse_visit_time(value: str) -> Window | None:
-    """``0600-0845`` or ``0600 0845``, also with ``06:00`` or ``06.00``."""
-    match = _VISIT_TIME.fullmatch(_SPACES.sub(" ", value))
+def parse_visit_time(value: bytes) -> Window | None:
+    """Return the window of ``0600-0845`` or ``0600 0845``. None if it is unreadable.
+
+    The times may be ``06:00`` or ``06.00``.
+    """
+    match = _VISIT_TIME.fullmatch(_SPACES.sub(b" ", value))
     return _window(match[1], match[2]) if match else None
 
 
-def parse_clean_param(value: str) -> CleanParam:
-    """``ref&sid /some/path``; everywhere where no path is given."""
-    parameters, *path = _SPACES.split(value, maxsplit=1)
+def parse_clean_param(value: bytes) -> CleanParam | None:
+    """Return the parameters and the path of ``ref&sid /some/path``. None if the value is empty."""
+    if not value:
+        return None
+    parameters, *path = (part.decode("utf-8", "replace") for part in _SPACES.split(value, 1))
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def parse_usage_rule(value: bytes) -> tuple[tuple[str, int], dict[str, bool]]:
-    """``[path] train-ai=n``: the path, in comparable form and with its length, and what is stated.
-
-    A statement that cannot be read leaves everything unknown.
-    """
-    path, *rest = value.split(maxsplit=1) if value.startswith(b"/") else (b"", value)
-    stated = content_usage(b"".join(rest).decode("utf-8", "replace"))
-    return pattern_of(path) if path else ("/", 0), stated or {}
-
-
-def absolute(sitemap: str, url: str | None) -> str | None:
-    """A sitemap's URL, resolved against that of the robots.txt where it is known."""
-    try:
-        return urljoin(url, sitemap) if url else sitemap
-    except ValueError:
-        return None
-
-
-def _window(start: str, end: str) -> Window | None:
+def _window(start: bytes, end: bytes) -> Window | None:
     minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
-    if max(minutes) > _DAY or int(start[-2:]) > 59 or int(end[-2:]) > 59:
+    if max(minutes) > _MINUTES_PER_DAY or int(start[-2:]) > 59 or int(end[-2:]) > 59:
         return None
     return Window(*minutes)
+
+
+class Scope(Enum):
+    """For which crawlers a record holds."""
+
+    FILE = "file"
+    """For all crawlers, in a group or outside."""
+    GROUP = "group"
+    """For the crawlers that the user-agent lines above it name. Ignored above the first of them."""
+    GROUP_OR_FILE = "group or file"
+    """As `GROUP`. Above any user-agent line, for all crawlers whose group has no such record."""
+
+
+class Check(NamedTuple):
+    """What lint reports if a value does not pass a test."""
+
+    passes: Callable[[bytes], bool]
+    message: str
+    """The message. ``{value}`` stands for the quoted value."""
+    advice: str
+    is_error: bool = True
+    """Whether the severity is an error. Otherwise it is a warning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordType(Generic[Value, Combined]):
+    """A row of the table: one field, and how it is read."""
+
+    field: bytes
+    """The name in lower case."""
+    scope: Scope
+    parse: Callable[[bytes], Value | None]
+    """Returns the meaning of one value. None: the line is skipped."""
+    combine: Callable[[Sequence[Value]], Combined]
+    """Returns the meaning of all lines together. No lines is a sequence without values."""
+    prefixes: tuple[bytes, ...] = ()
+    """Google's parser accepts every name that begins with one of these, unless strict."""
+    typos: tuple[bytes, ...] = ()
+    """Other names that are accepted, unless strict."""
+    checks: tuple[Check, ...] = ()
+    """What lint tests. It reports the first check that a value does not pass."""
+
+
+def first(values: Sequence[Value]) -> Value | None:
+    """Return the first of the values, or None without values."""
+    return values[0] if values else None
+
+
+def last(values: Sequence[Value]) -> Value | None:
+    """Return the last of the values, or None without values."""
+    return values[-1] if values else None
+
+
+def every(values: Sequence[Value]) -> tuple[Value, ...]:
+    """Return all values in their order."""
+    return tuple(values)
+
+
+def unique(values: Sequence[Value]) -> tuple[Value, ...]:
+    """Return the values in their order, each once."""
+    return tuple(dict.fromkeys(values))
+
+
+def updated(values: Sequence[dict[str, bool]]) -> dict[str, bool]:
+    """Return one dictionary of all. The last value of a key holds."""
+    return {key: value for statement in values for key, value in statement.items()}
+
+
+def is_absolute(value: bytes) -> bool:
+    """Return whether a value is a URL with a scheme and a host."""
+    try:
+        parts = urlsplit(value.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return bool(parts.scheme and parts.netloc)
+
+
+def _readable(
+    field: str, parse: Callable[[bytes], object], expected: str, effect: str = " and is ignored"
+) -> Check:
+    message = f"{field} {{value}} cannot be read{effect}"
+    return Check(lambda value: parse(value) is not None, message, f"write {expected}")
+
+
+def _plain_times(field: str) -> Check:
+    return Check(
+        lambda value: b":" not in value and b"." not in value,
+        f"the times of day of {field} {{value}} are not read by every crawler",
+        "write them as 0600-0845",
+        is_error=False,
+    )
+
+
+# https://www.sitemaps.org/protocol.html, "Specifying the Sitemap location in your robots.txt file".
+SITEMAP = RecordType(
+    field=b"sitemap",
+    scope=Scope.FILE,
+    parse=text_of,
+    combine=unique,
+    prefixes=(b"sitemap", b"site-map"),
+    checks=(
+        Check(
+            is_absolute,
+            "the sitemap {value} is no absolute URL",
+            "write its whole URL, such as https://example.com/sitemap.xml",
+        ),
+    ),
+)
+# Yandex, Bing and others. The other spellings are those that Protego accepts.
+CRAWL_DELAY = RecordType(
+    field=b"crawl-delay",
+    scope=Scope.GROUP,
+    parse=parse_delay,
+    combine=last,
+    typos=(b"crawl delay", b"crawldelay"),
+    checks=(_readable("crawl-delay", parse_delay, "seconds, such as 10 or 0.5"),),
+)
+# An Extended Standard for Robot Exclusion (Sean Conner, 1996), with Protego's other spellings.
+REQUEST_RATE = RecordType(
+    field=b"request-rate",
+    scope=Scope.GROUP,
+    parse=parse_request_rate,
+    combine=every,
+    typos=(b"request rate",),
+    checks=(
+        _readable(
+            "request-rate",
+            parse_request_rate,
+            "requests/seconds, such as 1/10 or 1/10m 0600-0845",
+        ),
+        _plain_times("request-rate"),
+    ),
+)
+VISIT_TIME = RecordType(
+    field=b"visit-time",
+    scope=Scope.GROUP,
+    parse=parse_visit_time,
+    combine=last,
+    typos=(b"visit time",),
+    checks=(
+        _readable("visit-time", parse_visit_time, "two times of day in UTC, such as 0600-0845"),
+        _plain_times("visit-time"),
+    ),
+)
+# Yandex.
+HOST = RecordType(field=b"host", scope=Scope.FILE, parse=text_of, combine=first)
+CLEAN_PARAM = RecordType(
+    field=b"clean-param",
+    scope=Scope.FILE,
+    parse=parse_clean_param,
+    combine=every,
+)
+# Google until 2019.
+NOINDEX = RecordType(field=b"noindex", scope=Scope.FILE, parse=text_of, combine=every)
+# https://contentsignals.org
+CONTENT_SIGNAL = RecordType(
+    field=b"content-signal",
+    scope=Scope.GROUP_OR_FILE,
+    parse=lambda value: content_signals(value.decode("utf-8", "replace")),
+    combine=updated,
+)
+# draft-ietf-aipref-attach
+CONTENT_USAGE = RecordType(
+    field=b"content-usage",
+    scope=Scope.GROUP,
+    parse=parse_usage_rule,
+    combine=PathPreferences,
+    checks=(
+        _readable(
+            "content-usage",
+            usage_preferences,
+            "an optional path and then a list such as 'train-ai=n, search=y'",
+            effect=", so nothing is stated",
+        ),
+    ),
+)
+
+RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
+    SITEMAP,
+    CRAWL_DELAY,
+    REQUEST_RATE,
+    VISIT_TIME,
+    HOST,
+    CLEAN_PARAM,
+    NOINDEX,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+)
+"""The table."""
+
+PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)
+"""The records that limit how fast and when a crawler sends requests."""
+
+USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
+"""The records that state how content may be used."""
+
+GROUP_FIELDS = frozenset(row.field for row in RECORD_TYPES if row.scope is not Scope.FILE)
+"""The fields that hold for the crawlers named above them."""

@@ -13,7 +13,20 @@ from .listing import Group, list_group_records, list_groups, list_records
 from .parser import LENIENT, STRICT, GroupText, groups
 from .paths import path_of, plain_url
 from .printable import printable
-from .records import CleanParam, GroupRecords, Records, RequestRate, Window
+from .record_reader import Records, RecordValues
+from .records import (
+    CLEAN_PARAM,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    CRAWL_DELAY,
+    HOST,
+    NOINDEX,
+    REQUEST_RATE,
+    VISIT_TIME,
+    CleanParam,
+    RequestRate,
+    Window,
+)
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -273,7 +286,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"User-agent: *\nCrawl-delay: 2.5").crawl_delay("mybot")
         2.5
         """
-        return self._group_records(user_agent).crawl_delay
+        return self._group_records(user_agent).get(CRAWL_DELAY)
 
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
         r"""Return the last valid Request-rate of the crawler's group, or None.
@@ -295,7 +308,7 @@ class RobotsTxt:
         >>> [str(rate) for rate in robots.request_rates("mybot")]
         ['1/10s', '1/2s from 20:00 to 06:00 UTC']
         """
-        return tuple(self._group_records(user_agent).request_rates)
+        return self._group_records(user_agent).get(REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> Window | None:
         r"""Return the last valid Visit-time of the crawler's group, or None.
@@ -306,7 +319,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"User-agent: *\nVisit-time: 0600-0845").visit_time("mybot")
         Window(start=360, end=525)
         """
-        return self._group_records(user_agent).visit_time
+        return self._group_records(user_agent).get(VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -326,7 +339,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"Host: www.example.com").host
         'www.example.com'
         """
-        return self._extensions.host
+        return self._extensions.file.get(HOST)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
@@ -335,7 +348,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"Clean-param: ref&sid /shop").clean_params
         (CleanParam(parameters=('ref', 'sid'), path='/shop'),)
         """
-        return self._extensions.clean_params
+        return self._extensions.file.get(CLEAN_PARAM)
 
     @property
     def noindex(self) -> tuple[str, ...]:
@@ -344,7 +357,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"User-agent: *\nNoindex: /old").noindex
         ('/old',)
         """
-        return self._extensions.noindex
+        return self._extensions.file.get(NOINDEX)
 
     @property
     def has_usage(self) -> bool:
@@ -360,7 +373,8 @@ class RobotsTxt:
         >>> RobotsTxt(b"User-agent: *\nContent-Signal: ai-train=no").content_signals("mybot")
         {'ai-train': False}
         """
-        return dict(self._group_records(user_agent).content_signals or self._extensions.everyone)
+        stated = self._group_records(user_agent).get(CONTENT_SIGNAL)
+        return dict(stated or self._extensions.file.get(CONTENT_SIGNAL))
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         r"""Return the Content-Usage preferences for a URL by name, True for y.
@@ -373,10 +387,10 @@ class RobotsTxt:
         {'train-ai': False}
         """
         path = path_of(url)
-        records = self._group_records(user_agent)
-        if not records.content_usage or not self.allowed(url, user_agent):
+        stated = self._group_records(user_agent).get(CONTENT_USAGE)
+        if not stated or not self.allowed(url, user_agent):
             return {}
-        return records.usage_of(path)
+        return stated.of(path)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):
@@ -406,7 +420,7 @@ class RobotsTxt:
             self._records = Records(self._text, strict=self._strict, url=self._url)
         return self._records
 
-    def _group_records(self, user_agent: UserAgent) -> GroupRecords:
+    def _group_records(self, user_agent: UserAgent) -> RecordValues:
         token = self._token(product_tokens(user_agent))
         return self._extensions.of(token.encode() if token else b"")
 

@@ -1,30 +1,49 @@
-"""A robots.txt of which a browser has made a page.
+"""Recovers a robots.txt from the page in which a browser shows it.
 
-A browser shows a text file as a page of its own, ``<html>…<pre>…</pre></body></html>``. Read as it
-is, the first line of the file would be no line of a robots.txt any more, and its first group lost.
+A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. Read as a robots.txt, such a
+page would lose its first line, and with it the first group.
 """
 
 from __future__ import annotations
 
 import re
 
-# What Chromium, Firefox and WebKit make of a text file, before the text and after it. Between the
-# two there is no tag, for a browser escapes the text. Bounded, so that nothing is searched in vain.
+# The markup that Chromium, Firefox and WebKit put before and after the text of a file. Between the
+# two there is no tag, because a browser escapes the text. All repetitions have a limit, so that a
+# search that fails takes little time.
+#
+#   before = [BOM] [doctype] html-tag [head] body-tag pre-tag
+#   head   = head-tag *20( meta / link ) [title] *20( meta / link ) "</head>"
+#   after  = "</pre>" *5( div-tag "</div>" ) "</body></html>"
 _BEFORE = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s{0,100}(?:<!doctype[^<>]{0,200}>\s{0,100})?"
-    rb"<html[^<>]{0,500}>\s{0,100}"
-    rb"(?:<head[^<>]{0,200}>(?:\s{0,100}<(?:meta|link)[^<>]{0,500}>){0,20}"
-    rb"(?:\s{0,100}<title[^<>]{0,200}>[^<>]{0,500}</title>)?"
-    rb"(?:\s{0,100}<(?:meta|link)[^<>]{0,500}>){0,20}\s{0,100}</head>\s{0,100})?"
-    rb"<body[^<>]{0,500}>\s{0,100}<pre[^<>]{0,500}>",
-    re.IGNORECASE,
+    rb"""
+    (?: \xef\xbb\xbf )? \s{0,100}
+    (?: <!doctype [^<>]{0,200} > \s{0,100} )?
+    <html [^<>]{0,500} > \s{0,100}
+    (?: <head [^<>]{0,200} >
+        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
+        (?: \s{0,100} <title [^<>]{0,200} > [^<>]{0,500} </title> )?
+        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
+        \s{0,100} </head> \s{0,100}
+    )?
+    <body [^<>]{0,500} > \s{0,100}
+    <pre [^<>]{0,500} >
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 _AFTER = re.compile(
-    rb"</pre>(?:\s{0,100}<div[^<>]{0,500}>\s{0,100}</div>){0,5}\s{0,100}</body>\s{0,100}</html>\s*",
-    re.IGNORECASE,
+    rb"""
+    </pre>
+    (?: \s{0,100} <div [^<>]{0,500} > \s{0,100} </div> ){0,5}
+    \s{0,100} </body> \s{0,100} </html> \s*
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
+_MAX_AFTER = 1000
+"""The octets of an incomplete end that a limit has cut off (ours)."""
 
-# The characters that a browser writes as entities in a text (HTML, section 13.3). The last is last.
+# The characters that a browser writes as entities in text (HTML standard §13.3). "&amp;" is
+# replaced last, so that nothing is replaced twice.
 _ENTITIES = (
     (b"&nbsp;", "\u00a0".encode()),
     (b"&lt;", b"<"),
@@ -36,9 +55,9 @@ _ENTITIES = (
 
 
 def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
-    """The text of which a browser has made this page; None where it is no such page.
+    """Return the text that a browser shows in this page. None if it is no such page.
 
-    ``cut_off``: the end of the page may be missing, as a limit cuts it.
+    `cut_off` is true if a size limit may have removed the end of the page.
     """
     before = _BEFORE.match(body)
     if before is None:
@@ -48,7 +67,7 @@ def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
         if not cut_off:
             return None
         end = len(body)
-    elif not _AFTER.fullmatch(body, end) and not (cut_off and len(body) - end < 1000):
+    elif not _AFTER.fullmatch(body, end) and not (cut_off and len(body) - end < _MAX_AFTER):
         return None
     text = body[before.end() : end]
     for entity, character in _ENTITIES:

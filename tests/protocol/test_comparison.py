@@ -1,4 +1,4 @@
-"""One path compared with many patterns: the same answers as one comparison at a time."""
+"""BoundedMatcher answers as `matches` does, in any order of the patterns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapy_rep.protocol.comparison import STEPS, BoundedMatcher, matches, step_
 
 PATH = "/shop/item/42?size=m"
 
-# (pattern, whether it matches PATH), in an order in which nothing is shared, then all is.
+# Each pattern, and whether it matches PATH.
 PATTERNS = [
     ("/", True),
     ("/shop", True),
@@ -35,7 +35,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("order", [PATTERNS, PATTERNS[::-1], sorted(PATTERNS)])
-def test_patterns_in_any_order_are_compared_as_each_by_itself(
+def test_the_order_of_patterns_does_not_change_the_answers(
     order: list[tuple[str, bool]],
 ) -> None:
     comparison = BoundedMatcher(PATH, STEPS)
@@ -44,7 +44,7 @@ def test_patterns_in_any_order_are_compared_as_each_by_itself(
     assert comparison.steps_left > 0
 
 
-def test_a_piece_that_was_looked_for_far_away_is_not_looked_for_again() -> None:
+def test_a_long_search_is_not_repeated() -> None:
     comparison = BoundedMatcher("/" + "a" * 20_000 + "end", step_budget(20_004))
     assert comparison.matches("/*end")
     first = comparison.steps_left
@@ -55,7 +55,7 @@ def test_a_piece_that_was_looked_for_far_away_is_not_looked_for_again() -> None:
     assert first - second > second - comparison.steps_left
 
 
-def test_without_steps_a_comparison_says_so() -> None:
+def test_a_comparison_counts_its_steps_below_zero() -> None:
     comparison = BoundedMatcher("/" + "ab" * 5_000, 200)
     comparison.matches("*" + "ba*" * 200)
     assert comparison.steps_left < 0

@@ -1,4 +1,4 @@
-"""How long a robots.txt holds: RFC 9309, section 2.4, by way of RFC 9111."""
+"""How long a robots.txt is fresh: RFC 9309 §2.4 and RFC 9111."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ NOW = 1_700_000_000.0
 LEAST = 300
 MOST = 86_400
 STALE = LEAST
-"""What comes of a value that cannot be read: the shortest that is ever believed."""
+"""The result for an unreadable value: the shortest time."""
 
 
 def date(offset: float) -> str:
-    """A date so many seconds after the response came."""
+    """Return a date a number of seconds after the response."""
     return formatdate(NOW + offset, usegmt=True)
 
 
@@ -41,7 +41,7 @@ def seconds(
     default: float = DEFAULT_LIFETIME,
     shared: bool = False,
 ) -> float:
-    """How long an answer with these headers holds."""
+    """Return how long a response with these headers is fresh."""
     headers = CacheHeaders(cache_control, age, date, expires)
     return expires_at(headers, NOW, least=LEAST, most=MOST, default=default, shared=shared) - NOW
 
@@ -55,9 +55,9 @@ def seconds(
         ("max-age=3600", 3600),
         ("MAX-AGE=3600", 3600),
         ("public, max-age=3600, must-revalidate", 3600),
-        ('max-age="3600"', 3600),  # RFC 9111, 5.2: recipients ought to accept both forms
+        ('max-age="3600"', 3600),  # RFC 9111 §5.2: recipients ought to accept both forms
         ("max-age = 3600", 3600),
-        ("max-age=3600; public", 3600),  # a separator that is none, seen on the web
+        ("max-age=3600; public", 3600),  # not a valid separator, but seen on the web
         ("max-age=3600, max-age=600", 600),
         ("max-age=600,max-age=3600", 600),
         ('x="a, max-age=1", max-age=3600', 3600),
@@ -107,11 +107,11 @@ def test_rfc_s_maxage_is_for_shared_copies(cache_control: str, shared: bool, hel
     ("expires", "dated", "held"),
     [
         (date(3600), date(0), 3600),
-        (date(3600), None, 3600),  # no Date: it is dated on arrival (RFC 9110, 6.6.1)
-        (date(3600), date(-600), 3600),  # 4200 of life, 600 of them past
-        (date(3600), date(600), 3000),  # a clock ahead of ours makes nobody older
+        (date(3600), None, 3600),  # no Date: the time of arrival (RFC 9110 §6.6.1)
+        (date(3600), date(-600), 3600),  # a lifetime of 4200, an age of 600
+        (date(3600), date(600), 3000),  # a clock ahead of ours does not add to the age
         (date(-3600), date(0), LEAST),
-        ("0", date(0), STALE),  # RFC 9111, 5.3: "especially including the value 0"
+        ("0", date(0), STALE),  # RFC 9111 §5.3: "especially including the value 0"
         ("-1", date(0), STALE),
         ("soon", date(0), STALE),
         (date(3600), "today", STALE),
@@ -137,7 +137,7 @@ def test_rfc_max_age_takes_precedence_over_expires() -> None:
         ("1200", date(-600), 2400),
         ("0", date(600), 3600),
         (None, date(600), 3600),
-        ("600, 1200", None, 3000),  # RFC 9111, 5.1
+        ("600, 1200", None, 3000),  # RFC 9111 §5.1
         ("9999", None, LEAST),
         ("old", None, STALE),
         ("-5", None, STALE),
@@ -169,7 +169,7 @@ def test_rfc_no_more_than_a_day_by_default() -> None:
         (None, "0", 0),
     ],
 )
-def test_lifetime_is_what_the_answer_itself_says(
+def test_the_lifetime_that_the_headers_state(
     cache_control: str | None, expires: str | None, stated: float | None
 ) -> None:
     assert lifetime(CacheHeaders(cache_control, expires=expires), NOW) == stated
@@ -206,7 +206,7 @@ values = st.none() | st.lists(words | st.characters(max_codepoint=255), max_size
 
 
 @given(values, values, values, values, st.booleans())
-def test_whatever_comes_holds_no_shorter_and_no_longer_than_the_settings_say(
+def test_a_response_is_fresh_within_the_bounds_of_the_settings(
     cache_control: str | None,
     age: str | None,
     dated: str | None,
@@ -217,7 +217,7 @@ def test_whatever_comes_holds_no_shorter_and_no_longer_than_the_settings_say(
     assert LEAST <= held <= MOST
 
 
-# What a hostile server may put anywhere in a date or a number.
+# Pieces that a hostile server may put into a date or a number.
 PIECES = [
     "31", "Dec", "9999", "0001", "00", "23:59:59", "00.00.00", "-0100", "+2359", "-9999", "-0000",
     "Mon,", "Sunday,", "06-Nov-94", "31-Dec-9999", "GMT", "EST", "Z", "9" * 4300, "9" * 65_536,
@@ -229,7 +229,7 @@ hostile_values = hostile("".join) | hostile(" ".join) | st.text(st.characters(ma
 
 
 @given(hostile_values, hostile_values)
-def test_no_value_of_a_header_raises(value: str, other: str) -> None:
+def test_no_header_value_raises(value: str, other: str) -> None:
     seconds_since_1970 = http_date(value)
     if seconds_since_1970 is not None:
         moment = utc(seconds_since_1970)
@@ -253,7 +253,7 @@ def test_no_value_of_a_header_raises(value: str, other: str) -> None:
         (1e300, None),
     ],
 )
-def test_a_time_beyond_the_years_that_there_are_is_none(
+def test_a_time_outside_of_the_years_1_to_9999_is_none(
     seconds_since_1970: float, moment: datetime | None
 ) -> None:
     assert utc(seconds_since_1970) == moment

@@ -1,4 +1,4 @@
-"""What is hostile is answered like anything else; ``benchmarks/hostile.py`` says how fast."""
+"""Hostile files get the same verdicts every time. ``benchmarks/hostile.py`` measures the time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, REC
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_files_are_answered_the_same_every_time(name: str) -> None:
+def test_hostile_files_have_the_same_verdict_every_time(name: str) -> None:
     body, url = HOSTILE[name]
     robots = RobotsTxt.parse(body)
     first = robots.verdict(url, "a-bad")
@@ -37,7 +37,7 @@ def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_attacks_are_answered_the_same_every_time(name: str) -> None:
+def test_attacks_have_the_same_verdict_every_time(name: str) -> None:
     attack = ATTACKS[name]
     robots = RobotsTxt.parse(attack.body)
     for length in (60, 2048, 16_384):
@@ -47,7 +47,7 @@ def test_attacks_are_answered_the_same_every_time(name: str) -> None:
         assert not (first.allowed and first.reason is Reason.TOO_COMPLEX)
 
 
-def test_what_is_too_complex_is_disallowed_unless_no_rule_disallows() -> None:
+def test_a_url_is_disallowed_if_its_rules_are_too_complex_unless_all_allow() -> None:
     for name, allowed in {"permutations": False, "permutations that allow": True}.items():
         attack = ATTACKS[name]
         verdict = RobotsTxt.parse(attack.body).verdict(attack.url(2048), "a")
@@ -56,14 +56,14 @@ def test_what_is_too_complex_is_disallowed_unless_no_rule_disallows() -> None:
         assert str(verdict) == str(reason)
 
 
-def test_a_first_question_that_takes_too_long_is_left_to_the_index() -> None:
+def test_a_first_question_that_takes_too_many_steps_is_asked_of_the_index() -> None:
     rules = b"".join(b"Disallow: /*%sb\n" % (b"a" * length) for length in range(30, 120))
     robots = RobotsTxt.parse(ALL + rules)
     url = "/" + "a" * 60_000 + "c"
     assert [robots.verdict(url, "a").allowed for _ in range(3)] == [True] * 3
 
 
-def test_usage_that_takes_too_long_to_find_is_refused() -> None:
+def test_usage_that_takes_too_many_steps_to_find_is_refused() -> None:
     attack = ATTACKS["permutations"]
     lines = attack.body.replace(b"Disallow:", b"Content-Usage:").split(b"\n")[1:]
     for number, expected in {1000: {"ai-use": True}, 11_000: {"search": False}}.items():
@@ -71,7 +71,7 @@ def test_usage_that_takes_too_long_to_find_is_refused() -> None:
         robots = RobotsTxt.parse(body + b" search=n\nContent-Usage: ai-use=y\n")
         for _ in range(2):
             assert robots.content_usage(attack.url(2048), "a") == expected
-    # The same where the first is found and there are too many as long as it.
+    # The longest pattern is found, but there are too many others of its length.
     same = ["".join(pieces) for pieces in permutations("abcdefgh")][:20_000]
     rules = "".join(f"Content-Usage: /*{'*'.join(piece)} {piece}=y\n" for piece in same[:9000])
     robots = RobotsTxt.parse(ALL + rules.encode() + b"Content-Usage: /a ai-use=n\n")
@@ -91,7 +91,7 @@ def test_hostile_records_are_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_long_headers_give_one_token_at_most(header: str) -> None:
+def test_long_headers_have_at_most_one_token(header: str) -> None:
     assert len(product_tokens(header)) <= 1
     assert len(product_tokens("Mozilla/5.0 (" + header)) <= 1
 

@@ -1,4 +1,4 @@
-"""Octets to lines."""
+"""Bodies to lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT, line_number, read
         (b"\xbb\xbfa", b"\n\xbb\xbfa"),
         ("é\r\n".encode("utf-16"), "\né\n".encode()),
         (b"\xfe\xff\x00a\x00", "\na\ufffd".encode()),
-        (b"\xff\xfea\r\nb", b"\na\nb"),  # a mark of UTF-16 before what is not
+        (b"\xff\xfea\r\nb", b"\na\nb"),  # a byte order mark of UTF-16 before other text
         (b"\xfe\xffa", b"\na"),
         (b"\xff\xfe", b"\n"),
         (b"a: b\0\nc: d \0\0 \0\n\0", b"\na: b\nc: d\n"),
@@ -42,19 +42,19 @@ ROOM = SIZE_LIMIT - len(LINES)
     ("end", "kept"),
     [
         (b"x" * ROOM, b"x" * ROOM),  # the body ends at the limit
-        (b"x" * ROOM + b"\n", b"x" * ROOM),  # the line does
+        (b"x" * ROOM + b"\n", b"x" * ROOM),  # the line ends at the limit
         (b"x" * ROOM + b"\ry", b"x" * ROOM),
-        (b"x" * (ROOM + 1), b""),  # it goes on, so what is left of it may mean something else
+        (b"x" * (ROOM + 1), b""),  # the line goes on, and its start may mean something else
         (b"x" * ROOM + b"y\n", b""),
         (b"x" * (ROOM - 1) + b"\ny", b"x" * (ROOM - 1) + b"\n"),
         (b"x" * (ROOM - 1) + b"\ry", b"x" * (ROOM - 1) + b"\n"),
     ],
 )
-def test_a_line_that_the_limit_cuts_is_none(end: bytes, kept: bytes) -> None:
+def test_a_line_that_the_limit_cuts_is_dropped(end: bytes, kept: bytes) -> None:
     assert read(LINES + end) == b"\n" + LINES + kept
 
 
-def test_one_line_beyond_the_limit_is_none() -> None:
+def test_a_single_line_beyond_the_limit_is_dropped() -> None:
     assert read(b"x" * (SIZE_LIMIT + 1)) == b"\n"
 
 

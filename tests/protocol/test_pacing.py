@@ -1,4 +1,4 @@
-"""The pace that a robots.txt asks for, at a time of day."""
+"""The pace that a robots.txt states, at a time of day."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def test_the_seconds_until_the_visit_time(hours: str, hour: int, seconds: float)
     assert pacing.seconds_until_visit_time(hour * HOUR) == seconds
 
 
-def test_who_is_asked_for_nothing_has_no_pace() -> None:
+def test_a_group_that_states_no_pace_has_none() -> None:
     assert pacing_of("Disallow: /") is None
     assert pacing_of("Crawl-delay: 0", "Request-rate: 0/1") is None
 
 
-def test_of_the_rates_in_a_window_the_slowest_is_kept() -> None:
+def test_the_slowest_rate_of_a_window_holds() -> None:
     pacing = pacing_of(*["Request-rate: 1/5", "Request-rate: 1/7", "Request-rate: 1/6"] * 3)
     assert pacing == Pacing(0, (0,), (7,))
 
@@ -71,7 +71,7 @@ windows = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), windows), max_size=6))
-def test_at_each_minute_the_slowest_rate_of_the_windows_that_hold_it(
+def test_at_each_minute_the_slowest_rate_of_its_windows_holds(
     stated: list[tuple[int, str]],
 ) -> None:
     lines = [f"Request-rate: 1/{seconds}{window}" for seconds, window in stated]
@@ -103,6 +103,6 @@ def test_at_each_minute_the_slowest_rate_of_the_windows_that_hold_it(
         ),
     ],
 )
-def test_what_is_asked_for_in_words(lines: list[str], words: str) -> None:
+def test_the_pace_as_text(lines: list[str], words: str) -> None:
     body = "\n".join(["User-agent: a", *lines])
     assert describe(RobotsTxt.parse(body.encode()), ("a",)) == words

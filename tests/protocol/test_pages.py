@@ -40,13 +40,13 @@ def of_page(html: str | bytes) -> PageDirectives:
     return merge(statements([], html if isinstance(html, bytes) else html.encode(), OURS))
 
 
-def said(directives: PageDirectives) -> dict[str, Any]:
-    """What is not as silence has it, without the sources."""
-    silence = asdict(NO_DIRECTIVES)
+def stated_by(directives: PageDirectives) -> dict[str, Any]:
+    """Return the fields that differ from the defaults, without the sources."""
+    defaults = asdict(NO_DIRECTIVES)
     return {
         name: value
         for name, value in asdict(directives).items()
-        if value != silence[name] and name != "sources"
+        if value != defaults[name] and name != "sources"
     }
 
 
@@ -69,8 +69,8 @@ FLAGS = (
 
 @pytest.mark.parametrize("name", FLAGS.split())
 def test_google_each_rule_has_its_field(name: str) -> None:
-    assert said(of_lines(name)) == {name: True}
-    assert said(of_page(f"<meta name=robots content={name}>")) == {name: True}
+    assert stated_by(of_lines(name)) == {name: True}
+    assert stated_by(of_page(f"<meta name=robots content={name}>")) == {name: True}
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_google_each_rule_has_its_field(name: str) -> None:
         ("all", {}),
         ("index, follow", {}),
         ("unheard-of, noindex", NOINDEX),
-        ("noindex nofollow", {}),  # no comma: the name of no rule
+        ("noindex nofollow", {}),  # no comma, so it is one unknown name
         ("noindex: really", NOINDEX),  # an argument that the rule does not have
         ("index, noindex, index", NOINDEX),  # a restriction once made stays
-        # Agents hold until the next one or the end of the line.
+        # An agent holds until the next one or the end of the line.
         ("mybot: noindex", NOINDEX),
         ("MyBot : noindex", NOINDEX),
         ("mybot/2.1: noindex", NOINDEX),
@@ -101,12 +101,12 @@ def test_google_each_rule_has_its_field(name: str) -> None:
         ("elsebot: noindex, *: nofollow", NOFOLLOW),
         ("elsebot: noindex, robots: nofollow", NOFOLLOW),
         ("elsebot:, noindex", {}),
-        ("elsebot: mybot: noindex", NOINDEX),  # the nearer one
+        ("elsebot: mybot: noindex", NOINDEX),  # the last agent holds
         ("my: noindex", {}),
         ("mybot-image: noindex", {}),
         ("mybot: noindex, other-bot: nofollow", BOTH),  # both are ours
         ("360bot: noindex", {}),
-        # The names of rules are never agents, and neither is what has a number for an argument.
+        # The name of a rule is never an agent, and neither is a name before a number.
         ("max-snippet: 5, noindex", {"max_snippet": 5, **NOINDEX}),
         ("unheard-of: 5, noindex", NOINDEX),
         ("unheard-of: -1, noindex", NOINDEX),
@@ -114,7 +114,7 @@ def test_google_each_rule_has_its_field(name: str) -> None:
     ],
 )
 def test_google_a_line_of_x_robots_tag(line: str, expected: dict[str, Any]) -> None:
-    assert said(of_lines(line)) == expected
+    assert stated_by(of_lines(line)) == expected
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_the_name_of_a_rule_is_never_an_agent(name: str) -> None:
     assert of_lines(f"{name}: x, noarchive").noarchive
 
 
-def test_google_an_agent_ends_with_its_line() -> None:
-    assert said(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
+def test_google_an_agent_holds_to_the_end_of_its_line() -> None:
+    assert stated_by(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
 
 
-def test_an_agent_goes_on_in_lines_that_somebody_joined() -> None:
-    assert said(of_lines("elsebot: noindex, nofollow, mybot: noarchive")) == NOARCHIVE
+def test_an_agent_holds_in_header_lines_that_were_joined() -> None:
+    assert stated_by(of_lines("elsebot: noindex, nofollow, mybot: noarchive")) == NOARCHIVE
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_an_agent_goes_on_in_lines_that_somebody_joined() -> None:
 def test_google_the_more_restrictive_of_two_holds(
     lines: list[str], expected: dict[str, Any]
 ) -> None:
-    assert said(of_lines(*lines)) == expected
+    assert stated_by(of_lines(*lines)) == expected
 
 
 # unavailable_after
@@ -190,7 +190,7 @@ JUNE = utc(2010, 6, 25, 15)
         ("25 Jun 2010 15:00:00 PST", utc(2010, 6, 25, 23)),
         ("25 Jun 2010 15:00:00 +0200", utc(2010, 6, 25, 13)),
         ("25 Jun 2010 15:00:00", JUNE),  # no zone
-        ("25 Jun 2010 15:00:00 XYZ", JUNE),  # RFC 5322, section 4.3: as if there were none
+        ("25 Jun 2010 15:00:00 XYZ", JUNE),  # RFC 5322 §4.3: as if there were none
         ("25 Jun 2010 15:00", JUNE),
         ("Fri Jun 25 15:00:00 2010", JUNE),  # asctime
         # ISO 8601
@@ -205,7 +205,7 @@ JUNE = utc(2010, 6, 25, 15)
         ("2010-06-25", utc(2010, 6, 25)),
         ("20100625T150000Z", JUNE),
         ("  2010-06-25  ", utc(2010, 6, 25)),
-        # None at all
+        # No dates
         ("", None),
         ("never", None),
         ("2010", None),
@@ -214,12 +214,12 @@ JUNE = utc(2010, 6, 25, 15)
         ("0001-01-01T00:00:00+14:00", None),
         ("31 Feb 2010 00:00:00 GMT", None),
         ("25 Jun 2010 15:00:00 +99999999", None),
-        ("31 Dec 9999 23:59:59 -0100", None),  # in UTC a year that there is none of
+        ("31 Dec 9999 23:59:59 -0100", None),  # the year 10000 in UTC
         ("9999-12-31T23:59:59-01:00", None),
         ("9" * 5000, None),
     ],
 )
-def test_google_a_date_is_read(text: str, expected: datetime | None) -> None:
+def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
     assert parse_date(text) == expected
 
 
@@ -241,12 +241,12 @@ def test_google_a_date_is_read(text: str, expected: datetime | None) -> None:
 def test_google_the_date_runs_to_the_next_rule_or_agent(
     line: str, expected: dict[str, Any]
 ) -> None:
-    assert said(of_lines(line)) == {"unavailable_after": JUNE, **expected}
+    assert stated_by(of_lines(line)) == {"unavailable_after": JUNE, **expected}
 
 
-def test_google_a_date_that_cannot_be_read_is_ignored() -> None:
-    assert said(of_lines("unavailable_after: soon, I think, noindex")) == NOINDEX
-    assert said(of_lines("unavailable_after, noindex")) == NOINDEX
+def test_google_an_unreadable_date_is_ignored() -> None:
+    assert stated_by(of_lines("unavailable_after: soon, I think, noindex")) == NOINDEX
+    assert stated_by(of_lines("unavailable_after, noindex")) == NOINDEX
 
 
 def test_google_the_earliest_date_counts() -> None:
@@ -256,7 +256,7 @@ def test_google_the_earliest_date_counts() -> None:
     assert of_lines(earlier, later).unavailable_after == JUNE
 
 
-def test_google_a_page_is_not_indexable_once_the_date_is_past() -> None:
+def test_google_a_page_is_not_indexable_after_the_date() -> None:
     directives = of_lines("unavailable_after: 25 Jun 2010 15:00:00 GMT")
     before, after = (directives.as_of(JUNE + timedelta(seconds=s)) for s in (-1, 1))
     assert not before.expired
@@ -266,7 +266,7 @@ def test_google_a_page_is_not_indexable_once_the_date_is_past() -> None:
     assert not after.noindex
 
 
-def test_noindex_is_not_indexable_and_silence_is() -> None:
+def test_a_page_is_indexable_without_noindex() -> None:
     assert not of_lines("noindex").indexable
     assert of_lines("nofollow").indexable
     assert NO_DIRECTIVES.indexable
@@ -320,7 +320,7 @@ def test_noindex_is_not_indexable_and_silence_is() -> None:
     ],
 )  # fmt: skip
 def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
-    assert said(of_page(html)) == expected
+    assert stated_by(of_page(html)) == expected
 
 
 @pytest.mark.parametrize(
@@ -328,9 +328,9 @@ def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
     [("my_bot", "my&lowbar;bot"), ("my_bot", "my&UnderBar;bot"), ("my.bot", "my&period;bot"),
      ("mybot", "&#77;YBOT"), ("360bot", "&#51;60bot"), ("my-bot", "my&#45;bot")],
 )  # fmt: skip
-def test_html_any_character_of_a_name_may_be_a_reference(token: str, name: str) -> None:
+def test_html_any_character_of_a_name_may_be_a_character_reference(token: str, name: str) -> None:
     html = f'<title>A page</title><meta name="{name}" content="noindex">'.encode()
-    assert said(merge(statements([], html, (token,)))) == NOINDEX
+    assert stated_by(merge(statements([], html, (token,)))) == NOINDEX
 
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
@@ -340,10 +340,10 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     "before_and_after",
     [
         "<!doctype html><html><head><title>A page</title>|</head><body></body></html>",
-        "<head></head><body><p>text|",  # in the body, too
-        "<noscript>|</noscript>",  # no scripts are run
+        "<head></head><body><p>text|",  # also in the body
+        "<noscript>|</noscript>",  # scripts do not run
         "<svg>|</svg>",
-        "<!-->|",  # two comments that are over
+        "<!-->|",  # two complete comments
         "<!--->|",
         "<!-- a -->|<!-- b -->",
         "<!-- a --!>|",
@@ -369,7 +369,7 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     ],
 )
 def test_html_where_a_meta_element_counts(before_and_after: str) -> None:
-    assert said(of_page(before_and_after.replace("|", NOINDEX_META))) == NOINDEX
+    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == NOINDEX
 
 
 @pytest.mark.parametrize(
@@ -400,8 +400,8 @@ def test_html_where_a_meta_element_counts(before_and_after: str) -> None:
         "<template><template></template>|</template>",
     ],
 )
-def test_html_where_a_browser_makes_no_meta_element(before_and_after: str) -> None:
-    assert said(of_page(before_and_after.replace("|", NOINDEX_META))) == {}
+def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None:
+    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == {}
 
 
 @pytest.mark.parametrize(
@@ -412,25 +412,25 @@ def test_html_where_a_browser_makes_no_meta_element(before_and_after: str) -> No
         "<meta name=robots content=noindex <p",
     ],
 )
-def test_html_a_tag_that_does_not_end_is_none(html: str) -> None:
-    assert said(of_page(html)) == {}
+def test_html_a_tag_without_an_end_does_not_count(html: str) -> None:
+    assert stated_by(of_page(html)) == {}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "shift_jis", "gb18030", "euc-kr"])
 def test_html_in_any_encoding_that_agrees_with_ascii(encoding: str) -> None:
     title = "é" if encoding == "latin-1" else "ツ"
     html = f"<title>{title}</title><p title='{title}'><meta name=robots content=noindex>"
-    assert said(of_page(html.encode(encoding))) == NOINDEX
+    assert stated_by(of_page(html.encode(encoding))) == NOINDEX
 
 
-# All that apply add up
+# All statements that apply are merged
 
 
-def test_google_header_and_page_everyone_and_we_add_up() -> None:
+def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
     directives = merge(statements(headers, html, OURS))
-    assert said(directives) == {
+    assert stated_by(directives) == {
         **NOARCHIVE,
         **NOFOLLOW,
         "max_snippet": 7,
@@ -445,13 +445,13 @@ def test_google_header_and_page_everyone_and_we_add_up() -> None:
     )
 
 
-def test_a_source_is_named_once() -> None:
+def test_each_source_is_listed_once() -> None:
     assert of_lines("noindex, noindex", "noindex").sources == (Source("noindex", TAG),)
 
 
-def test_a_crawler_without_a_token_is_everyone() -> None:
+def test_only_general_rules_apply_to_a_crawler_without_a_token() -> None:
     html = b"<meta name=robots content=noindex><meta name=mybot content=nofollow>"
-    assert said(merge(statements([(TAG, "mybot: noai, *: noodp")], html, ()))) == {
+    assert stated_by(merge(statements([(TAG, "mybot: noai, *: noodp")], html, ()))) == {
         "noodp": True,
         **NOINDEX,
     }
@@ -486,18 +486,18 @@ def test_tdm_the_page_over_the_header(
     headers: dict[str, str], metas: dict[str, str], expected: dict[str, Any]
 ) -> None:
     html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
-    assert said(merge(statements(headers.items(), html.encode(), OURS))) == expected
+    assert stated_by(merge(statements(headers.items(), html.encode(), OURS))) == expected
 
 
-def test_tdm_of_two_of_the_same_place_the_reservation_holds() -> None:
+def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:
     reservations = [("tdm-reservation", value) for value in "010"]
     assert of_headers(*reservations).tdm_reservation is True
 
 
-# What is offered
+# PageDirectives
 
 
-def test_directives_can_be_pickled_and_not_changed() -> None:
+def test_directives_can_be_pickled_but_not_changed() -> None:
     directives = of_lines("none, max-snippet:5, unavailable_after: 2010-06-25")
     assert pickle.loads(pickle.dumps(directives)) == directives
     with pytest.raises(AttributeError):
@@ -538,12 +538,12 @@ def test_directives_as_types_of_json_have_dates_and_lists() -> None:
     ]
 
 
-def test_silence_is_nothing() -> None:
+def test_a_page_that_states_nothing_has_no_directives() -> None:
     assert statements([], b"<html><head><title>A page</title></head></html>", OURS) == []
-    assert said(merge([])) == {}
+    assert stated_by(merge([])) == {}
 
 
-# Whatever a site sends
+# Hostile headers and pages
 
 FRAGMENTS = [
     "<meta ", "<META\n", "<meta>", "name", "=", "robots", "mybot", "content", "noindex", "'", '"',
@@ -556,7 +556,7 @@ pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
 
 
 @given(pieces | st.text(), st.binary() | pieces.map(str.encode))
-def test_nothing_that_is_sent_raises(line: str, html: bytes) -> None:
+def test_no_header_and_no_page_raises(line: str, html: bytes) -> None:
     headers = [(name, line) for name in (TAG, "tdm-reservation", "tdm-policy")]
     directives = merge(statements(headers, html, OURS)).as_of(JUNE)
     assert pickle.loads(pickle.dumps(directives)) == directives
@@ -573,18 +573,18 @@ _RULES = st.sampled_from([*FLAGS.split(), "none", "max-snippet:5", "max-snippet:
 
 
 @given(st.lists(_RULES, max_size=6), st.lists(_RULES, max_size=6))
-def test_the_order_of_what_is_said_does_not_matter(some: list[str], others: list[str]) -> None:
+def test_the_order_of_statements_does_not_matter(some: list[str], others: list[str]) -> None:
     one, other = of_lines(*some, *others), of_lines(*others, *some)
-    assert said(one) == said(other)
+    assert stated_by(one) == stated_by(other)
     flags = [field.name for field in fields(PageDirectives) if field.type == "bool"]
     alone = of_lines(*some)
     assert all(getattr(one, flag) >= getattr(alone, flag) for flag in flags)
 
 
 @given(pieces)
-def test_what_stands_before_a_page_in_a_comment_changes_nothing(text: str) -> None:
+def test_a_comment_before_an_element_changes_nothing(text: str) -> None:
     comment = f"<!-- {text.replace('--', '')} -->"
-    assert said(of_page(comment + NOINDEX_META)) == NOINDEX
+    assert stated_by(of_page(comment + NOINDEX_META)) == NOINDEX
 
 
 NAMED = "<meta name=robots content=noindex>"
@@ -601,7 +601,7 @@ NAMED = "<meta name=robots content=noindex>"
         "<a b='>",
     ],
 )  # fmt: skip
-def test_what_a_page_says_first_is_read_whatever_follows(html: str) -> None:
+def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:
     body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
     assert of_page(body).noindex
 
@@ -613,7 +613,7 @@ def test_what_a_page_says_first_is_read_whatever_follows(html: str) -> None:
         "noindex,", "a:b,", "9", "max-snippet:9", "1,", "-", "2010-06-25,",
     ],
 )  # fmt: skip
-def test_what_a_header_says_first_is_read_whatever_follows(line: str) -> None:
+def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
     text = line * (MEGABYTE // len(line))
     for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
         assert of_lines(f"noarchive, {prefix}{text}").noarchive

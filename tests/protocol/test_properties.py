@@ -110,7 +110,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     index = PatternIndex(forms)
     path = path_of(url)
     assert index.first(path) == first_match(forms, path)
-    long = path + "c" * 20_000 + path  # in which all keys are looked for at once
+    long = path + "c" * 20_000 + path  # long, so that all keys are searched at once
     assert index.first(long) == first_match(forms, long)
     matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
     assert first_match(forms, path) == min(matching, default=len(forms))
@@ -123,7 +123,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     st.integers(0, 150),
     st.booleans(),
 )
-def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
+def test_without_steps_no_forbidden_path_is_allowed(
     rules: list[tuple[str, bool]], url: str, steps: int, few: bool
 ) -> None:
     stated = {pattern_of(value.encode())[0]: allow for value, allow in rules if value}
@@ -132,9 +132,9 @@ def test_who_runs_out_of_steps_allows_nothing_that_is_forbidden(
     expected = first_match(forms, path)
     with pytest.MonkeyPatch.context() as patch:
         # Every pattern with a star is compared within the steps, many of them in another order.
-        patch.setattr(matcher, "_SHORT", 0)
-        patch.setattr(matcher, "_FEW", 64 if few else 2)
-        patch.setattr(matcher, "_SKIP", 0)
+        patch.setattr(matcher, "_MAX_UNCOUNTED_LENGTH", 0)
+        patch.setattr(matcher, "_MAX_UNCOUNTED_PATTERNS", 64 if few else 2)
+        patch.setattr(matcher, "_FAILURES_BEFORE_SKIP", 0)
         index = PatternIndex(forms, allows)
         assert index.first(path) == expected
         found = index.first(path, steps)

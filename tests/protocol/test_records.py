@@ -1,10 +1,20 @@
-"""What stands beside allow and disallow."""
+"""The records other than user-agent, allow and disallow."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.records import CleanParam, RequestRate, Window
+from scrapy_rep.protocol.lint import lint
+from scrapy_rep.protocol.parser import field_of
+from scrapy_rep.protocol.record_reader import Records
+from scrapy_rep.protocol.records import (
+    CRAWL_DELAY,
+    RECORD_TYPES,
+    SITEMAP,
+    CleanParam,
+    RequestRate,
+    Window,
+)
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 APART = b"""
@@ -29,7 +39,7 @@ Visit-time: tomorrow
 """
 
 
-def test_records_have_groups_of_their_own() -> None:
+def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     robots = RobotsTxt.parse(APART)
     assert [robots.crawl_delay(agent) for agent in ("a", "b", "c", "d")] == [1, 62, None, None]
     assert robots.request_rates("b") == (RequestRate(1, 600, Window(360, 525)), RequestRate(2, 1))
@@ -38,16 +48,16 @@ def test_records_have_groups_of_their_own() -> None:
     assert robots.request_rates("d") == ()
     assert robots.visit_time("b") == Window(1320, 360)
     assert robots.visit_time("c") is robots.visit_time("d") is None
-    # What is not said to a crawler of its own holds for everyone.
+    # Above any user-agent line, a Content-Signal holds for groups without one.
     assert robots.content_signals("a") == {"search": True, "ai-train": False}
     assert robots.content_signals("b") == {"ai-input": False}
     assert robots.content_signals("d") == {"search": True, "ai-train": False}
-    # And none of it moves the rules: a and b are one run of user-agent lines for them.
+    # Rules are not affected: for them, a and b are one run of user-agent lines.
     assert not robots.allowed("/x", "a")
     assert not robots.allowed("/x", "b")
 
 
-def test_a_group_without_records_does_not_take_those_of_everyone() -> None:
+def test_a_group_without_records_does_not_inherit_those_of_the_wildcard_group() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 5\nUser-agent: a\nDisallow: /\n")
     assert robots.crawl_delay("a") is None
     assert robots.crawl_delay("b") == 5
@@ -76,6 +86,7 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
         ("8/2m 07:00-21:00", (8, 120, (420, 1260))), ("1/1 07.00 21.00", (1, 1, (420, 1260))),
         ("1/1 07:00", None), ("1/1 25:00-26:00", None),
         ("0/10", None), ("1/0", None), ("1", None), ("1/10x", None), ("-1/10", None),
+        ("1/10\u017f", None),  # a letter whose upper case is "S"
         ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
     ],
 )  # fmt: skip
@@ -124,13 +135,14 @@ Host: www.example.com
 Host: example.com
 Clean-param: ref&sid /some*path
 Clean-param: utm
+Clean-param:
 Noindex: /secret
 Unknown: x
 Disallow: /é
 """
 
 
-def test_records_outside_of_groups() -> None:
+def test_records_of_the_file() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode(), url="https://example.com/robots.txt")
     assert robots.sitemaps == ("https://other.example/s.xml", "https://example.com/relative.xml")
     assert robots.host == "www.example.com"
@@ -139,13 +151,13 @@ def test_records_outside_of_groups() -> None:
     assert not robots.allowed("/é", "a")
 
 
-def test_only_the_white_space_of_robots_txt_ends_a_parameter() -> None:
+def test_only_ascii_white_space_ends_a_parameter() -> None:
     body = "Clean-param: \x1c\nClean-param: a\xa0b\x1d \v/c\x85d\nClean-param: &"
     found = RobotsTxt.parse(body.encode()).clean_params
     assert found == (CleanParam(("\x1c",)), CleanParam(("a\xa0b\x1d",), "/c\x85d"), CleanParam(()))
 
 
-def test_relative_sitemaps_stay_as_they_are_where_the_url_is_unknown() -> None:
+def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
     assert RobotsTxt.parse(OUTSIDE.encode(), strict=True).sitemaps[0] == robots.sitemaps[0]
@@ -157,6 +169,9 @@ def test_a_file_without_records() -> None:
     assert not robots.clean_params
     assert robots.host is None
     assert robots.crawl_delay("a") is None
+    assert not robots.has_pacing
+    assert not robots.has_usage
+    assert RobotsTxt.parse(b"User-agent: a\nContent-Usage:").has_usage
     assert robots.content_signals("a") == robots.content_usage("/", "a") == {}
 
 
@@ -207,13 +222,67 @@ def test_other_names_of_records(name: str) -> None:
     assert strict.visit_time("a") is None
 
 
-def test_google_prefixes_name_the_crawlers_of_records() -> None:
+def test_google_prefixes_apply_to_the_groups_of_records() -> None:
     robots = RobotsTxt.parse(b"User-agents: a\nCrawl-delay: 7\nSitemaps: http://h/s.xml\n\0")
     assert robots.crawl_delay("a") == 7
     assert robots.sitemaps == ("http://h/s.xml",)
 
 
-def test_a_record_without_the_octets_that_end_it() -> None:
+def test_nul_octets_at_the_end_of_a_record_are_dropped() -> None:
     robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
     assert robots.crawl_delay("a") == 7
     assert robots.host == "h"
+
+
+SPELLINGS = [
+    (row.field, spelling)
+    for row in RECORD_TYPES
+    for spelling in (row.field, *row.prefixes, *row.typos)
+]
+
+
+@pytest.mark.parametrize(("field", "spelling"), SPELLINGS)
+def test_each_spelling_in_the_table_is_read(field: bytes, spelling: bytes) -> None:
+    assert field_of(spelling) == field
+    for name in (spelling, spelling.upper()):
+        records = Records(b"\nUser-agent: a\n%b: 1/1" % name, strict=False)
+        assert records.file._written or records.of(b"a")._written
+
+
+def test_the_values_of_records_are_parsed_when_they_are_needed() -> None:
+    records = Records(b"\nUser-agent: a\nCrawl-delay: 1\nCrawl-delay: x\nSitemap: /s", strict=True)
+    assert not records.of(b"a")._combined
+    assert [records.of(b"a").get(CRAWL_DELAY) for _ in range(2)] == [1, 1]
+    assert records.of(b"a").get(SITEMAP) == ()  # it holds for the file
+    assert records.file.get(SITEMAP) == ("/s",)
+    assert records.of(b"b").get(CRAWL_DELAY) is None
+    assert records.has_pacing
+    assert not records.has_usage
+
+
+@pytest.mark.parametrize(
+    ("line", "finding"),
+    [
+        ("Sitemap: /s", "error: the sitemap '/s' is no absolute URL; write its whole URL, such as"),
+        (
+            "Crawl-delay: {0}",
+            "error: crawl-delay '{0}' cannot be read and is ignored; write seconds",
+        ),
+        (
+            "Request-rate: 1",
+            "error: request-rate '1' cannot be read and is ignored; write requests",
+        ),
+        (
+            "Request-rate: 1/1 06:00-0800",
+            "warning: the times of day of request-rate '1/1 06:00-080",
+        ),
+        ("Visit-time: 06:00-0800", "warning: the times of day of visit-time '06:00-0800' are not"),
+        (
+            "Content-Usage: /a\tA",
+            "error: content-usage '/a\\tA' cannot be read, so nothing is stat",
+        ),
+    ],
+)
+def test_lint_reports_the_first_check_that_a_value_does_not_pass(line: str, finding: str) -> None:
+    findings = lint(f"User-agent: *\n{line}".encode())
+    assert [str(found)[: len(finding) + 8] for found in findings] == [f"line 2: {finding}"]

@@ -1,4 +1,4 @@
-"""Pages that browsers make of text files."""
+"""The pages in which browsers show text files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_that_a_browser_made_of_a_text(name: str) -> None:
+def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
     assert unwrap_browser_page(PAGES[name], cut_off=False) == TEXT
     cut = PAGES[name][: PAGES[name].index(b"# ")]
     assert unwrap_browser_page(cut, cut_off=True) == TEXT[: TEXT.index(b"# ")]

@@ -21,6 +21,7 @@ from scrapy_rep.protocol.usage import (
         ("search=yes, ai-train=no", {"search": True, "ai-train": False}),
         ("Search = YES,,ai_input=maybe,x", {"search": True}),
         ("search=yes, search=no", {"search": False}),
+        ("search=ye\u017f, \u017fearch=no", {}),  # a letter whose upper case is "S"
         ("", {}),
     ],
 )
@@ -43,7 +44,7 @@ def test_content_signals(value: str, signals: dict[str, bool]) -> None:
         ("a=1, b=-1.5, c=:YQ==:, d=?1, e=@1700000000, f=tok/en, g=y", {"g": True}),
         ('a="x\\"y", b=("a" 1.0;q=?0  tok ), c=(), d=%"caf%c3%a9", e=n', {"e": False}),
         ("*=y", {"*": True}),
-        # None of these is a dictionary of RFC 9651, so nothing is known.
+        # No dictionaries of RFC 9651, so nothing is known.
         ("Train-ai=n", None),
         ("train-ai=n;x=(a b)", None),
         ("train-ai=n,", None),
@@ -63,7 +64,7 @@ def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
     assert content_usage(value) == stated
 
 
-def test_what_any_refuses_is_refused() -> None:
+def test_a_use_is_refused_if_any_statement_refuses_it() -> None:
     assert combined([{"a": True, "b": False}, {"a": False, "c": True}, {"b": True}]) == {
         "a": False,
         "b": False,
@@ -80,7 +81,7 @@ def test_what_any_refuses_is_refused() -> None:
         (["search=yes", "search=no"], [], {"search": False}),
         ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
         ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
-        ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, and none at all
+        ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
         (["search=yes"], ["search=n"], {"search": False}),
     ],
 )
@@ -101,13 +102,13 @@ def test_the_headers_of_a_response(
         ([], False, {"tdm": True}),
     ],
 )
-def test_a_use_has_one_name_whoever_states_it(
+def test_a_use_has_one_name_for_all_vocabularies(
     statements: list[dict[str, bool]], reserved: bool | None, preferences: dict[str, bool]
 ) -> None:
     assert evaluated(statements, reserved) == preferences
 
 
-def test_what_is_not_mentioned_is_not_refused() -> None:
+def test_an_unknown_use_is_not_refused() -> None:
     preferences = evaluated([{"train-ai": False, "search": True}])
     assert refused(["search", "ai-input", "tdm"], preferences) == []
     assert refused(["search", "train-ai"], preferences) == ["train-ai"]
