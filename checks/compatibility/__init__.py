@@ -11,6 +11,8 @@ A case is a module ``case_NAME.py`` with
 - ``CHECKS``: a tuple of functions ``async def check(web: Web) -> None``. The name of a function
   says what holds; it raises AssertionError with a message where that does not hold, and
   :class:`~.crawling.CannotRunError` where the machine lacks what it takes.
+- ``KNOWN_FAULTS``, if the plugin itself makes a check fail: the name of the check, and why. Such a
+  check fails the run only when it begins to work.
 
 The module is also imported where the plugin is not installed: it names the plugin in settings, or
 imports it within functions.
