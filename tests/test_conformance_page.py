@@ -53,7 +53,9 @@ def test_every_rule_has_a_test_that_exists() -> None:
     functions = {
         name
         for path in modules.values()
-        for name in re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text("utf-8"), re.M)
+        for name in re.findall(
+            r"^ *(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE
+        )
     }
     existing = functions | set(modules)
     missing = {
