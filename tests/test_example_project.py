@@ -217,7 +217,7 @@ def test_a_url_that_cannot_be_crawled_is_named(url: list[str]) -> None:
 
 @pytest.fixture
 def web() -> Iterator[str]:
-    """The small web; gives the origin of the site that has rules for all crawlers."""
+    """The small web; gives the origin of the site that has rules for everyone."""
     with subprocess.Popen(
         [sys.executable, "-m", "example.web"],
         cwd=PROJECT,
