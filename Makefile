@@ -1,4 +1,4 @@
-# `make example` and `make test` need nothing but Python 3.10+ and make: they install what they use.
+# `make example` and `make test` need only make and Python 3.10 or later. They install the rest.
 
 PYTHON ?= python3
 OLDEST_SCRAPY := 2.14.0
@@ -6,7 +6,7 @@ OLDEST_SCRAPY := 2.14.0
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
 
-# Most tests of the crawl wait for a server more than they compute.
+# More processes than cores: most tests of crawls wait for a server.
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
@@ -16,7 +16,7 @@ example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
 
 test: lint types contracts tests loops oldest
-	@echo "All is well."
+	@echo "All checks and tests passed."
 
 lint: .venv/test
 	$(BIN)/ruff check
@@ -28,27 +28,27 @@ types: .venv/test
 contracts: .venv/test
 	$(BIN)/lint-imports
 
-# Everything, on Scrapy's default reactor, with the coverage that is asked for.
+# All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
 tests: .venv/test
 	$(PYTEST) --reactor=asyncio --cov --cov-report=
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
-# The crawls and the stores again, on Twisted's own reactor and without a reactor.
+# The tests of crawls and stores, on Twisted's default reactor and without a reactor.
 loops: .venv/test
 	$(PYTEST) --reactor=default tests/crawl tests/stores
 	$(PYTEST) -p no:twisted tests/crawl tests/stores
 
-# And on the oldest Scrapy that is supported, on both reactors.
+# All tests with the oldest supported Scrapy, and those of crawls and stores on both reactors.
 oldest: .venv-oldest/test
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
-# Speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs one, and less of it.
+# Measures speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs a part of it.
 benchmark: .venv/test
 	$(BIN)/python -m benchmarks $(ARGUMENTS)
 
-# What takes longer than tests. `make checks ARGUMENTS=--quick` takes less.
+# Checks that take longer than tests. `make checks ARGUMENTS=--quick` runs less of each.
 checks: .venv/test
 	$(BIN)/python -m checks $(ARGUMENTS)
 
@@ -60,7 +60,7 @@ fuzz: .venv/test
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
 
-# Crawls beside other plugins, each installed into an environment of its own: not part of `test`.
+# Crawls with other plugins, each in its own environment. Not part of `test`.
 compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 

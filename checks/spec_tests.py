@@ -2,7 +2,7 @@
 
 The examples are those of the tables in "How Google interprets the robots.txt specification". With
 ``--folder``, which is google/robotstxt-spec-test or holds it, the ``*.textproto`` files of these
-tests are run, too. docs/conformance.md says of each of KNOWN why it is not met.
+tests are run, too. docs/conformance.md explains each of KNOWN.
 """
 
 from __future__ import annotations

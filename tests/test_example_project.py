@@ -191,7 +191,7 @@ def test_workers_share_robots_txt_files_and_delays() -> None:
     warnings = [line for line in done.stderr.splitlines() if "WARNING" in line]
     assert all("is unreachable" in line for line in warnings)
     assert done.stdout.splitlines()[-1] == (
-        "No robots.txt fetched twice, nothing disallowed, every delay kept"
+        "No robots.txt fetched twice, no disallowed page received, every delay kept"
     )
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
     rows = table(done.stdout)
@@ -211,7 +211,7 @@ def test_workers_share_robots_txt_files_and_delays() -> None:
 def test_a_url_that_cannot_be_crawled_is_named(url: list[str]) -> None:
     refused = scrapy("crawl", "site", *url)
     assert refused.returncode == 1
-    assert "ERROR: url has to be" in refused.stderr
+    assert "ERROR: url must be" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
@@ -242,7 +242,7 @@ def test_site_shows_what_is_disallowed(web: str, tmp_path: Path) -> None:
     assert rows["/shop/cart"]["outcome"] == "dropped"
     assert rows["/shop/cart"]["why"] == "line 8, Disallow: /shop/cart, for *"
     items = [json.loads(line) for line in pages.read_text().splitlines()]
-    assert items[0] == {"url": f"{web}/", "title": "the group for everyone: /"}
+    assert items[0] == {"url": f"{web}/", "title": "the group for all other crawlers: /"}
     assert {item["url"].removeprefix(web) for item in items} == {"/", "/shop/", "/shop/shoes"}
 
 
