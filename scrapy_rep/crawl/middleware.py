@@ -15,6 +15,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from ..exceptions import RobotsTxtDisallowed
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import ROBOTS_TXT, Origin, State, UnreachablePolicy
 from ..protocol.agents import parse_user_agent
 from ..protocol.pacing import describe
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from ..protocol.pacing import Pacing
 
 logger = logging.getLogger(__name__)
-
-DONT_OBEY = "dont_obey_robotstxt"
-"""The meta key, Scrapy's own, of requests that need not obey."""
 
 CLOSING = "the spider is closing"
 """What a caller of ``engine.download_async`` is told whose request waits at the end."""
@@ -121,14 +119,14 @@ class RobotsTxtMiddleware:
         """
         hosts = self._throttle.hosts
         if request.meta.get(DONT_OBEY):
-            if request.meta.get("is_robotstxt_request"):
+            if request.meta.get(IS_ROBOTSTXT_REQUEST):
                 self._engine.exclude_download(request)
             remove_annotations(request.meta)  # of another request, whose meta was copied
             return await self._keep_pace(request) if hosts else None
         key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host
             if lacks_host(self._page_url(request)):
-                verdict = request.meta["robotstxt"] = Verdict(False, Reason.INVALID_HOST)
+                verdict = request.meta[ROBOTSTXT] = Verdict(False, Reason.INVALID_HOST)
                 raise self._disallowed(request, verdict)
             return None
         origin = self._policy_cache.get_fresh(key)
@@ -150,13 +148,13 @@ class RobotsTxtMiddleware:
         if response.url == request.url:  # nearly always
             return response
         mode, meta = self._settings.check_final_url, request.meta
-        is_judged = isinstance(meta.get("robotstxt"), Verdict) and not meta.get(DONT_OBEY)
+        is_judged = isinstance(meta.get(ROBOTSTXT), Verdict) and not meta.get(DONT_OBEY)
         if mode == "ignore" or not is_judged:
             return response
         verdict = await self._final_urls.verdict(request, self._page_url(request), response)
         if verdict is None:
             return response
-        meta["robotstxt"] = verdict
+        meta[ROBOTSTXT] = verdict
         if verdict.allowed:
             return response
         if mode == "annotate":
@@ -181,7 +179,7 @@ class RobotsTxtMiddleware:
         else:
             agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
             verdict = Verdict(rp.allowed(self._page_url(request), agent), Reason.RULES)
-        request.meta["robotstxt"] = verdict
+        request.meta[ROBOTSTXT] = verdict
         if not verdict.allowed:
             raise self._disallowed(request, verdict)
 
@@ -278,10 +276,10 @@ class RobotsTxtMiddleware:
         if pacing is not None:
             closed = pacing.seconds_until_visit_time(self._now())
             if closed > self._settings.max_wait:
-                verdict = request.meta["robotstxt"]._replace(
+                verdict = request.meta[ROBOTSTXT]._replace(
                     allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
                 )
-                request.meta["robotstxt"] = verdict
+                request.meta[ROBOTSTXT] = verdict
                 raise self._disallowed(request, verdict)
             if closed:
                 self._throttle.block_for(origin.host, origin.key, closed, BlockReason.VISIT_TIME)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from scrapy.http import TextResponse
 
 from ..fetch.browsers import asks_for_browser
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from ..origin import ROBOTS_TXT, State
 from ..protocol.paths import robots_txt_url
 
@@ -52,7 +53,7 @@ def _asks_for_robots_txt(request: Request) -> bool:
         and (url.path, url.query, url.fragment) == (ROBOTS_TXT, "", "")
         and "@" not in url.netloc
         and not meta.get("dont_cache")
-        and not meta.get("is_robotstxt_request")
+        and not meta.get(IS_ROBOTSTXT_REQUEST)
         and not asks_for_browser(meta)
     )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.statscollectors import StatsCollector
@@ -42,7 +44,7 @@ class WaitStats:
 
     def start(self, request: Request, *, for_policy: bool) -> None:
         """A request begins to wait: until its robots.txt is there, or for the pace of its host."""
-        if request.meta.get("is_robotstxt_request"):
+        if request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
         wait = self._waits.get(request)
         if wait is None:

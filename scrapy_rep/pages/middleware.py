@@ -19,6 +19,7 @@ from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
@@ -93,7 +94,7 @@ class PageDirectivesMiddleware:
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         meta = response.meta
-        meta["page_directives"], meta["usage"] = page
+        meta[PAGE_DIRECTIVES], meta[USAGE] = page
         if not page.directives.indexable:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
@@ -180,10 +181,10 @@ class PageDirectivesMiddleware:
         """Whether a request that comes from a response may go on; notes the ``rel`` of its link."""
         rel = links.rel(request.url)
         if rel:
-            request.meta["link_rel"] = tuple(sorted(rel))
+            request.meta[LINK_REL] = tuple(sorted(rel))
         else:
-            request.meta.pop("link_rel", None)  # of another page's link, with a copied meta
-        if not request.meta.get("obey_nofollow", True):
+            request.meta.pop(LINK_REL, None)  # of another page's link, with a copied meta
+        if not request.meta.get(OBEY_NOFOLLOW, True):
             return True
         if self._settings.nofollow == "drop" and page.directives.nofollow:
             self._drop_request(request, response, "nofollow")
