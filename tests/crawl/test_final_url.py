@@ -55,7 +55,9 @@ async def test_a_disallowed_page_is_annotated_and_counted(
     assert outcome.stats["robotstxt/final_url/disallowed"] == 1
     assert "robotstxt/forbidden" not in outcome.stats
     (warning,) = our_warnings(caplog)
-    assert warning.startswith(f"<GET {site.url('/moved')}> ended at {site.url('/private')}, ")
+    assert warning.startswith(
+        f"<GET {site.url('/moved')}> was redirected to {site.url('/private')}, "
+    )
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
@@ -154,7 +156,7 @@ async def test_pages_that_wait_for_a_late_robots_txt_do_not_hold_up_others(
 async def test_only_so_many_pages_wait_beside_concurrent_requests(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.final_url.MOST_HELD", 2000)
+    monkeypatch.setattr("scrapy_rep.crawl.final_url.MAX_WAITING_SIZE", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = [f"/{number}" for number in range(8)]
     site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})

@@ -10,7 +10,7 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
-from scrapy_rep.crawl.policy_cache import remedy
+from scrapy_rep.crawl.policy_cache import settings_for
 from scrapy_rep.protocol.access import Unreachable
 from testing.web import Page, redirect, text
 
@@ -284,24 +284,27 @@ async def test_stats_have_the_names_of_scrapy(web: Web, crawl: Crawl) -> None:
     }
 
 
-UNREACHABLE = "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers"
+UNREACHABLE = (
+    "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds. "
+    "To change that, set"
+)
 
 
 @pytest.mark.parametrize(
     ("robots", "settings", "report"),
     [
-        (Page(status=503), {}, f"status 503; {UNREACHABLE}; REP_5XX_AS_404 or REP_UNREACHABLE"),
+        (Page(status=503), {}, f"status 503. {UNREACHABLE} REP_5XX_AS_404 or REP_UNREACHABLE"),
         (
             Page(status=429),
             {},
-            f"status 429; {UNREACHABLE}; REP_UNREACHABLE_STATUSES or REP_UNREACHABLE",
+            f"status 429. {UNREACHABLE} REP_UNREACHABLE_STATUSES or REP_UNREACHABLE",
         ),
         (
             redirect("/robots.txt"),
             {"REP_TOO_MANY_REDIRECTS": "unreachable"},
-            f"too many redirects; {UNREACHABLE}; REP_TOO_MANY_REDIRECTS or REP_UNREACHABLE",
+            f"too many redirects. {UNREACHABLE} REP_TOO_MANY_REDIRECTS or REP_UNREACHABLE",
         ),
-        (Page(status=206), {}, f"status 206; {UNREACHABLE}; REP_UNREACHABLE"),
+        (Page(status=206), {}, f"status 206. {UNREACHABLE} REP_UNREACHABLE"),
     ],
     ids=["5xx", "429", "redirects", "206"],
 )
@@ -316,9 +319,7 @@ async def test_an_unreachable_origin_is_reported_once(
     site = web.site(robots)
     await crawl(site.urls("/a", "/b", "/c"), settings)
     assert set(site.paths) == {"/robots.txt"}
-    assert our_warnings(caplog) == [
-        f"The robots.txt of {site.root} is unreachable: {report} changes that."
-    ]
+    assert our_warnings(caplog) == [f"The robots.txt of {site.root} is unreachable: {report}."]
 
 
 async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
@@ -326,16 +327,16 @@ async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
 ) -> None:
     await crawl(["http://127.0.0.1:1/"])
     (warning,) = our_warnings(caplog)
-    failure, _, held = warning.partition("; ")
-    assert failure.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
+    assert warning.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
+    failure, _, effect = warning.partition(". All ")
     assert not failure.endswith(".")
-    assert held == f"{UNREACHABLE}; REP_UNREACHABLE changes that."
+    assert f"All {effect}" == f"{UNREACHABLE} REP_UNREACHABLE."
 
 
 def test_a_redirect_that_a_setting_allows_is_reported_with_it() -> None:
     failure = "redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address"
     event = Unreachable(failure, 301)
-    assert remedy(event) == "REP_ALLOW_PRIVATE_REDIRECTS or REP_UNREACHABLE"
+    assert settings_for(event) == ["REP_ALLOW_PRIVATE_REDIRECTS", "REP_UNREACHABLE"]
 
 
 async def test_a_retry_is_told_at_level_debug(
@@ -344,7 +345,7 @@ async def test_a_retry_is_told_at_level_debug(
     site = web.site(Page(status=503))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1})
     assert site.robots_fetches == 2
-    told = [r for r in caplog.records if r.getMessage().startswith("Asking again")]
+    told = [r for r in caplog.records if r.getMessage().startswith("Retrying")]
     assert [(r.levelname, r.getMessage()) for r in told] == [
         ("DEBUG", f"Retrying the robots.txt of {site.root} (attempt 2): status 503")
     ]

@@ -80,8 +80,8 @@ async def test_those_who_wait_get_the_verdict_in_their_order(
     assert outcome.stats["robotstxt/wait_count/robots_txt"] == 22
     assert "robotstxt/forbidden/unreachable" not in outcome.stats
     (warning,) = our_warnings(caplog)
-    assert "status 503; requests wait up to 300 s for it (REP_MAX_WAIT)" in warning
-    assert warning.endswith("the next attempt is in 1 s.")
+    assert "status 503. Requests to the site wait up to 300 s (REP_MAX_WAIT), " in warning
+    assert warning.endswith("The next attempt is in 1 s.")
     assert left_over(outcome.crawler) == []
 
 
@@ -116,11 +116,11 @@ async def test_an_attempt_that_comes_too_late_is_not_waited_for(
     assert site.paths == ["/robots.txt"]
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
     assert outcome.stats["robotstxt/wait_limit_count/time"] == 12
-    dropped = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
+    dropped = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
     assert dropped == [
-        f"Requests to {site.root} are dropped. Its robots.txt is still unreachable (status 503), "
-        f"and the next attempt, in {retry_after} s, comes too late for them: requests wait up to "
-        "2 s (REP_MAX_WAIT)."
+        f"Requests to {site.root} are dropped, because its robots.txt is still unreachable "
+        f"(status 503). The next attempt, in {retry_after} s, is too late: a request waits at "
+        "most 2 s. Increase REP_MAX_WAIT to keep these requests."
     ]
 
 
@@ -194,8 +194,10 @@ async def test_no_more_wait_than_the_setting_says(
     # Ten, and the first of each site until its robots.txt has had an answer.
     assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2  # type: ignore[union-attr]
     assert live.page_paths == ["/first", "/last"]
-    (dropped,) = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
-    assert dropped.endswith("and as many requests wait as REP_MAX_WAITING allows.")
+    (dropped,) = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
+    assert dropped.endswith(
+        "As many requests wait as REP_MAX_WAITING allows. Increase it to keep more requests."
+    )
     assert left_over(outcome.crawler) == []
 
 
