@@ -152,7 +152,7 @@ async def test_a_file_that_has_expired_is_fetched_and_then_answered(web: Web, cr
     site = web.site(Page(RULES, headers={"ETag": '"1"'}))
     short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01, "CONCURRENT_REQUESTS": 1}
     urls = [site.url("/a"), Request(site.url("/robots.txt"), priority=-1)]
-    site.pages["/a"] = Page(delay=0.1)
+    site.pages["/a"] = Page(delay=1.2)  # longer than the result of a fetch is used (MIN_USE)
     outcome = await crawl(urls, short)
     assert outcome.stats[ANSWERED] == 1
     assert site.paths == ["/robots.txt", "/a", "/robots.txt"]
