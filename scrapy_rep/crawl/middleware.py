@@ -151,7 +151,7 @@ class RobotsTxtMiddleware:
             origin is None
             or origin.has_pacing
             or origin.host in self._throttle.hosts
-            or (origin.state is State.UNREACHABLE and self._outages.is_enabled)
+            or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
