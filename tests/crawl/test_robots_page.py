@@ -1,4 +1,4 @@
-"""Requests for /robots.txt as a page: what is in memory is not asked for again."""
+"""Requests of spiders for /robots.txt, which are answered from memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Seen:
         return response
 
 
-async def test_the_answer_is_the_file_for_everybody(web: Web, crawl: Crawl) -> None:
+async def test_the_response_has_the_text_of_the_file(web: Web, crawl: Crawl) -> None:
     Seen.urls.clear()
     site = web.site(b"\xef\xbb\xbfUser-agent: *\r\n Disallow: /priv\xe9\r\nSitemap: /s.xml")
     settings = {"DOWNLOADER_MIDDLEWARES": {Seen: 50}}
@@ -87,7 +87,7 @@ async def test_the_answer_is_the_file_for_everybody(web: Web, crawl: Crawl) -> N
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_all_who_ask_are_answered(web: Web, crawl: Crawl, known: bool) -> None:
+async def test_all_requests_are_answered(web: Web, crawl: Crawl, known: bool) -> None:
     site = web.site(Page(RULES, delay=0.2))
     asked = [Request(site.url("/robots.txt"), dont_filter=True, priority=-1) for _ in range(5)]
     outcome = await crawl([*site.urls("/a")[:known], *asked])
