@@ -33,6 +33,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import CancelledError, Deferred
 
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
@@ -220,7 +222,7 @@ class Engine:
 
     def include_page(self, request: Request) -> None:
         """A request waits no more. One of :meth:`exclude_download` stays as it is."""
-        if self.connection_limit or not request.meta.get("is_robotstxt_request"):
+        if self.connection_limit or not request.meta.get(IS_ROBOTSTXT_REQUEST):
             self.include(request)
 
     @property
@@ -345,7 +347,7 @@ class Engine:
         active = getattr(self._downloader, "active", None)
         if not active or getattr(engine, "_start", True) is not None:
             return False
-        if not all(request.meta.get("is_robotstxt_request") for request in active):
+        if not all(request.meta.get(IS_ROBOTSTXT_REQUEST) for request in active):
             return False
         scheduler = getattr(self._slot, "scheduler", None)
         if scheduler is None or scheduler.has_pending_requests():

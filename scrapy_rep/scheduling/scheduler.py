@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
 
+from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
 
@@ -278,8 +279,8 @@ def remove_annotations(meta: dict[str, Any]) -> None:
     It is not for another request to which a spider or a middleware copies it. What somebody else
     keeps under these names stays.
     """
-    if isinstance(meta.get("robotstxt"), Verdict):
-        del meta["robotstxt"]
-    if isinstance(meta.get("page_directives"), PageDirectives):
-        del meta["page_directives"]
-        meta.pop("usage", None)
+    if isinstance(meta.get(ROBOTSTXT), Verdict):
+        del meta[ROBOTSTXT]
+    if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
+        del meta[PAGE_DIRECTIVES]
+        meta.pop(USAGE, None)

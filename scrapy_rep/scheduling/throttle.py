@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from ..protocol.paths import host_of, origin_of
 from .clock import fire
 from .hosts import BlockReason, Host, Limit, WaitingRequest, add
@@ -630,4 +631,4 @@ class Throttle:
 
 
 def _is_robots_request(request: Request) -> bool:
-    return bool(request.meta.get("is_robotstxt_request"))
+    return bool(request.meta.get(IS_ROBOTSTXT_REQUEST))

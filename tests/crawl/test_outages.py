@@ -67,7 +67,7 @@ def reasons(outcome: Outcome) -> dict[str, Reason]:
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-async def test_those_who_wait_get_the_verdict_in_their_order(
+async def test_waiting_requests_get_the_verdict_in_their_order(
     web: Web, crawl: Crawl, failures: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(failures))
@@ -80,19 +80,19 @@ async def test_those_who_wait_get_the_verdict_in_their_order(
     assert outcome.stats["robotstxt/wait_count/robots_txt"] == 22
     assert "robotstxt/forbidden/unreachable" not in outcome.stats
     (warning,) = our_warnings(caplog)
-    assert "status 503; requests wait up to 300 s for it (REP_MAX_WAIT)" in warning
-    assert warning.endswith("the next attempt is in 1 s.")
+    assert "status 503. Requests to the site wait up to 300 s (REP_MAX_WAIT), " in warning
+    assert warning.endswith("The next attempt is in 1 s.")
     assert left_over(outcome.crawler) == []
 
 
-async def test_by_default_they_are_dropped(web: Web, crawl: Crawl) -> None:
+async def test_by_default_requests_are_dropped(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1))
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
     assert reasons(outcome) == {site.url("/a"): Reason.UNREACHABLE}
 
 
-async def test_a_live_site_is_not_slowed(web: Web, crawl: Crawl) -> None:
+async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> None:
     down = [web.site(Failing(1, "5"), host=f"127.0.0.{number}") for number in range(11, 15)]
     live = web.site(PRIVATE)
     urls = [url for site in down for url in site.urls(*numbers(10))]
@@ -108,7 +108,7 @@ async def test_a_live_site_is_not_slowed(web: Web, crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize("retry_after", ["3", "3600"])
-async def test_an_attempt_that_comes_too_late_is_not_waited_for(
+async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
     web: Web, crawl: Crawl, retry_after: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(10, retry_after))
@@ -116,15 +116,15 @@ async def test_an_attempt_that_comes_too_late_is_not_waited_for(
     assert site.paths == ["/robots.txt"]
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
     assert outcome.stats["robotstxt/wait_limit_count/time"] == 12
-    dropped = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
+    dropped = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
     assert dropped == [
-        f"Requests to {site.root} are dropped. Its robots.txt is still unreachable (status 503), "
-        f"and the next attempt, in {retry_after} s, comes too late for them: requests wait up to "
-        "2 s (REP_MAX_WAIT)."
+        f"Requests to {site.root} are dropped, because its robots.txt is still unreachable "
+        f"(status 503). The next attempt, in {retry_after} s, is too late: a request waits at "
+        "most 2 s. Increase REP_MAX_WAIT to keep these requests."
     ]
 
 
-async def test_nobody_waits_for_longer_than_the_setting_says(web: Web, crawl: Crawl) -> None:
+async def test_rep_max_wait_limits_the_total_wait(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(10))
     outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.5})
     assert site.paths == ["/robots.txt"] * 3
@@ -148,7 +148,7 @@ class Late(Visitor):
             yield Request(url, priority=10, callback=self.parse, errback=self.failed)
 
 
-async def test_each_request_has_a_time_of_its_own(web: Web, crawl: Crawl) -> None:
+async def test_each_request_has_its_own_time_limit(web: Web, crawl: Crawl) -> None:
     """The first ones have waited for too long when the second attempt fails, the others not."""
     site = web.site(Failing(2))
     late = site.urls("/late/1", "/late/2")
@@ -174,7 +174,7 @@ class Counter(Watcher):
 
 
 @pytest.mark.parametrize("queue", ["Fifo", "Lifo"])
-async def test_no_more_wait_than_the_setting_says(
+async def test_rep_max_waiting_limits_the_waiting_requests(
     web: Web, crawl: Crawl, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(10, "5"))
@@ -194,12 +194,14 @@ async def test_no_more_wait_than_the_setting_says(
     # Ten, and the first of each site until its robots.txt has had an answer.
     assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2  # type: ignore[union-attr]
     assert live.page_paths == ["/first", "/last"]
-    (dropped,) = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
-    assert dropped.endswith("and as many requests wait as REP_MAX_WAITING allows.")
+    (dropped,) = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
+    assert dropped.endswith(
+        "As many requests wait as REP_MAX_WAITING allows. Increase it to keep more requests."
+    )
     assert left_over(outcome.crawler) == []
 
 
-async def test_many_sites_share_the_room(web: Web, crawl: Crawl) -> None:
+async def test_sites_share_the_limit_of_waiting_requests(web: Web, crawl: Crawl) -> None:
     sites = [web.site(Failing(1, "2"), host=f"127.0.0.{number}") for number in range(11, 21)]
     urls = [url for site in sites for url in site.urls("/a", "/b")]
     outcome = await crawl(urls, {**WAIT, "REP_MAX_WAITING": 4})
@@ -225,7 +227,7 @@ async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) ->
     assert outcome.stats["robotstxt/wait_limit_count/time"] == 1
 
 
-async def test_a_site_whose_good_copy_holds_is_not_waited_for(web: Web, crawl: Crawl) -> None:
+async def test_requests_do_not_wait_if_there_is_a_good_copy(web: Web, crawl: Crawl) -> None:
     site = web.site(text(PRIVATE))
     store = {"REP_STORE": f"memory://{uuid4()}"}
     caching = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}
@@ -241,7 +243,7 @@ async def test_a_site_whose_good_copy_holds_is_not_waited_for(web: Web, crawl: C
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_stopped_crawl_loses_nothing_of_what_waits(
+async def test_a_stopped_crawl_loses_no_waiting_requests(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     site = web.site(Failing(1, "250"))
@@ -278,7 +280,7 @@ class Caller(Visitor):
             self.outcome.failures[request.url] = error
 
 
-async def test_those_who_call_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
+async def test_calls_of_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1))
     outcome = await crawl(site.urls("/private", *numbers(5)), WAIT, spider=Caller)
     assert site.page_paths == numbers(5)
@@ -293,7 +295,7 @@ async def test_closing_ends_a_call_of_the_engine(web: Web, crawl: Crawl) -> None
     assert site.paths == ["/robots.txt"]
 
 
-async def test_what_another_crawler_learns_ends_the_wait(web: Web) -> None:
+async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
     """Two crawlers that share a store ask once for each attempt."""
     site = web.site(Failing(1, "2"))
     settings = {**WAIT, "REP_STORE": f"memory://{uuid4()}"}

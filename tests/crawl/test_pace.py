@@ -116,10 +116,9 @@ async def test_what_is_no_delay_for_us_delays_nothing(
         (
             delayed(60),
             {"REP_MAX_DELAY": 0.1},
-            "Crawl-delay: 60. What is kept: 0.1 s between two requests, the most that "
-            "REP_MAX_DELAY allows.",
+            "Crawl-delay: 60. Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY.",
         ),
-        (delayed(0.1), {}, "Crawl-delay: 0.1. What is kept: 0.1 s between two requests."),
+        (delayed(0.1), {}, "Crawl-delay: 0.1. Applied: 0.1 s between two requests."),
         (
             f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
             "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
@@ -127,8 +126,8 @@ async def test_what_is_no_delay_for_us_delays_nothing(
             "Crawl-delay: 60, Request-rate: 1/9s, "
             "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
             "Visit-time: 00:00 to 24:00 UTC. "
-            "What is kept: 0.1 s between two requests, the most that REP_MAX_DELAY allows; "
-            "requests wait up to 300 s for that time (REP_MAX_WAIT), or are dropped.",
+            "Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY; "
+            "requests wait up to 300 s (REP_MAX_WAIT) for the Visit-time, or are dropped.",
         ),
         (f"{ALL}Crawl-delay: 0\n", {}, None),
         (delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, None),
@@ -145,9 +144,9 @@ async def test_a_pace_is_reported_once(
 ) -> None:
     site = web.site(robots)
     await crawl(site.urls("/a", "/b", "/c"), settings)
-    reports = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
-    assert reports == ([f"{site.root} asks for {line}"] if line else [])
-    assert {r.levelname for r in caplog.records if " asks for " in r.getMessage()} <= {"INFO"}
+    reports = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
+    assert reports == ([f"The robots.txt of {site.root} sets {line}"] if line else [])
+    assert {r.levelname for r in caplog.records if " sets " in r.getMessage()} <= {"INFO"}
 
 
 class Renewed(Visitor):
@@ -173,7 +172,7 @@ async def test_a_pace_is_reported_again_where_it_changes(
     settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
     await crawl(site.urls(*PATHS), settings, spider=Renewed, site=site, file=file)
     assert site.robots_fetches > 1
-    told = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
+    told = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
     assert len(told) == reports
 
 
