@@ -38,10 +38,10 @@ def put_until_killed(path: Path, first: int, done: int) -> None:
     """Tells the number of each entry once it is put."""
     into = store(path)
     for number in range(first, first + 10**6):
-        into._act(into._claim, f"http://{number}.example", 60)
-        into._act(into._put, f"http://{number}.example", entry(number))
+        into._call(into._claim, f"http://{number}.example", 60)
+        into._call(into._put, f"http://{number}.example", entry(number))
         os.write(done, b"%d\n" % number)
-        into._act(into._release, f"http://{number}.example")
+        into._call(into._release, f"http://{number}.example")
 
 
 def killed(path: Path) -> None:
@@ -80,18 +80,18 @@ def everything(path: Path) -> dict[str, Entry]:
 
 def full(path: Path) -> None:
     into = store(path)
-    into._act(into._put, "http://0.example", entry(1))
+    into._call(into._put, "http://0.example", entry(1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     failed = 0
     for number in range(1, 600):
         try:
-            into._act(into._put, f"http://{number}.example", entry(number))
+            into._call(into._put, f"http://{number}.example", entry(number))
         except StoreError:
             failed += 1
     assert failed
-    assert into._act(into._get, "http://0.example") == entry(1)
+    assert into._call(into._get, "http://0.example") == entry(1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    into._act(into._put, "http://last.example", entry(5))
+    into._call(into._put, "http://last.example", entry(5))
     into._disconnect()
     found = everything(path)
     assert len(found) == 600 - failed + 1
@@ -101,20 +101,20 @@ def full(path: Path) -> None:
 def read_only(path: Path) -> None:
     """As somebody who may read the file and its folder, and no more."""
     writer = store(path)
-    writer._act(writer._put, "http://1.example", entry(1))
+    writer._call(writer._put, "http://1.example", entry(1))
     writer._disconnect()
     path.chmod(0o444)
     if os.getuid() == 0:
         os.setuid(NOBODY)
     into = store(path)
-    assert into._act(into._get, "http://1.example") == entry(1)
-    into._act(into._put, "http://2.example", entry(2))
-    assert into._act(into._get, "http://2.example") is None
-    assert into._act(into._claim, "http://1.example", 60) == (True, entry(1))
-    into._act(into._release, "http://1.example")
-    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
-    into._act(into._release_host, "1.example", 60)
-    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
+    assert into._call(into._get, "http://1.example") == entry(1)
+    into._call(into._put, "http://2.example", entry(2))
+    assert into._call(into._get, "http://2.example") is None
+    assert into._call(into._claim, "http://1.example", 60) == (True, entry(1))
+    into._call(into._release, "http://1.example")
+    assert into._call(into._reserve_host, "1.example", 60) == (0, False)
+    into._call(into._release_host, "1.example", 60)
+    assert into._call(into._reserve_host, "1.example", 60) == (0, False)
 
 
 def many(path: Path) -> None:
@@ -122,8 +122,8 @@ def many(path: Path) -> None:
     into = store(path)
     ours = 0
     for number in range(200):
-        ours += into._act(into._claim, f"http://{number}.example", 60)[0]
-        into._act(into._put, f"http://{number}.example", entry(number))
+        ours += into._call(into._claim, f"http://{number}.example", 60)[0]
+        into._call(into._put, f"http://{number}.example", entry(number))
     into._disconnect()
     sys.stdout.write(str(ours))
 

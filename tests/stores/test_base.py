@@ -12,7 +12,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, FallbackStore
 from scrapy_rep.stores.base import MAX_RETRY
-from scrapy_rep.stores.memory import ENTRY_OCTETS, Memory, MemoryStore, NamedMemoryStore
+from scrapy_rep.stores.memory import ENTRY_OCTETS, MemoryData, MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -42,7 +42,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
         if request.param == "memory":
             return MemoryStore()
         if request.param == "named":
-            return NamedMemoryStore(str(tmp_path), ttl=60)
+            return MemoryStore.named(str(tmp_path), ttl=60)
         if request.param == "redis":
             return RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         store = SQLiteStore(tmp_path / "robots.db", ttl=60)
@@ -116,7 +116,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store
         if request.param == "redis":
             store = RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         elif request.param == "named":
-            store = NamedMemoryStore(str(tmp_path), ttl=60)
+            store = MemoryStore.named(str(tmp_path), ttl=60)
         else:
             store = SQLiteStore(tmp_path / "robots.db", ttl=60)
         store.open()
@@ -273,13 +273,13 @@ def run(coroutine: Any) -> Any:
 
 
 def test_a_memory_forgets_the_oldest() -> None:
-    store = MemoryStore(Memory(most=2, clock=lambda: 0))
+    store = MemoryStore(MemoryData(max_entries=2, clock=lambda: 0))
     for origin in "abac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
-    assert store.take() == ("c", OLD)
-    assert store.take() == ("a", OLD)
-    assert store.take() is None
+    assert store.pop() == ("c", OLD)
+    assert store.pop() == ("a", OLD)
+    assert store.pop() is None
     for host in "abcab":
         assert run(store.reserve_host(host, 5)) == 0
         run(store.release_host(host, 5))
@@ -288,7 +288,7 @@ def test_a_memory_forgets_the_oldest() -> None:
 
 def test_a_memory_holds_so_many_octets() -> None:
     assert OLD.body is not None
-    store = MemoryStore(Memory(octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
+    store = MemoryStore(MemoryData(max_octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
     for origin in "abbbac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
@@ -301,7 +301,7 @@ def test_a_memory_holds_so_many_octets() -> None:
 
 def test_a_memory_forgets_in_time() -> None:
     now = 100.0
-    memory = Memory(clock=lambda: now)
+    memory = MemoryData(clock=lambda: now)
     short, long = MemoryStore(memory, ttl=5), MemoryStore(memory, ttl=50)
     run(short.put("a", OLD))
     now += 4
@@ -315,7 +315,7 @@ def test_a_memory_forgets_in_time() -> None:
 
 
 async def test_memories_of_other_names_are_apart(tmp_path: Path) -> None:
-    one, other = NamedMemoryStore(f"{tmp_path}/1"), NamedMemoryStore(f"{tmp_path}/2")
+    one, other = MemoryStore.named(f"{tmp_path}/1"), MemoryStore.named(f"{tmp_path}/2")
     await one.put(ORIGIN, OLD)
     assert await one.claim(ORIGIN, 10) == (True, OLD)
     assert await other.claim(ORIGIN, 10) == (True, None)
@@ -324,8 +324,8 @@ async def test_memories_of_other_names_are_apart(tmp_path: Path) -> None:
 
 
 async def test_a_named_memory_stays_when_the_last_crawler_closes_it(tmp_path: Path) -> None:
-    one = NamedMemoryStore(str(tmp_path))
+    one = MemoryStore.named(str(tmp_path))
     await one.put(ORIGIN, OLD)
     await one.close()
-    assert await NamedMemoryStore(str(tmp_path)).get(ORIGIN) == OLD
-    assert await NamedMemoryStore(f"{tmp_path}/other").get(ORIGIN) is None
+    assert await MemoryStore.named(str(tmp_path)).get(ORIGIN) == OLD
+    assert await MemoryStore.named(f"{tmp_path}/other").get(ORIGIN) is None

@@ -9,7 +9,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, FallbackStore, StoreError
-from scrapy_rep.stores.fallback import RESTORE_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
+from scrapy_rep.stores.fallback import COPY_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
 from scrapy_rep.stores.memory import MemoryStore
 
 OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
@@ -80,7 +80,7 @@ async def test_what_was_learnt_meanwhile_is_given_back(
 ) -> None:
     await store.put("b", NEW)
     fragile.left = 0
-    names = [str(number) for number in range(RESTORE_BATCH + 5)]
+    names = [str(number) for number in range(COPY_BATCH + 5)]
     for name in (*names, "b"):
         await store.put(name, OLD)
     fragile.left = 1000
@@ -136,7 +136,7 @@ async def test_what_is_slow_is_given_back_a_little_at_a_time(
         await store.put(origin, OLD)
     fragile.left = 1000
     clock.now += RETRY_INTERVAL
-    monkeypatch.setattr("scrapy_rep.stores.fallback.RESTORE_LIMIT", -1)
+    monkeypatch.setattr("scrapy_rep.stores.fallback.COPY_TIME_LIMIT", -1)
     await store.get("z")
     assert [await fragile.get(origin) for origin in "abc"] == [None, None, OLD]
 

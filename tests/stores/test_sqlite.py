@@ -59,8 +59,8 @@ def output(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def store(path: Path, *, ours: bool = False) -> SQLiteStore:
-    return SQLiteStore(path, ttl=60, ours=ours)
+def store(path: Path, *, exclusive: bool = False) -> SQLiteStore:
+    return SQLiteStore(path, ttl=60, exclusive=exclusive)
 
 
 def test_killed_at_any_moment_it_holds_what_was_put(path: Path) -> None:

@@ -11,14 +11,14 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.threads import CALL_LIMIT, Threads, _as_deferred
+from scrapy_rep.stores.threads import CALL_TIMEOUT, ThreadPool, _as_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 async def test_a_call_returns_or_raises() -> None:
-    threads = Threads(1)
+    threads = ThreadPool(1)
     assert await threads.run(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await threads.run(divmod, 7, 0)
@@ -26,7 +26,7 @@ async def test_a_call_returns_or_raises() -> None:
 
 
 async def test_what_has_begun_ends_before_the_last_call() -> None:
-    threads, done = Threads(2), []
+    threads, done = ThreadPool(2), []
     go_on = threading.Event()
 
     def slow() -> None:
@@ -46,7 +46,7 @@ async def test_what_has_begun_ends_before_the_last_call() -> None:
 
 
 async def test_what_comes_too_late_is_undone() -> None:
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+    threads, undone, go_on = ThreadPool(1), list[Any](), threading.Event()
     call = deferred_from_coro(threads.run(go_on.wait, 10, undo=undone.append))
     call.addErrback(lambda failure: None)
     await sleep(0.05)
@@ -58,7 +58,7 @@ async def test_what_comes_too_late_is_undone() -> None:
 
 
 async def test_what_fails_and_what_never_began_is_not_undone() -> None:
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+    threads, undone, go_on = ThreadPool(1), list[Any](), threading.Event()
 
     def fail() -> None:
         go_on.wait(10)
@@ -78,12 +78,12 @@ async def test_what_fails_and_what_never_began_is_not_undone() -> None:
 
 
 async def test_what_is_to_be_done_always_is_done_for_nobody() -> None:
-    threads, done, go_on = Threads(1), list[Any](), threading.Event()
+    threads, done, go_on = ThreadPool(1), list[Any](), threading.Event()
     calls = [
         deferred_from_coro(threads.run(go_on.wait, 10)),
-        deferred_from_coro(threads.run(done.append, "once", always=False)),
-        deferred_from_coro(threads.run(done.append, "always", always=True)),
-        deferred_from_coro(threads.run(divmod, 1, 0, always=True)),
+        deferred_from_coro(threads.run(done.append, "once", shield=False)),
+        deferred_from_coro(threads.run(done.append, "always", shield=True)),
+        deferred_from_coro(threads.run(divmod, 1, 0, shield=True)),
     ]
     await sleep(0.05)
     for call in calls:
@@ -96,8 +96,8 @@ async def test_what_is_to_be_done_always_is_done_for_nobody() -> None:
 
 
 async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.threads.CALL_LIMIT", 0.05)
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+    monkeypatch.setattr("scrapy_rep.stores.threads.CALL_TIMEOUT", 0.05)
+    threads, undone, go_on = ThreadPool(1), list[Any](), threading.Event()
     with pytest.raises(StoreError, match=r"not answered for 0\.05 s"):
         await threads.run(go_on.wait, 10, undo=undone.append)
     await threads.close(lambda: None)
@@ -112,10 +112,10 @@ async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_behind_what_is_slow_to_fail_everything_fails_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_LIMIT", 0.05)
-    threads, done, go_on = Threads(1), list[Any](), threading.Event()
+    monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_TIMEOUT", 0.05)
+    threads, done, go_on = ThreadPool(1), list[Any](), threading.Event()
     slow = deferred_from_coro(threads.run(go_on.wait, 10))
-    behind = [deferred_from_coro(threads.run(done.append, n, always=True)) for n in range(3)]
+    behind = [deferred_from_coro(threads.run(done.append, n, shield=True)) for n in range(3)]
     failures: list[Any] = []
     for call in behind:
         call.addErrback(failures.append)
@@ -142,13 +142,13 @@ def one_thread() -> Iterator[ThreadPoolExecutor]:
 
 async def test_a_deferred_has_the_result(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 2)
-    assert await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT)) == (3, 1)
+    assert await maybe_deferred_to_future(_as_deferred(work, CALL_TIMEOUT)) == (3, 1)
 
 
 async def test_a_deferred_has_the_error(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 0)
     with pytest.raises(ZeroDivisionError):
-        await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT))
+        await maybe_deferred_to_future(_as_deferred(work, CALL_TIMEOUT))
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -156,7 +156,7 @@ async def test_a_deferred_is_cancelled(one_thread: ThreadPoolExecutor, begun: bo
     go_on = threading.Event()
     if not begun:
         one_thread.submit(go_on.wait, 10)
-    deferred = _as_deferred(one_thread.submit(go_on.wait, 10), CALL_LIMIT)
+    deferred = _as_deferred(one_thread.submit(go_on.wait, 10), CALL_TIMEOUT)
     await sleep(0.05)
     failures: list[Any] = []
     deferred.addErrback(failures.append)
@@ -174,15 +174,15 @@ async def test_a_deferred_does_not_wait_for_ever(one_thread: ThreadPoolExecutor)
     await sleep(0.05)
 
 
-@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("shield", [True, False])
 async def test_a_deferred_that_is_cancelled_may_leave_the_work(
-    one_thread: ThreadPoolExecutor, keep: bool
+    one_thread: ThreadPoolExecutor, shield: bool
 ) -> None:
     go_on, done = threading.Event(), list[str]()
     one_thread.submit(go_on.wait, 10)
-    deferred = _as_deferred(one_thread.submit(done.append, "done"), CALL_LIMIT, keep=keep)
+    deferred = _as_deferred(one_thread.submit(done.append, "done"), CALL_TIMEOUT, shield=shield)
     deferred.addErrback(lambda failure: None)
     deferred.cancel()
     go_on.set()
     await sleep(0.05)
-    assert done == ["done"] * keep
+    assert done == ["done"] * shield
