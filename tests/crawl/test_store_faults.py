@@ -70,8 +70,9 @@ def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
 
 
 async def test_a_claim_for_longer_than_ours_holds_nobody_up(
-    web: Web, crawl: Crawl, kept: dict[str, Any], other: Store
+    web: Web, crawl: Crawl, kept: dict[str, Any], other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLAIM_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
     outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3})
