@@ -247,12 +247,12 @@ class PolicyCache:
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """One fetch, in a task of its own: whoever waits may be cancelled, it goes on."""
         event: FetchResult = Cancelled()
-        lookup = StoreLookup()
+        found = StoreLookup()
         robots: RobotsTxt | None = None
         try:
             if self._policy_store is not None:
-                await self._policy_store.load(origin, lookup)
-            if lookup.is_hit:
+                await self._policy_store.load(origin, found)
+            if found.is_hit:
                 robots = origin.robots
             else:
                 event = await self._fetcher.fetch(
@@ -266,12 +266,12 @@ class PolicyCache:
         finally:
             self._fetches.pop(origin.key, None)
             self._fetcher.cancelled.discard(origin.key)
-            if not lookup.is_hit:
+            if not found.is_hit:
                 origin.apply(event, self._now())
                 self._report(origin, event)
-                self._save(origin, event, lookup)
-            if lookup.is_hit or not isinstance(event, Cancelled):
-                self._record_response(origin, from_store=lookup.is_hit)
+                self._save(origin, event, found)
+            if found.is_hit or not isinstance(event, Cancelled):
+                self._record_response(origin, from_store=found.is_hit)
                 self._on_policy(origin, page)
             self._throttle.unblock(origin.host, origin.key, BlockReason.POLICY)
             self.evict(0)
@@ -282,14 +282,14 @@ class PolicyCache:
         ago = max(self._now() - origin.fetched_at, 0) if from_store else 0
         origin.last_request = None if origin.from_cache else now - ago
 
-    def _save(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> None:
+    def _save(self, origin: Origin, event: FetchResult, found: StoreLookup) -> None:
         """Let the store have it, in a task of its own: nothing waits for it."""
         if self._policy_store is None:
             return
         entry = None
         if not isinstance(event, Cancelled):
-            entry = self._policy_store.entry(origin, event, lookup)
-        keep = deferred_from_coro(self._policy_store.save(origin.key, entry, lookup))
+            entry = self._policy_store.entry(origin, event, found)
+        keep = deferred_from_coro(self._policy_store.save(origin.key, entry, found))
         keep.addErrback(self._log_failure, origin)
 
     def _log_failure(self, failure: Failure, origin: Origin) -> None:

@@ -52,14 +52,14 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Sets the clock of the package this many seconds ahead of the machine's."""
-    ahead = [0.0]
-    monkeypatch.setattr("scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + ahead[0])
+    """Moves the package's clock so many seconds on from now."""
 
-    def set_ahead(seconds: float) -> None:
-        ahead[0] = seconds
+    def move(seconds: float) -> None:
+        monkeypatch.setattr(
+            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + seconds
+        )
 
-    return set_ahead
+    return move
 
 
 def verdict(outcome: Outcome, url: str) -> Verdict:
@@ -240,44 +240,6 @@ async def test_two_crawlers_of_a_process_fetch_once(web: Web, kept: dict[str, An
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
     assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
-
-
-async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
-    web: Web, kept: dict[str, Any]
-) -> None:
-    """The claim outlasts the fetch, so that the other crawler gets its result."""
-    site = web.site(Page(PRIVATE, delay=30))
-    crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
-    assert site.paths == ["/robots.txt"]
-
-
-class Sequential(Visitor):
-    """Sends each request after the previous one has ended, and calls a function before it."""
-
-    before: dict[str, Callable[[], None]]
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            self.before.get(request.url, lambda: None)()
-            yield request
-            while not {request.url} & {*self.outcome.responses, *self.outcome.failures}:
-                await sleep(0.02)
-
-
-async def test_a_clock_that_is_set_does_not_add_to_the_thirty_days(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
-) -> None:
-    """The origin is evicted from memory, and only the store keeps since when it is unreachable."""
-    site, other = web.site(Page(b"", 503)), web.site(PRIVATE)
-    outcome = await crawl(
-        [site.url("/a"), other.url("/"), site.url("/b")],
-        {**kept, "REP_CACHE_SIZE": 1},
-        spider=Sequential,
-        before={site.url("/b"): lambda: at(40 * DAY)},
-    )
-    assert site.paths == ["/robots.txt"] * 2
-    assert set(outcome.failures) == set(site.urls("/a", "/b"))
 
 
 async def test_memories_of_other_names_share_nothing(web: Web) -> None:
