@@ -6,7 +6,6 @@ into a frozen :class:`Settings`. An unusable value stops the crawl with a :class
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -29,6 +28,7 @@ from .setting_types import (
     strings,
 )
 from .stores import url as store_url
+from .stores.registry import find_type, store_forms
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -36,24 +36,12 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-_MEMORY_NAME = re.compile("[A-Za-z0-9._-]+")
-
-
 def _store(value: object) -> str | None:
     if value is None or value == "":
         return None
-    if isinstance(value, str):
-        scheme, slashes, rest = value.partition("://")
-        if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
-            return value
-        if scheme in ("redis", "rediss", "unix") and slashes and rest:
-            return value
-        if scheme == "memory" and _MEMORY_NAME.fullmatch(rest):
-            return value
-    raise ValueError(
-        "None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name' (a name of letters, "
-        "digits, '-', '_' and '.')"
-    )
+    if isinstance(value, str) and find_type(value) is not None:
+        return value
+    raise ValueError(f"None, {store_forms()}")
 
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")

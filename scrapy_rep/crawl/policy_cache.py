@@ -83,7 +83,7 @@ class PolicyCache:
         self._clock = clock
         self._clock_offset = clock.time() - clock.monotonic()
         self._origins: OrderedDict[str, Origin] = OrderedDict()
-        self._policy_store = open_policy_store(settings, crawler.stats, self._now)
+        self._policy_store = open_policy_store(settings, crawler.stats, clock, self._now)
         if self._policy_store is not None:
             crawler.signals.connect(self._policy_store.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
@@ -211,6 +211,8 @@ class PolicyCache:
             self._clock_offset = offset
             for origin in self._origins.values():
                 origin.shift_clock(step)
+            if self._policy_store is not None:
+                self._policy_store.shift_clock(step)
 
     def close(self) -> None:
         """Cancel all fetches, and start no more: the spider is closing."""
@@ -254,7 +256,7 @@ class PolicyCache:
         try:
             if self._policy_store is not None:
                 await self._policy_store.load(origin, found)
-            if found.settled:
+            if found.is_hit:
                 robots = origin.robots
             else:
                 event = await self._fetcher.fetch(
@@ -268,12 +270,12 @@ class PolicyCache:
         finally:
             self._fetches.pop(origin.key, None)
             self._fetcher.cancelled.discard(origin.key)
-            if not found.settled:
+            if not found.is_hit:
                 origin.apply(event, self._now())
                 self._record_result(origin, event)
                 self._save(origin, event, found)
-            if found.settled or not isinstance(event, Cancelled):
-                self._record_response(origin, from_store=found.settled)
+            if found.is_hit or not isinstance(event, Cancelled):
+                self._record_response(origin, from_store=found.is_hit)
                 self._on_policy(origin, page)
             self._throttle.unblock(origin.host, origin.key, BlockReason.POLICY)
             self.evict()
