@@ -72,11 +72,18 @@ class Handling:
     time-out of its own would keep the connection.
     """
 
-    __slots__ = ("_download", "_is_over")
+    __slots__ = ("_download", "_is_over", "excluded")
 
     def __init__(self) -> None:
         self._download: Deferred[Response] | None = None
         self._is_over = False
+        self.excluded: set[Request] = set()
+        """The requests of this download that do not use up CONCURRENT_REQUESTS."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the download has ended."""
+        return self._is_over
 
     def end(self) -> None:
         """Nobody waits for it any more."""
@@ -205,22 +212,29 @@ class Engine:
         self._excluded.discard(request)
 
     def exclude_download(self, request: Request) -> None:
-        """A download of our own begins that does not use up CONCURRENT_REQUESTS, unless a download
-        handler may have no more connections than that.
+        """Exclude a robots.txt that this package downloads from CONCURRENT_REQUESTS.
+
+        A spider may make a request with the same ``meta``: it uses up CONCURRENT_REQUESTS, as does
+        every download where a download handler may have no more connections than that.
         """
-        if not self.connection_limit:
-            self._widen_pools(1)
-            self.exclude(request)
+        handling = _handling(request)
+        if self.connection_limit or handling is None or request in handling.excluded:
+            return
+        handling.excluded.add(request)
+        self._widen_pools(1)
+        self.exclude(request)
 
     def include_download(self, request: Request) -> None:
-        """It has ended."""
-        if request in self._excluded:
+        """End what :meth:`exclude_download` began, also for a request that replaced this one."""
+        handling = request.meta.get(HANDLING)
+        while isinstance(handling, Handling) and handling.excluded:
             self._widen_pools(-1)
-            self.include(request)
+            self.include(handling.excluded.pop())
 
     def include_page(self, request: Request) -> None:
-        """A request waits no more. One of :meth:`exclude_download` stays as it is."""
-        if self.connection_limit or not request.meta.get("is_robotstxt_request"):
+        """Include a request that no longer waits, unless :meth:`exclude_download` excluded it."""
+        handling = _handling(request)
+        if handling is None or request not in handling.excluded:
             self.include(request)
 
     @property
@@ -396,8 +410,16 @@ def _handle(
     download: Callable[[Request], Awaitable[Response]], request: Request
 ) -> Awaitable[Response]:
     """Download a request, in such a way that its :class:`Handling` can be ended."""
-    handling: Handling | None = request.meta.get(HANDLING)
-    return download(request) if handling is None else handling.run(download, request)
+    handling = request.meta.get(HANDLING)
+    if not isinstance(handling, Handling):
+        return download(request)
+    return handling.run(download, request)
+
+
+def _handling(request: Request) -> Handling | None:
+    """The :class:`Handling` of a robots.txt that this package downloads, until it ends."""
+    handling = request.meta.get(HANDLING)
+    return handling if isinstance(handling, Handling) and not handling.is_over else None
 
 
 def _is_limited(handler: Any) -> bool:

@@ -13,6 +13,7 @@ from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.counters import left_over
 from testing.web import Page
 
 from .conftest import Closer, Visitor, Watcher, our_warnings
@@ -100,6 +101,41 @@ async def test_those_who_waited_go_on_at_the_crawls_own_concurrency(web: Web, cr
     assert site.page_paths == sorted(paths)
     assert len(outcome.responses) == 60
     assert 2 <= busy.most <= 8
+
+
+@pytest.mark.parametrize("robots", [NOTHING_PRIVATE, f"{NOTHING_PRIVATE}Crawl-delay: 0.05\n"])
+@pytest.mark.parametrize("exempt", [True, False])
+async def test_the_meta_of_a_robots_txt_request_does_not_exclude_a_request_of_a_spider(
+    web: Web, crawl: Crawl, robots: str, exempt: bool
+) -> None:
+    busy = Busy()
+    site = web.site(robots, {"*": busy})
+    meta = {"is_robotstxt_request": True, "dont_obey_robotstxt": exempt}
+    paths = [f"/{number}" for number in range(10)]
+    requests = [Request(url, meta=dict(meta)) for url in site.urls(*paths)]
+    outcome = await crawl([site.url("/first"), *requests], {"CONCURRENT_REQUESTS": 2})
+    assert site.page_paths == sorted(["/first", *paths])
+    assert busy.most <= 2
+    assert left_over(outcome.crawler) == []
+
+
+class Replacer:
+    """Replaces each request for a robots.txt once, as middlewares do that set a proxy."""
+
+    def process_request(self, request: Request) -> Request | None:
+        if not request.meta.get("is_robotstxt_request") or "replaced" in request.meta:
+            return None
+        return request.replace(meta={**request.meta, "replaced": True})
+
+
+@pytest.mark.parametrize("position", [50, 950])
+async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_counted(
+    web: Web, crawl: Crawl, position: int
+) -> None:
+    site = web.site(NOTHING_PRIVATE)
+    outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
+    assert site.paths == ["/robots.txt", "/a"]
+    assert left_over(outcome.crawler) == []
 
 
 # Far more than a test may take: who waits for it hangs.
