@@ -14,7 +14,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, DeferredSemaphore
 
-from scrapy_rep.scheduling.engine import Handling
+from scrapy_rep.scheduling.handlers import Handling
 from testing.web import Page
 
 from .conftest import our_warnings

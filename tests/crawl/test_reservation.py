@@ -25,7 +25,7 @@ async def test_a_host_that_is_wanted_again_at_once_is_asked_for_again() -> None:
     granted: list[Host] = []
     store = OneStore()
     reservations = Reservations(store, Clock(), wanted=lambda _: True, granted=granted.append)
-    host = Host("example.com")
+    host = Host("example.com", Clock())
     host.set_delay("http://example.com", 0.2)
     reservations.request(host)
     await sleep(0.05)
@@ -35,5 +35,5 @@ async def test_a_host_that_is_wanted_again_at_once_is_asked_for_again() -> None:
     await sleep(0.5)
     assert store.asked == 2
     assert granted == [host]
-    assert reservations.is_held(host)
+    assert reservations.is_reserved(host)
     reservations.release(host, 0)
