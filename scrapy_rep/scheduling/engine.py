@@ -3,14 +3,14 @@
 ==============================================  ====================================================
 attribute                                       without it
 ==============================================  ====================================================
+``downloader.active``                           Scrapy's engine does not run
+``downloader.needs_backout``                    the same
 ``engine._slot.scheduler``                      requests that wait stay in the downloader
 ``engine._slot.nextcall``                       the same
 ``engine._slot.closing``                        a crawl closes only when no request waits
 ``engine._start``                               a crawl ends only after the last refresh of a policy
 ``engine.scraper.slot``                         the same
-``downloader.active``                           requests that wait use up CONCURRENT_REQUESTS
-``downloader.needs_backout``                    the same
-``downloader.total_concurrency``                the same
+``downloader.total_concurrency``                requests that wait use up CONCURRENT_REQUESTS
 ``downloader.domain_concurrency``               a host gets 8 requests at once after they waited
 ``downloader.slots``                            download slots are not seen: the scheduler does not
                                                 prefer hosts without waiting requests, and the
@@ -32,8 +32,8 @@ attribute                                       without it
 ``connector._limit``                            the same
 ==============================================  ====================================================
 
-:data:`FEATURES` holds the same table. :meth:`Engine.open` checks it when a crawl starts, and says
-in one warning what is missing and what is off without it.
+:data:`REQUIRED` and :data:`FEATURES` hold the same table. :meth:`Engine.open` checks it when a
+crawl starts, and says in one warning what is missing and what is off without it.
 """
 
 from __future__ import annotations
@@ -88,14 +88,15 @@ class Feature(Enum):
     WIDEN = "the pool of Scrapy's aiohttp handler is not widened for robots.txt files"
 
 
+REQUIRED = ("downloader.active", "downloader.needs_backout")
+"""Attributes that Scrapy's engine itself uses of each downloader: they are not checked."""
+
 FEATURES = {
     "engine._slot.scheduler": Feature.QUEUE,
     "engine._slot.nextcall": Feature.QUEUE,
     "engine._slot.closing": Feature.CLOSE,
     "engine._start": Feature.REFRESH,
     "engine.scraper.slot": Feature.REFRESH,
-    "downloader.active": Feature.EXCLUDE,
-    "downloader.needs_backout": Feature.EXCLUDE,
     "downloader.total_concurrency": Feature.EXCLUDE,
     "downloader.domain_concurrency": Feature.DOMAIN,
     "downloader.slots": Feature.SLOTS,
@@ -114,7 +115,7 @@ FEATURES = {
     "handler._session": Feature.WIDEN,
     "connector._limit": Feature.WIDEN,
 }
-"""Every attribute that is used and is not public, and the feature that is off without it.
+"""Every other attribute that is used and is not public, and the feature that is off without it.
 
 ``slot`` is a download slot; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool."""
 

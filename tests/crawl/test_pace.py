@@ -16,6 +16,7 @@ from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.scheduling.engine import Feature
 from testing.web import Page, redirect, text
 
 from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
@@ -367,10 +368,11 @@ async def test_the_pace_is_kept_without_download_slots_too(
     await crawl(site.urls(*PATHS), settings)
     assert site.page_paths == PATHS
     assert min(gaps(site)) >= 0.3
-    assert our_warnings(caplog) == [
-        "This engine or downloader (BareDownloader) is not like Scrapy's own: requests that wait "
-        "use up CONCURRENT_REQUESTS; the scheduler does not see who waits."
-    ]
+    [warning] = our_warnings(caplog)
+    assert "(BareDownloader)" in warning
+    for feature in (Feature.EXCLUDE, Feature.DOMAIN, Feature.SLOTS, Feature.END, Feature.POOLS):
+        assert feature.value in warning
+    assert "downloader.total_concurrency" in warning
 
 
 class Collector(Visitor):
