@@ -88,7 +88,7 @@ class Outages:
         return origin.next_attempt(self._now(), self._patience)
 
     def _try_again(self, name: str, key: str, reason: BlockReason) -> None:
-        request = self._throttle.first_in_line(name, key)
+        request = self._throttle.first_waiting(name, key)
         if request is not None and self._policy_cache.needs_fetch(key):
             self._policy_cache.get_or_fetch(key, request)  # which holds the line until it has ended
         self._throttle.unblock(name, key, reason)

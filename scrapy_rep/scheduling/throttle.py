@@ -239,7 +239,7 @@ class Throttle:
         is_unreachable = queue is not None and BlockReason.UNREACHABLE in queue.blocks
         return is_unreachable and not self._queues.has_capacity(name, key)
 
-    def first_in_line(self, name: str, key: str) -> Request | None:
+    def first_waiting(self, name: str, key: str) -> Request | None:
         """Return the first request that waits for an origin, if there is one."""
         queue = self._queues.find(name, key)
         entries = queue.entries() if queue is not None else []

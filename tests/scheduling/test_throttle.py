@@ -198,7 +198,7 @@ def test_queries_change_nothing() -> None:
         assert not throttle.is_in_use("other.example", ORIGIN)
         assert not throttle.is_full(HOST, ORIGIN)
         assert not throttle.is_waiting(one)
-        assert throttle.first_in_line(HOST, ORIGIN) is None
+        assert throttle.first_waiting(HOST, ORIGIN) is None
         assert throttle.limit(one, HOST, ORIGIN, 5, 10) is None
     assert (crawl.clock.pending, crawl.engine.wakes, list(throttle.hosts)) == before
 
@@ -281,10 +281,10 @@ async def test_a_request_that_waits_again_keeps_its_order() -> None:
     waiting = begin(crawl.throttle.wait(first, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
     await crawl.clock.run()
-    assert crawl.throttle.first_in_line(HOST, ORIGIN) is first
+    assert crawl.throttle.first_waiting(HOST, ORIGIN) is first
     waiting.cancel()
     await crawl.clock.run()
-    assert crawl.throttle.first_in_line(HOST, ORIGIN) is second
+    assert crawl.throttle.first_waiting(HOST, ORIGIN) is second
 
 
 def test_the_first_delay_holds_for_requests_that_the_downloader_has() -> None:
