@@ -54,7 +54,7 @@ class WaitingRequest(NamedTuple):
     request: Request
     waiter: Deferred[bool] | None = None
     """Fires when the request may go on: True, or False because the spider closes. None for a
-    request that is not in the downloader: it is queued until the engine asks for it."""
+    request that is not in the downloader: it is queued until the engine takes it."""
     arrived: float = 0
     """When it began to wait."""
 
@@ -69,7 +69,7 @@ class WaitQueue:
         self.blocks: dict[BlockReason, Timer | None] = {}
         """Why no request may start, each reason with the timer that ends it, if there is one."""
         self.from_scheduler: list[WaitingRequest] = []
-        """Requests from the scheduler. They start when the engine asks for its next request."""
+        """Requests from the scheduler. They start when the engine takes its next request."""
         self.from_callers: list[WaitingRequest] = []
         """Requests of callers of ``engine.download_async``. They start as soon as the host allows
         it: the engine itself may wait for such a caller, so they never wait for the engine."""
@@ -114,7 +114,7 @@ class Host:
         self.robots_txt: list[WaitingRequest] = []
         """Requests for a robots.txt. They start before all others."""
         self.delays: dict[str, float] = {}
-        """The seconds between two requests, by the origin that asks for them."""
+        """The delays of the origins, in seconds between two requests."""
         self.delay = 0.0
         """The longest of these delays."""
         self.last_end = -inf
@@ -171,7 +171,7 @@ class Host:
             queue.unblock_all()
 
     def set_delay(self, key: str, seconds: float) -> None:
-        """Set the delay that an origin asks for; 0 removes it. The longest one counts."""
+        """Set the delay of an origin; 0 removes it. The longest delay counts."""
         if seconds:
             self.delays[key] = seconds
         else:
@@ -182,7 +182,7 @@ class Host:
         """Return the seconds until one more request may start.
 
         0 means now. Infinity means when a request that is in progress has ended. ``concurrency`` is
-        the limit of requests in progress where no origin asks for a delay. ``delay`` is the delay
+        the limit of requests in progress where no origin has a delay. ``delay`` is the delay
         in seconds that the crawl itself keeps.
         """
         if not self.delay:

@@ -1,9 +1,9 @@
 """A scheduler between the engine and the crawl's scheduler, which queues requests that must wait.
 
-When the engine asks for its next request, it gets one that may start: a request that has waited, or
-the next one of the crawl's scheduler. A request of that scheduler that has to wait is queued in the
-:class:`~.throttle.Throttle`, where it uses up nothing but memory. Requests go back to the scheduler
-unchanged when the spider closes, and when more wait than REP_MAX_WAITING allows.
+The engine gets requests that may start: those that have waited, and those of the crawl's scheduler
+that do not have to. A request that has to wait is queued in the :class:`~.throttle.Throttle`, where
+it uses up nothing but memory. Requests go back to the scheduler unchanged when the spider closes,
+and when more wait than REP_MAX_WAITING allows.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
         if self._unstored:
             logger.error(
-                "The scheduler did not take back %(count)d requests that were waiting: they are "
-                "lost, such as %(request)s.",
+                "The scheduler could not store %(count)d waiting requests again. They are lost, "
+                "such as %(request)s.",
                 {"count": len(self._unstored), "request": self._unstored[0]},
             )
         # This method is optional for Scrapy.
@@ -281,7 +281,9 @@ class WaitingScheduler(BaseScheduler):
             self._store(request)
         except Exception:
             self._unstored.append(request)
-            logger.exception("The scheduler does not take back %(request)s", {"request": request})
+            logger.exception(
+                "The scheduler could not store %(request)s again", {"request": request}
+            )
 
     def _store(self, request: Request) -> None:
         duplicates = getattr(self._scheduler, "df", None)

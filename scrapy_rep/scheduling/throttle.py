@@ -248,7 +248,7 @@ class Throttle:
     def set_delay(self, name: str, key: str, seconds: float, last_end: float | None) -> None:
         """Start no request to a host within so many seconds after the last one ended.
 
-        The origin ``key`` on the host asks for this delay; 0 removes it. ``last_end`` is when the
+        This is the delay of the origin ``key`` on the host; 0 removes it. ``last_end`` is when the
         last request ended that the caller knows of, on the monotonic clock.
         """
         host = self.hosts.get(name)
@@ -270,7 +270,7 @@ class Throttle:
         self._queues.remove_idle_hosts(self._most_hosts)
 
     def delay(self, name: str) -> float:
-        """Return the seconds between two requests that the origins on a host ask for."""
+        """Return the delay of a host: the longest of its origins."""
         host = self.hosts.get(name)
         return host.delay if host else 0
 
