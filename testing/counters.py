@@ -17,7 +17,7 @@ def left_over(crawler: Crawler) -> list[str]:
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        "waiting": throttle.waiting_count,
+        "waiting": len(throttle.queues),
         "in progress": len(throttle.in_progress),
         "queues": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),

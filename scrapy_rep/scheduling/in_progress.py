@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
+    from scrapy.http import Response
+    from scrapy.signalmanager import SignalManager
 
     from .engine import Engine
     from .hosts import Host, WaitingRequest
@@ -31,6 +34,23 @@ class RequestsInProgress:
         self._rendering = rendering
         self._hosts: dict[Request, Host] = {}
         self._unjudged: set[Request] = set()
+        self._finish: Callable[..., None] | None = None
+
+    def listen(self, manager: SignalManager, finish: Callable[..., None]) -> None:
+        """Call ``finish(request, sent=...)`` when a signal says that a request has ended."""
+        if self._finish is None:
+            self._finish = finish
+            manager.connect(self._left_downloader, signal=signals.request_left_downloader)
+            manager.connect(self._response_received, signal=signals.response_received)
+
+    def _left_downloader(self, request: Request) -> None:
+        assert self._finish is not None
+        self._finish(request, sent=True)
+
+    def _response_received(self, request: Request, response: Response) -> None:
+        assert self._finish is not None
+        # The host did not receive a request that a cache has answered.
+        self._finish(request, sent="cached" not in response.flags)
 
     def __len__(self) -> int:
         return len(self._hosts)

@@ -257,7 +257,7 @@ class WaitingScheduler(BaseScheduler):
     def _pull(self) -> Request | None:
         if self._paused_until is not None:
             is_paused = self._clock.monotonic() < self._paused_until
-            if is_paused and self._throttle.is_at_capacity:
+            if is_paused and self._throttle.queues.is_full:
                 return None
             self._paused_until = None
             self._pause_timer.cancel()

@@ -14,7 +14,6 @@ from itertools import count
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrapy import signals
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from .clock import Clock
     from .engine import Engine
@@ -63,8 +61,8 @@ class Throttle:
         self._engine = engine
         self._clock = clock
         self._most_hosts = most_hosts
-        self._queues = WaitQueues(engine, clock, capacity)
-        self.hosts = self._queues.hosts
+        self.queues = WaitQueues(engine, clock, capacity)
+        self.hosts = self.queues.hosts
         self.in_progress = RequestsInProgress(engine, rendering)
         self._ready: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have a request for the engine; the one that waits longest comes first."""
@@ -77,7 +75,6 @@ class Throttle:
         """Whether a request that a downloader middleware returns goes back to the scheduler."""
         self.on_queue_change: Callable[[], None] = lambda: None
         """Called when requests that the scheduler has may no longer have to wait."""
-        self._listens = False
         self._closed = False
 
     def share(self, store: HostStore) -> None:
@@ -89,17 +86,7 @@ class Throttle:
     @property
     def queued(self) -> int:
         """How many requests are queued for the engine."""
-        return self._queues.queued
-
-    @property
-    def waiting_count(self) -> int:
-        """How many requests wait, queued or inside of the downloader."""
-        return len(self._queues)
-
-    @property
-    def is_at_capacity(self) -> bool:
-        """Whether as many requests are queued as may be."""
-        return self._queues.is_full
+        return self.queues.queued
 
     # For the middleware.
 
@@ -132,12 +119,12 @@ class Throttle:
         waiter: Deferred[bool] = Deferred()
         entry = entry._replace(waiter=waiter)
         from_scheduler = request in self.from_scheduler
-        self._queues.add(host, key, entry, from_scheduler=from_scheduler)
+        self.queues.add(host, key, entry, from_scheduler=from_scheduler)
         self._update(host)
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
-            if self._queues.remove(host, entry):  # the download was cancelled
+            if self.queues.remove(host, entry):  # the download was cancelled
                 self._update(host)
 
     def is_in_progress(self, request: Request) -> bool:
@@ -187,7 +174,7 @@ class Throttle:
 
     def unblock(self, name: str, key: str, reason: BlockReason) -> None:
         """End what :meth:`block` or :meth:`block_for` began for this reason."""
-        queue = self._queues.find(name, key)
+        queue = self.queues.find(name, key)
         if queue is not None and reason in queue.blocks:
             queue.unblock(reason)
             self._update(self.hosts[name])
@@ -207,12 +194,12 @@ class Throttle:
         Requests that would wait for more than ``most`` seconds in all, and those for which there is
         no capacity, move to the queue :data:`~.hosts.OVERDUE`, which is not blocked.
         """
-        queue = self._queues.find(name, key)
+        queue = self.queues.find(name, key)
         if queue is None:
             return
         host = self.hosts[name]
         latest = self._clock.monotonic() + seconds - most
-        overdue = self._queues.overdue(queue, latest)
+        overdue = self.queues.overdue(queue, latest)
         if overdue:
             host.move_overdue(queue, overdue)
         if queue:
@@ -231,17 +218,17 @@ class Throttle:
         arrived = host.in_progress[request].arrived if host is not None else now
         if now + seconds > arrived + most:
             return Limit.TIME
-        return None if self._queues.has_capacity(name, key) else Limit.NUMBER
+        return None if self.queues.has_capacity(name, key) else Limit.NUMBER
 
     def is_full(self, name: str, key: str) -> bool:
         """Whether an origin is unreachable, and no more of its requests may wait."""
-        queue = self._queues.find(name, key)
+        queue = self.queues.find(name, key)
         is_unreachable = queue is not None and BlockReason.UNREACHABLE in queue.blocks
-        return is_unreachable and not self._queues.has_capacity(name, key)
+        return is_unreachable and not self.queues.has_capacity(name, key)
 
     def first_waiting(self, name: str, key: str) -> Request | None:
         """Return the first request that waits for an origin, if there is one."""
-        queue = self._queues.find(name, key)
+        queue = self.queues.find(name, key)
         entries = queue.entries() if queue is not None else []
         return entries[0].request if entries else None
 
@@ -267,7 +254,7 @@ class Throttle:
                 host.last_end = max(host.last_end, last_end)
             self._apply_to_active(host)
         self._update(host)
-        self._queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._most_hosts)
 
     def delay(self, name: str) -> float:
         """Return the delay of a host: the longest of its origins."""
@@ -281,11 +268,11 @@ class Throttle:
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits inside of the downloader."""
-        return request in self._queues.in_downloader
+        return request in self.queues.in_downloader
 
     def has_waiting(self, name: str, key: str) -> bool:
         """Whether a request of an origin waits."""
-        return bool(self._queues.find(name, key))
+        return bool(self.queues.find(name, key))
 
     def collect_finished(self) -> None:
         """End the requests in progress that have ended without a signal."""
@@ -295,7 +282,7 @@ class Throttle:
     def prune(self) -> None:
         """Remove what is over: requests from the scheduler, and the delays of idle hosts."""
         self.from_scheduler.intersection_update(self._engine.active)
-        self._queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._most_hosts)
 
     def close(self) -> None:
         """End the waiting of all requests inside of the downloader: the spider closes."""
@@ -303,7 +290,7 @@ class Throttle:
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
             for entry in tuple(host.entries()):
-                if entry.waiter is not None and self._queues.remove(host, entry):
+                if entry.waiter is not None and self.queues.remove(host, entry):
                     fire(entry.waiter, False)
             self._update(host)
 
@@ -338,12 +325,12 @@ class Throttle:
         """
         host = self._host(name)
         evicted: list[Request] = []
-        if self._queues.is_full:
-            evicted = self._queues.evict(len(host.queue(key)) + 1)
+        if self.queues.is_full:
+            evicted = self.queues.evict(len(host.queue(key)) + 1)
             if not evicted:
                 self._forget_if_idle(host)
                 return False, []
-        self._queues.add(host, key, self._entry(request), from_scheduler=True)
+        self.queues.add(host, key, self._entry(request), from_scheduler=True)
         self._update(host)
         return True, evicted
 
@@ -382,15 +369,15 @@ class Throttle:
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
             queued = [entry for entry in host.entries() if entry.waiter is None]
-            removed += [entry for entry in queued if self._queues.remove(host, entry)]
+            removed += [entry for entry in queued if self.queues.remove(host, entry)]
             self._update(host)
         return [entry.request for entry in sorted(removed, key=lambda entry: entry.sort_key)]
 
     # Which request may start.
 
     def _host(self, name: str) -> Host:
-        self._listen()
-        return self._queues.host(name)
+        self.in_progress.listen(self._crawler.signals, self.finish)
+        return self.queues.host(name)
 
     def _entry(self, request: Request) -> WaitingRequest:
         sort_key = (-request.priority, next(self._arrivals))
@@ -473,7 +460,7 @@ class Throttle:
 
     def _leave(self, host: Host, entry: WaitingRequest) -> None:
         """Start a request that waits."""
-        self._queues.remove(host, entry)
+        self.queues.remove(host, entry)
         self.in_progress.start(host, entry, judged=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
@@ -481,7 +468,7 @@ class Throttle:
 
     def _forget_if_idle(self, host: Host) -> None:
         """Remove a host that has no requests and no delay."""
-        if self._queues.remove_if_idle(host):
+        if self.queues.remove_if_idle(host):
             self._ready.pop(host.name, None)
 
     # Requests that the downloader has when a host gets its first delay.
@@ -495,27 +482,11 @@ class Throttle:
 
         for request in self._engine.active:
             # A request that has not come to the middleware yet starts or waits when it comes.
-            if request not in self._queues.in_downloader and is_to_host(request):
+            if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
                 self.in_progress.start(host, entry, judged=True)
         for request, download, put_back in self._engine.take_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
             waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)
-            self._queues.add_counted(host, EXEMPT, entry._replace(waiter=waiter))
-
-    # Signals of Scrapy.
-
-    def _listen(self) -> None:
-        if not self._listens:
-            self._listens = True
-            connect = self._crawler.signals.connect
-            connect(self._left_downloader, signal=signals.request_left_downloader)
-            connect(self._response_received, signal=signals.response_received)
-
-    def _left_downloader(self, request: Request) -> None:
-        self.finish(request, sent=True)
-
-    def _response_received(self, request: Request, response: Response) -> None:
-        # The host did not receive a request that a cache has answered.
-        self.finish(request, sent="cached" not in response.flags)
+            self.queues.add_counted(host, EXEMPT, entry._replace(waiter=waiter))

@@ -100,7 +100,7 @@ def test_the_pace_of_a_host(
     crawl.run(2000)
     assert crawl.times == times
     assert [path for _, path in crawl.starts] == ["/0", "/1", "/2", "/3"]
-    assert crawl.throttle.waiting_count == len(crawl.throttle.in_progress) == 0
+    assert len(crawl.throttle.queues) == len(crawl.throttle.in_progress) == 0
     assert crawl.clock.pending == []
     assert not crawl.engine.counted
 
@@ -263,10 +263,10 @@ async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     waiting = begin(crawl.throttle.wait(one, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
     await crawl.clock.run()
-    assert crawl.throttle.waiting_count == 1
+    assert len(crawl.throttle.queues) == 1
     waiting.cancel()
     await crawl.clock.run()
-    assert crawl.throttle.waiting_count == 0
+    assert len(crawl.throttle.queues) == 0
     assert crawl.engine.excluded == set()
     crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
     assert not crawl.throttle.hosts
@@ -330,7 +330,7 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
         expected = {"close": "the spider is closing", "cancel": ""}[end]
         assert [str(failure.value) for failure in results] == [expected]
     crawl.throttle.finish(queued, sent=False)
-    assert crawl.throttle.waiting_count == len(crawl.throttle.in_progress) == 0
+    assert len(crawl.throttle.queues) == len(crawl.throttle.in_progress) == 0
 
 
 # Blocked queues
@@ -433,10 +433,10 @@ def test_origins_with_more_than_their_share_give_way() -> None:
     crawl = Crawl(capacity=10)
     evicted = fill(crawl, [("a.example", 9), ("b.example", 1)])
     assert evicted == []
-    assert crawl.throttle.is_at_capacity
+    assert crawl.throttle.queues.is_full
     evicted = fill(crawl, [("c.example", 1)])
     assert [each.url for each in evicted] == [f"http://a.example/{n}" for n in range(3, 9)]
-    assert crawl.throttle.queued == crawl.throttle.waiting_count == 5
+    assert crawl.throttle.queued == len(crawl.throttle.queues) == 5
 
 
 def test_the_origin_with_the_most_requests_gets_no_more() -> None:
@@ -472,7 +472,7 @@ async def test_closing_ends_what_waits_in_the_downloader_and_keeps_what_is_queue
     assert late == [False]
     assert crawl.throttle.peek() is None
     assert crawl.throttle.drain() == queued
-    assert crawl.throttle.waiting_count == 0
+    assert len(crawl.throttle.queues) == 0
     assert not crawl.engine.counted
 
 
