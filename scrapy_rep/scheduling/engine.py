@@ -374,19 +374,19 @@ class Engine:
         slot = self._slots.get(request.meta.get("download_slot"))
         return slot is not None and request in slot.active and request not in slot.transferring
 
-    def take_queued(
+    def remove_queued(
         self, wanted: Callable[[Request], bool]
     ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
         """Remove the wanted requests from the queues of slots, and return them.
 
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
-        taken = []
+        removed = []
         for slot in self._slots.values():
             for queued in [queued for queued in slot.queue if wanted(queued[0])]:
                 slot.queue.remove(queued)
-                taken.append((*queued, partial(self._put_back, slot, queued)))
-        return taken
+                removed.append((*queued, partial(self._put_back, slot, queued)))
+        return removed
 
     def _put_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> None:
         slot.queue.append(queued)

@@ -485,7 +485,7 @@ class Throttle:
             if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
                 self.in_progress.start(host, entry, judged=True)
-        for request, download, put_back in self._engine.take_queued(is_to_host):
+        for request, download, put_back in self._engine.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
             waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)

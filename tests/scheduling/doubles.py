@@ -146,7 +146,7 @@ class FakeEngine:
     def slot_limits(self, request: Request) -> tuple[int, float]:
         return self.limits
 
-    def take_queued(self, wanted: Callable[[Request], bool]) -> list[Any]:
+    def remove_queued(self, wanted: Callable[[Request], bool]) -> list[Any]:
         taken = [each for each in self.queued if wanted(each[0])]
         self.queued = [each for each in self.queued if each not in taken]
         return taken
