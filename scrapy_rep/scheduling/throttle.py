@@ -384,6 +384,8 @@ class Throttle:
         return WaitingRequest(sort_key, request, arrived=self._clock.monotonic())
 
     def _seconds_left(self, host: Host, request: Request) -> float:
+        if host.delay and host.in_progress:  # whatever the limits of the slot
+            return inf
         limits = self._engine.slot_limits(request)
         return host.seconds_left(self._clock.monotonic(), *limits)
 
@@ -438,25 +440,29 @@ class Throttle:
             self._ready.pop(host.name, None)
             return
         entry = host.first_from_scheduler()
-        if entry is not None and self._may_start(host, entry.request):
+        if entry is not None and not self._update_later(host, entry.request):
             self._ready[host.name] = host
             self._engine.wake()
         else:
             self._ready.pop(host.name, None)
-            if entry is not None:
-                self._update_later(host, entry.request)
         immediate = host.first_immediate()
         if immediate is not None:
             self._update_later(host, immediate.request)
 
-    def _update_later(self, host: Host, request: Request) -> None:
-        """Update a host when a request may start. If requests are in progress, their end does."""
+    def _update_later(self, host: Host, request: Request) -> bool:
+        """Update the host when a request may start. Return False if it may start now.
+
+        While another request is in progress, its end is what updates the host.
+        """
         seconds = self._seconds_left(host, request)
-        if not seconds:
-            if self._reservations is not None and self._needs_reservation(host):
-                self._reservations.request(host)
-        elif seconds < inf and not host.timer.is_active:
-            host.timer.start(seconds, self._update, host)
+        if seconds:
+            if seconds < inf and not host.timer.is_active:
+                host.timer.start(seconds, self._update, host)
+        elif self._reservations is not None and self._needs_reservation(host):
+            self._reservations.request(host)
+        else:
+            return False
+        return True
 
     def _leave(self, host: Host, entry: WaitingRequest) -> None:
         """Start a request that waits."""
