@@ -17,15 +17,15 @@ def left_over(crawler: Crawler) -> list[str]:
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        "parked": throttle.queued,
-        "waiting": len(throttle._waiting),
-        "under way": len(throttle._in_progress),
-        "lines": sum(len(host.queues) for host in throttle.hosts.values()),
+        "waiting": len(throttle.queues),
+        "in progress": len(throttle.in_progress),
+        "queues": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),
         "counted": len(engine._counted),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "fetches": len(middleware._policy_cache._fetches),
-        "places": len(middleware._policy_cache._fetch_limit._in_progress),
+        "timers": sum(host.timer.is_active for host in throttle.hosts.values()),
+        "permits": len(middleware._policy_cache._fetch_limit._in_progress),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

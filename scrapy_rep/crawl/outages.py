@@ -89,7 +89,7 @@ class Outages:
         return origin.next_attempt(self._now(), self._unreachable_policy)
 
     def _retry(self, name: str, key: str, reason: BlockReason) -> None:
-        request = self._throttle.first_in_line(name, key)
+        request = self._throttle.first_waiting(name, key)
         if request is not None and self._policy_cache.needs_fetch(key):
             self._policy_cache.get_or_fetch(key, request)  # the fetch blocks the queue, too
         self._throttle.unblock(name, key, reason)

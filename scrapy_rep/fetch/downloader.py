@@ -20,7 +20,7 @@ from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
-from ..scheduling.engine import HANDLING, Handling
+from ..scheduling.handlers import HANDLING, Handling
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 

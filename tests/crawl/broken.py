@@ -23,7 +23,7 @@ BROKEN: dict[str, dict[str, Any]] = {
         "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
     },
     "the order": {
-        "scrapy_rep.scheduling.throttle.add": lambda entries, entry: entries.insert(0, entry),
+        "scrapy_rep.scheduling.queues.add": lambda entries, entry: entries.insert(0, entry),
     },
     "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
 }

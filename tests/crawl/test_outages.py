@@ -170,7 +170,7 @@ class Counter(Watcher):
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         assert middleware is not None
         throttle = middleware._throttle
-        self.most_waiting = max(self.most_waiting, throttle.queued + len(throttle._waiting))
+        self.most_waiting = max(self.most_waiting, len(throttle.queues))
 
 
 @pytest.mark.parametrize("queue", ["Fifo", "Lifo"])

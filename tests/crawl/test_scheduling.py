@@ -1,4 +1,4 @@
-"""A request that waits stays as it is, holds up nobody else, and is judged when it leaves."""
+"""A request that waits is not changed, delays no other, and is judged when it leaves its queue."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def silence(
     await reader.read()
 
 
-# What has waited is the same as before
+# Requests that have waited are unchanged
 
 
 class AtHome(Visitor):
@@ -60,28 +60,28 @@ class AtHome(Visitor):
     allowed_domains = ["127.0.0.1"]  # noqa: RUF012
 
 
-@pytest.mark.parametrize("places", [1, 5, 10_000])
+@pytest.mark.parametrize("capacity", [1, 5, 10_000])
 @pytest.mark.parametrize("queue", QUEUES)
 async def test_redirects_of_requests_that_waited_stay_on_site(
-    web: Web, crawl: Crawl, places: int, queue: str
+    web: Web, crawl: Crawl, capacity: int, queue: str
 ) -> None:
     other = web.site(ALL, host="127.0.0.2")
     moved = {path: redirect(other.url(path), 302) for path in numbers(60)}
     site = web.site(Page(ALL, delay=0.3), moved)
-    settings = {"REP_MAX_WAITING": places, "SCHEDULER_PRIORITY_QUEUE": queue}
+    settings = {"REP_MAX_WAITING": capacity, "SCHEDULER_PRIORITY_QUEUE": queue}
     await crawl([Request(url) for url in site.urls(*numbers(60))], settings, spider=AtHome)
     assert site.page_paths == sorted(numbers(60))
     assert other.paths == []
 
 
-@pytest.mark.parametrize("places", [1, 5, 10_000])
+@pytest.mark.parametrize("capacity", [1, 5, 10_000])
 async def test_redirects_of_requests_that_waited_are_no_duplicates(
-    web: Web, crawl: Crawl, places: int
+    web: Web, crawl: Crawl, capacity: int
 ) -> None:
     moved = {path: redirect("/login", 302) for path in numbers(60)}
     site = web.site(Page(ALL, delay=0.3), moved)
     asked = [Request(url) for url in site.urls(*numbers(60))]
-    await crawl(asked, {"REP_MAX_WAITING": places})
+    await crawl(asked, {"REP_MAX_WAITING": capacity})
     assert site.paths.count("/login") == 1
     assert len(site.page_paths) == 61
 
@@ -98,9 +98,9 @@ class Witness(Visitor):
         self.seen.append((request.priority, request.dont_filter, request.flags, meta))
 
 
-@pytest.mark.parametrize("places", [1, 10_000])
+@pytest.mark.parametrize("capacity", [1, 10_000])
 async def test_priority_flags_meta_and_dont_filter_stay(
-    web: Web, crawl: Crawl, places: int, monkeypatch: pytest.MonkeyPatch
+    web: Web, crawl: Crawl, capacity: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Witness, "seen", [])
     site = web.site(Page(delayed(0.05), delay=0.3))
@@ -108,7 +108,7 @@ async def test_priority_flags_meta_and_dont_filter_stay(
         Request(url, priority=number % 3, meta={"mine": number}, flags=["mine"])
         for number, url in enumerate(site.urls(*numbers(12)))
     ]
-    await crawl(asked, {"REP_MAX_WAITING": places}, spider=Witness)
+    await crawl(asked, {"REP_MAX_WAITING": capacity}, spider=Witness)
     expected = [(number % 3, False, ["mine"], {"mine": number}) for number in range(12)]
     assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
 
@@ -147,13 +147,13 @@ class Urgent(Visitor):
             yield response.follow("/urgent", priority=5)
 
 
-async def test_an_urgent_request_overtakes_those_that_wait(web: Web, crawl: Crawl) -> None:
+async def test_an_urgent_request_overtakes_waiting_requests(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.2))
     await crawl(site.urls(*numbers(6)), spider=Urgent)
     assert site.paths.index("/urgent") == 2
 
 
-# Nobody else is held up
+# Other requests are not delayed
 
 
 class Until(Visitor):
@@ -168,9 +168,9 @@ class Until(Visitor):
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize("places", [4, 10_000])
+@pytest.mark.parametrize("capacity", [4, 10_000])
 async def test_a_slow_site_does_not_slow_another_paced_one(
-    web: Web, crawl: Crawl, queue: str, places: int
+    web: Web, crawl: Crawl, queue: str, capacity: int
 ) -> None:
     slow = web.site(delayed(60))
     quick = web.site(delayed(0.03), host="127.0.0.2")
@@ -178,7 +178,7 @@ async def test_a_slow_site_does_not_slow_another_paced_one(
     settings = {
         **FIFO,
         "SCHEDULER_PRIORITY_QUEUE": queue,
-        "REP_MAX_WAITING": places,
+        "REP_MAX_WAITING": capacity,
         "CLOSESPIDER_TIMEOUT": 30,
     }
     outcome = await crawl(urls, settings, spider=Until, pages=20)
@@ -202,9 +202,7 @@ async def test_a_site_of_low_priority_does_not_wait_for_a_paced_one(
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-async def test_silent_sites_do_not_take_the_places_of_others(
-    web: Web, crawl: Crawl, queue: str
-) -> None:
+async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, queue: str) -> None:
     silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 51)]
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
     urls = [url for site in silent for url in site.urls(*numbers(3))]
@@ -225,7 +223,7 @@ async def test_silent_sites_do_not_take_the_places_of_others(
     assert [site.paths for site in silent] == [["/robots.txt"]] * 40
 
 
-async def test_a_host_that_others_redirect_to_does_not_hold_up_new_sites(
+async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
     web: Web, crawl: Crawl
 ) -> None:
     host = web.site(delayed(1))
@@ -265,7 +263,7 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
     assert ended, "the oldest fetches made room"
 
 
-async def test_a_small_cache_keeps_what_is_waited_for(web: Web, crawl: Crawl) -> None:
+async def test_a_small_cache_keeps_origins_with_waiting_requests(web: Web, crawl: Crawl) -> None:
     sites = [web.site(Page(ALL, delay=0.05), host=f"127.0.0.{number}") for number in range(11, 14)]
     urls = [url for path in numbers(5) for site in sites for url in site.urls(path)]
     settings = {"REP_CACHE_SIZE": 1, "REP_MAX_WAITING": 3, "CLOSESPIDER_TIMEOUT": 30}
@@ -290,7 +288,7 @@ async def test_a_delay_longer_than_the_lifetime_is_no_endless_loop(web: Web, cra
     assert site.robots_fetches <= 4
 
 
-# What leaves a queue is judged when it leaves
+# A request is judged when it leaves its queue
 
 
 class Refuser(Visitor):
@@ -303,7 +301,7 @@ class Refuser(Visitor):
         self.site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
 
 
-async def test_expired_rules_are_not_used_for_those_that_wait(web: Web, crawl: Crawl) -> None:
+async def test_expired_rules_are_not_used_for_waiting_requests(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.3))
     settings = {"REP_CACHE_MIN": 0.7, "REP_CACHE_MAX": 0.7}
     outcome = await crawl(site.urls(*numbers(12)), settings, spider=Refuser, site=site)
@@ -313,7 +311,7 @@ async def test_expired_rules_are_not_used_for_those_that_wait(web: Web, crawl: C
     assert len(outcome.failures) == 12 - len(site.page_paths)
 
 
-async def test_a_closed_visit_time_lets_nobody_go(
+async def test_no_request_starts_outside_of_the_visit_time(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offset = 20_000 * 86_400 + 8 * 3600 + 45 * 60 - 1.5 - time.time()
@@ -344,7 +342,7 @@ class ClockSetter(Visitor):
 
 
 @pytest.mark.parametrize("step", [-1e6, 1e6])
-async def test_a_file_is_believed_as_long_as_it_says_though_the_clock_is_set(
+async def test_a_file_stays_fresh_as_long_as_it_says_though_the_clock_is_set(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, step: float
 ) -> None:
     steps: list[float] = []
@@ -359,7 +357,7 @@ async def test_a_file_is_believed_as_long_as_it_says_though_the_clock_is_set(
     assert long.paths == ["/robots.txt", "/a", "/b"]
 
 
-# Nothing of ours is scheduled, shown or stored
+# Nothing of this package is scheduled, shown or stored
 
 
 def stored(folder: Path) -> bytes:
@@ -401,7 +399,7 @@ class Repeater(Visitor):
             yield Request(response.urljoin("/b"), self.parse, meta=meta)
 
 
-async def test_what_is_noted_belongs_to_one_request(web: Web, crawl: Crawl) -> None:
+async def test_annotations_belong_to_one_request(web: Web, crawl: Crawl) -> None:
     site = web.site(ALL)
     outcome = await crawl(site.urls("/a"), spider=Repeater)
     first, second = (outcome.responses[url] for url in site.urls("/a", "/b"))
@@ -493,7 +491,7 @@ class Pauser(Visitor):
         engine.unpause()
 
 
-async def test_nothing_goes_on_while_the_engine_is_paused(web: Web, crawl: Crawl) -> None:
+async def test_no_request_starts_while_the_engine_is_paused(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.1))
     outcome = await crawl(site.urls(*numbers(5)), spider=Pauser)
     spider: Any = outcome.crawler.spider
@@ -515,4 +513,4 @@ async def test_an_error_in_the_watch_is_logged_and_does_not_end_it(
     site = web.site(ALL, {"/slow": Page(delay=1.8)})
     await crawl(site.urls("/slow"))
     assert len(looks) >= 2
-    assert any("Looking at the engine failed" in record.getMessage() for record in caplog.records)
+    assert any("Watching the engine failed" in record.getMessage() for record in caplog.records)
