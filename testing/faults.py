@@ -8,6 +8,7 @@ import gzip
 import socket
 import struct
 import zlib
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -54,6 +55,23 @@ def stall(*pieces: bytes) -> Misbehaviour:
     return raw(*pieces, b"", pause=LONG) if pieces else raw(b"", b"", pause=LONG)
 
 
+def answer_when(condition: Callable[[], object], page: Page) -> Misbehaviour:
+    """Send ``page`` as soon as the condition holds, and close the connection."""
+
+    async def wait(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        while not condition():  # noqa: ASYNC110 - it may change in another thread
+            await asyncio.sleep(0.02)
+        writer.write(replace(page, headers={**page.headers, "Connection": "close"}).octets())
+        await writer.drain()
+
+    return wait
+
+
+async def silence(_: Received, reader: StreamReader, __: StreamWriter) -> None:
+    """Send nothing until the client closes the connection."""
+    await reader.read()
+
+
 def trickle(head: bytes, seconds: float = 0.05) -> Misbehaviour:
     """Send the head, and then one octet at a time."""
     return raw(head, *(bytes([octet]) for octet in RULES * 100), pause=seconds)
@@ -96,8 +114,8 @@ PACKED = gzip.compress(RULES, mtime=0)
 PATHS = ("/private", "/public")
 """Pages to ask for, which tell what came of a robots.txt."""
 
-# What a server may do instead of sending its robots.txt, and what that means (RFC 9309, section
-# 2.3.1): the rules hold, everything is allowed, or nothing is.
+# What a server may do instead of sending its robots.txt, and what that means (RFC 9309 §2.3.1):
+# the rules hold, everything is allowed, or nothing is.
 RULES_HOLD = "rules"
 ALLOWED = "unavailable"
 DISALLOWED = "unreachable"

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -97,12 +98,22 @@ class Site:
         return self.paths.count("/robots.txt")
 
 
+def gaps(*sites: Site) -> list[float]:
+    """The seconds between each two consecutive requests that these sites received."""
+    return between(received.at for site in sites for received in site.received)
+
+
+def between(times: Iterable[float]) -> list[float]:
+    """The differences between each two consecutive times."""
+    return [later - earlier for earlier, later in pairwise(sorted(times))]
+
+
 class Web:
     """The thread, its event loop, and the sites it serves."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._connection_limit: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
         self._transports: set[asyncio.WriteTransport] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -145,9 +156,9 @@ class Web:
             await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        for connection in self._connection_limit:
+        for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*self._connection_limit, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
         for transport in self._transports:
             transport.abort()
         await asyncio.sleep(0)
@@ -160,7 +171,7 @@ class Web:
     ) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._connection_limit.add(task)
+        self._connections.add(task)
         self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -169,7 +180,7 @@ class Web:
         except asyncio.CancelledError:
             pass
         finally:
-            self._connection_limit.discard(task)
+            self._connections.discard(task)
             writer.close()
 
 

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-import time
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
 from scrapy.resolver import dnscache
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
-from testing.web import Page, redirect, text
+from testing.web import Page, between, gaps, redirect, text
 
-from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
+from .conftest import (
+    CallerAndCloser,
+    Closer,
+    FirstPageCloser,
+    Outcome,
+    Visitor,
+    Watcher,
+    our_warnings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
 
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 ALL = "User-agent: *\nDisallow:\n"
 
 
 def delayed(seconds: float, field: str = "Crawl-delay") -> str:
     return f"{ALL}{field}: {seconds}\n"
-
-
-def gaps(*sites: Site) -> list[float]:
-    """The seconds between each two requests that came one after the other."""
-    return between(received.at for site in sites for received in site.received)
-
-
-def between(times: Iterable[float]) -> list[float]:
-    return [later - earlier for earlier, later in pairwise(sorted(times))]
 
 
 PATHS = [f"/{number}" for number in range(5)]
@@ -437,14 +432,6 @@ async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None
     assert outcome.stats["scheduler/enqueued"] > 16, "some went back to the scheduler"
 
 
-class FirstPageCloser(Visitor):
-    """Closes itself once its first page is there."""
-
-    def parse(self, response: Any, **_: Any) -> None:
-        super().parse(response)
-        self.stop()
-
-
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_closing_waits_for_no_turn_and_loses_none(
@@ -490,29 +477,9 @@ async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
     assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
 
 
-class Caller(Visitor):
-    """Asks the engine for its URLs, and closes itself."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.outcome = Outcome(self.crawler)
-        for asked in self.asked:
-            _schedule_coro(self._call(Request(str(asked), callback=NO_CALLBACK)))
-        yield Request("data:,")
-        await sleep(0.5)
-        self.stop()
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            await engine.download_async(request)
-        except IgnoreRequest as error:
-            self.outcome.failures[request.url] = error
-
-
 async def test_closing_lets_those_go_who_called_the_engine(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(30))
-    outcome = await crawl(site.urls("/1", "/2"), spider=Caller)
+    outcome = await crawl(site.urls("/1", "/2"), spider=CallerAndCloser, awaited=[site])
     assert site.page_paths == []
     assert set(outcome.failures) == set(site.urls("/1", "/2"))
     assert set(map(str, outcome.failures.values())) == {"the spider is closing"}
@@ -578,28 +545,15 @@ def at(hour: int, minute: int, second: float) -> float:
     return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets what time it is, for the package; it goes on from there."""
-
-    def set_time(now: float) -> None:
-        offset = now - time.time()
-        monkeypatch.setattr(
-            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + offset
-        )
-
-    return set_time
-
-
-async def test_visit_time_lets_pass_within_its_hours(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(7, 0, 0))
+async def test_visit_time_lets_pass_within_its_hours(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(7, 0, 0))
     site = web.site(WINDOW)
     await crawl(site.urls("/a"))
     assert site.page_paths == ["/a"]
 
 
-async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 59, 59))
+async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(5, 59, 59))
     site, other = web.site(WINDOW), web.site(ALL)
     settings = {"CONCURRENT_REQUESTS": 2}
     await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
@@ -609,8 +563,8 @@ async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Any) -> N
     assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
-async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(9, 0, 0))
+async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(9, 0, 0))
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
@@ -621,8 +575,8 @@ async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, cloc
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
 
 
-async def test_closing_does_not_wait_for_the_hour(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 0, 0))
+async def test_closing_does_not_wait_for_the_hour(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(5, 0, 0))
     site = web.site(WINDOW)
     settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
     outcome = await crawl(site.urls(*PATHS), settings, spider=Closer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
+from testing.faults import answer_when, silence
 from testing.web import Page, Site, redirect, text
 
-from .conftest import Visitor, Watcher
+from .conftest import AtHome, Visitor, Watcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,20 +46,7 @@ def numbers(count: int) -> list[str]:
     return [f"/{number}" for number in range(count)]
 
 
-async def silence(
-    received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """Never answers; gives up when the other side does."""
-    await reader.read()
-
-
 # What has waited is the same as before
-
-
-class AtHome(Visitor):
-    """May visit one host only."""
-
-    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
 
 
 @pytest.mark.parametrize("places", [1, 5, 10_000])
@@ -437,7 +426,9 @@ async def test_control_characters_of_a_site_are_escaped_in_the_log(
 
 
 class Changer(Watcher):
-    """Sets the engine's own limit while requests wait."""
+    """Sets the engine's own limit while requests wait, and then ``changed``."""
+
+    changed: threading.Event
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
@@ -445,10 +436,13 @@ class Changer(Watcher):
         engine = self.crawler.engine
         assert engine is not None
         engine.downloader.total_concurrency = 3
+        self.changed.set()
 
 
 async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(Page(ALL, delay=2), host=f"127.0.0.{number}") for number in range(11, 41)]
+    changed = threading.Event()
+    late = answer_when(changed.is_set, text(ALL))
+    sites = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 41)]
     busy = 0
     most = 0
 
@@ -466,7 +460,7 @@ async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> 
     for site in sites:
         site.pages["*"] = page
     urls = [url for site in sites for url in site.urls("/a", "/b")]
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 8}, spider=Changer)
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 8}, spider=Changer, changed=changed)
     assert len(outcome.responses) == 60
     assert most <= 3
     engine = outcome.crawler.engine
