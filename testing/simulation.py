@@ -61,6 +61,9 @@ MOMENT = 1e-3
 LONGEST = 50_000.0
 """The limit of a crawl, in seconds of its own clock."""
 
+MOST_TURNS = 200_000
+"""The limit of a crawl, in turns of its event loop. The longest crawls need some 10,000."""
+
 PATHS = ("/a", "/b", "/private/a", "/private/b")
 RULES = {
     "allow": "User-agent: *\nDisallow:\n",
@@ -159,10 +162,14 @@ class _NoSelector(selectors.SelectSelector):
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._turns = 0
 
     def select(self, timeout: float | None = None) -> list[Any]:
+        self._turns += 1
         if timeout is None:
             raise AssertionError("the crawl hangs: it waits for nothing")
+        if self._turns > MOST_TURNS:
+            raise AssertionError("the crawl does not end: it is busy for ever")
         self._loop.now += timeout + TURN
         if self._loop.now > LONGEST:
             raise AssertionError("the crawl does not end")

@@ -23,7 +23,7 @@ from twisted.internet.defer import Deferred
 
 from ..protocol.paths import host_of, origin_of
 from .clock import fire
-from .hosts import BlockReason, Host, Limit, WaitingRequest, add
+from .hosts import OVERDUE, BlockReason, Host, Limit, WaitingRequest, add
 from .reservation import Reservations
 
 if TYPE_CHECKING:
@@ -278,11 +278,14 @@ class Throttle:
         host = self.hosts.get(name)
         if host is None:
             return False
-        return key in host.queues or any(
-            origin_of(self._rendering.page_url(request)) == key
-            for request in host.in_progress
-            if request in self._unjudged
-        )
+        if key in host.queues:
+            return True
+        requests = [request for request in host.in_progress if request in self._unjudged]
+        overdue = host.queues.get(OVERDUE)
+        if overdue is not None:
+            entries = (*overdue.from_callers, *overdue.from_scheduler)
+            requests += [entry.request for entry in entries]
+        return any(origin_of(self._rendering.page_url(request)) == key for request in requests)
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits inside of the downloader."""

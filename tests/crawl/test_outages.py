@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
+from testing.faults import answer_when
 from testing.web import Page, text
 
 from .conftest import (
@@ -211,6 +212,25 @@ async def test_many_sites_share_the_room(web: Web, crawl: Crawl) -> None:
     asked = sum(len(site.page_paths) for site in sites)
     assert 4 <= asked <= 6
     assert asked + len(outcome.failures) == 20
+
+
+async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(
+    web: Web, crawl: Crawl
+) -> None:
+    """The policy of an origin stays in the cache until its requests are dropped."""
+    down = web.site(Failing(1000, "250"))
+    late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")
+    outcomes: list[str] = []
+
+    class Dropped(Visitor):
+        def failed(self, failure: Any) -> None:
+            super().failed(failure)
+            outcomes.append(failure.request.url)
+
+    settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
+    await crawl([*late.urls("/a"), *down.urls(*numbers(3))], settings, spider=Dropped)
+    assert down.paths == ["/robots.txt"]
+    assert late.paths == ["/robots.txt", "/a"]
 
 
 async def test_exempt_requests_do_not_wait(web: Web, crawl: Crawl) -> None:
