@@ -176,7 +176,7 @@ async def test_a_replayed_file_is_not_saved_for_other_crawls(
 
 
 async def test_only_downloads_are_delayed(web: Web, crawl: Crawl, tmp_path: Path) -> None:
-    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 60}
+    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 120}
     site = web.site("User-agent: *\nCrawl-delay: 300\n")
     urls = site.urls("/1", "/2", "/3", "/4")
     await crawl(urls, {**settings, "REP_MAX_DELAY": 0.2})

@@ -375,7 +375,6 @@ async def test_the_pace_holds_across_crawlers(
     assert len(site.page_paths) == 6
     assert site.robots_fetches == 1
     assert min(gaps(site)) >= 0.95
-    assert sum(gaps(site)) < 6 + 1, "nobody waits for longer than needed"
     assert max(received.at for received in quick.received) < site.received[2].at
 
 
