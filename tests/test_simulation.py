@@ -34,7 +34,7 @@ def test_random_crawls_obey_the_laws() -> None:
 
 
 def test_the_simulation_finds_defects() -> None:
-    found = json.loads(run("tests.crawl.broken"))
+    found = json.loads(run("tests.defects"))
     expected = {
         "nothing": "",
         "the pace": " s after ",

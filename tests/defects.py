@@ -1,6 +1,6 @@
 """Crawls one scenario of :mod:`testing.simulation` several times, each with another defect.
 
-    python -m tests.crawl.broken
+    python -m tests.defects
 
 Prints a JSON object: the problems that the simulation finds, by the name of the defect.
 """
