@@ -12,6 +12,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from scrapy.utils.defer import deferred_from_coro
 
 from testing.redis_server import RedisServer
@@ -19,6 +20,11 @@ from testing.web import Web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+# No test asserts how long something takes, and Hypothesis has a limit of 200 ms for an example.
+settings.register_profile("without a deadline", deadline=None)
+settings.load_profile("without a deadline")
 
 
 @pytest.hookimpl(tryfirst=True)
