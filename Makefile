@@ -2,15 +2,21 @@
 
 PYTHON ?= python3
 OLDEST_SCRAPY := 2.14.0
+# The minor releases between the oldest and the newest.
+MINOR_SCRAPY := 2.15 2.16 2.17 2.18
+UNRELEASED_SCRAPY ?= git+https://github.com/scrapy/scrapy
 
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
+UNRELEASED := .venv-scrapy-unreleased/bin
+MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 
 # More processes than cores: most tests of crawls wait for a server.
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts tests loops oldest benchmark checks compatibility format fuzz clean
+.PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
+.PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
@@ -44,6 +50,22 @@ oldest: .venv-oldest/test
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
+# The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part
+# of `test`. `make scrapy-2.17` runs one of them.
+versions: $(MINOR_TESTS) scrapy-unreleased
+
+$(MINOR_TESTS): scrapy-%: .venv-scrapy-%/test
+	.venv-scrapy-$*/bin/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl
+
+# Without access to the repository, this says so and succeeds.
+scrapy-unreleased:
+	$(PYTHON) -m venv .venv-scrapy-unreleased
+	@if GIT_TERMINAL_PROMPT=0 $(UNRELEASED)/pip install --quiet --disable-pip-version-check \
+		-e '.[test]' 'scrapy @ $(UNRELEASED_SCRAPY)'; \
+	then $(UNRELEASED)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl; \
+	else echo "Skipped: Scrapy cannot be installed from $(UNRELEASED_SCRAPY)."; \
+	fi
+
 # Measures speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs a part of it.
 benchmark: .venv/test
 	$(BIN)/python -m benchmarks $(ARGUMENTS)
@@ -65,7 +87,7 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility
+	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-*
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -75,6 +97,11 @@ clean:
 .venv/test: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+.venv-scrapy-%/test: pyproject.toml
+	$(PYTHON) -m venv .venv-scrapy-$*
+	.venv-scrapy-$*/bin/pip install --quiet --disable-pip-version-check -e '.[test]' 'scrapy==$*.*'
 	touch $@
 
 .venv-oldest/test: pyproject.toml

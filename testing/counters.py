@@ -1,4 +1,4 @@
-"""What a crawl has left behind: nothing, if every counter is back where it began."""
+"""Counters and queues of a crawl that are not empty after its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def left_over(crawler: Crawler) -> list[str]:
-    """What is still counted, waits or is under way after the end of a crawl."""
+    """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     throttle, engine = middleware._throttle, middleware._engine
     scrapy_engine: Any = crawler.engine

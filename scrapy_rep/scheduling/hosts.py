@@ -158,6 +158,11 @@ class Host:
             return True
         return any(_remove(entries, entry) for entries in self._lists())
 
+    def overdue(self) -> Iterator[WaitingRequest]:
+        """Return the requests that have waited for too long, of all origins."""
+        queue = self.queues.get(OVERDUE)
+        return iter(()) if queue is None else chain(queue.from_callers, queue.from_scheduler)
+
     def remove_empty_queues(self) -> None:
         """Remove the queues that have no requests and are not blocked."""
         for queue in tuple(self.queues.values()):

@@ -264,7 +264,14 @@ class Throttle:
     def is_in_use(self, name: str, key: str) -> bool:
         """Whether a request of an origin waits, or has started and is not judged."""
         host = self.hosts.get(name)
-        return host is not None and (key in host.queues or self.in_progress.has_unjudged(host, key))
+        return host is not None and (
+            key in host.queues
+            or self.in_progress.has_unjudged(host, key)
+            or any(
+                origin_of(self._rendering.page_url(entry.request)) == key
+                for entry in host.overdue()
+            )
+        )
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits inside of the downloader."""

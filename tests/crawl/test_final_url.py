@@ -10,18 +10,17 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.scheduling.clock import sleep
 from testing.faults import stall
 from testing.web import Page, redirect, text
 
-from .conftest import Visitor, our_warnings
+from .conftest import Closer, our_warnings
 from .following import FOLLOWING
-from .test_http_cache import DUMMY, Gone, cache_settings
+from .test_http_cache import DUMMY, TemporaryWeb, cache_settings
 from .test_other_downloads import Splash
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy.http import Response
@@ -177,7 +176,7 @@ async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> N
 
 async def test_a_page_from_the_http_cache_is_judged(crawl: Crawl, tmp_path: Path) -> None:
     cache = cache_settings(tmp_path, DUMMY)
-    with Gone() as web:
+    with TemporaryWeb() as web:
         site = web.site(RULES, {"/moved": redirect("/private")})
         await crawl(site.urls("/moved"), {**IGNORE, **cache})
     outcome = await crawl(site.urls("/moved"), {**DROP, **cache})
@@ -258,19 +257,6 @@ async def test_requests_without_robots_txt_are_not_checked(web: Web, crawl: Craw
     assert list(outcome.responses) == site.urls("/a")
 
 
-class Closer(Visitor):
-    """Closes itself once a site was asked for its robots.txt."""
-
-    awaited: Site
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        while not self.awaited.received:
-            await sleep(0.05)
-        self.stop()
-
-
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("mode", ["annotate", "drop"])
@@ -286,7 +272,8 @@ async def test_a_spider_that_closes_does_not_wait(
         "JOBDIR": str(tmp_path),
         "CLOSESPIDER_TIMEOUT": 60,
     }
-    outcome = await crawl([Request(site.url("/moved"))], settings, spider=Closer, awaited=silent)
+    moved = Request(site.url("/moved"))
+    outcome = await crawl([moved], settings, spider=Closer, awaited=[silent])
     assert not outcome.failures
     if mode == "annotate":
         response: Response = outcome.responses[silent.url("/a")]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,36 +23,12 @@ if TYPE_CHECKING:
 
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 HOUR = 3600
 DAY = 24 * HOUR
 DOWN = Page(status=503)
 OTHER_RULES = "User-agent: *\nDisallow: /public\n"
-
-
-@dataclass
-class Clock:
-    """The middleware's: as many seconds later than the real one as have been skipped."""
-
-    ahead: float = 0
-    step: float = 0
-    """Seconds by which somebody has set it."""
-
-    def time(self) -> float:
-        return time.time() + self.ahead + self.step
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    name = "scrapy_rep.scheduling.clock.Clock"
-    monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
-    monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
-    return clock
 
 
 class Traveller(Spider):

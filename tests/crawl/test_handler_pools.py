@@ -15,10 +15,11 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, DeferredSemaphore
 
 from scrapy_rep.scheduling.handlers import Handling
+from testing.faults import silence
 from testing.web import Page
 
 from .conftest import our_warnings
-from .test_waiting import NOTHING_PRIVATE, silence
+from .test_waiting import NOTHING_PRIVATE
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -7,17 +7,23 @@ from uuid import uuid4
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
+from testing.faults import answer_when
 from testing.web import Page, text
 
-from .conftest import Closer, Visitor, Watcher, make_crawler, our_warnings
-from .test_stores import together
+from .conftest import (
+    Caller,
+    CallerAndCloser,
+    Closer,
+    Visitor,
+    Watcher,
+    make_crawler,
+    our_warnings,
+    together,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -210,6 +216,25 @@ async def test_sites_share_the_limit_of_waiting_requests(web: Web, crawl: Crawl)
     assert asked + len(outcome.failures) == 20
 
 
+async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(
+    web: Web, crawl: Crawl
+) -> None:
+    """The policy of an origin stays in the cache until its requests are dropped."""
+    down = web.site(Failing(1000, "250"))
+    late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")
+    outcomes: list[str] = []
+
+    class Dropped(Visitor):
+        def failed(self, failure: Any) -> None:
+            super().failed(failure)
+            outcomes.append(failure.request.url)
+
+    settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
+    await crawl([*late.urls("/a"), *down.urls(*numbers(3))], settings, spider=Dropped)
+    assert down.paths == ["/robots.txt"]
+    assert late.paths == ["/robots.txt", "/a"]
+
+
 async def test_exempt_requests_do_not_wait(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1))
     exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
@@ -248,7 +273,8 @@ async def test_a_stopped_crawl_loses_no_waiting_requests(
 ) -> None:
     site = web.site(Failing(1, "250"))
     settings = {**WAIT, "JOBDIR": str(tmp_path)}
-    first = await crawl(site.urls("/private", *numbers(20)), settings, spider=Closer)
+    urls = site.urls("/private", *numbers(20))
+    first = await crawl(urls, settings, spider=Closer, awaited=[site])
     assert first.stats["finish_reason"] == "enough"
     assert not first.failures
     assert site.paths == ["/robots.txt"]
@@ -256,28 +282,6 @@ async def test_a_stopped_crawl_loses_no_waiting_requests(
     (tmp_path / "robotstxt.sqlite").unlink()  # which says when to ask again
     await crawl([], settings)
     assert site.page_paths == sorted(numbers(20))
-
-
-class Caller(Visitor):
-    """Downloads what it is told to by hand."""
-
-    closes = False
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            _schedule_coro(self._call(request.replace(callback=NO_CALLBACK, errback=None)))
-        yield Request("data:,")
-        if self.closes:
-            await sleep(0.3)
-            self.stop()
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            self.outcome.responses[request.url] = await engine.download_async(request)
-        except IgnoreRequest as error:
-            self.outcome.failures[request.url] = error
 
 
 async def test_calls_of_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
@@ -289,7 +293,7 @@ async def test_calls_of_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
 
 async def test_closing_ends_a_call_of_the_engine(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1, "250"))
-    outcome = await crawl(site.urls("/a"), WAIT, spider=Caller, closes=True)
+    outcome = await crawl(site.urls("/a"), WAIT, spider=CallerAndCloser, awaited=[site])
     await sleep(0.3)  # the crawl does not wait for those who called
     assert set(outcome.failures) == {site.url("/a")}
     assert site.paths == ["/robots.txt"]

@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-import time
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
 from scrapy.resolver import dnscache
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.scheduling.engine import Feature
-from testing.web import Page, redirect, text
+from testing.web import Page, between, gaps, redirect, text
 
-from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
+from .conftest import (
+    CallerAndCloser,
+    Closer,
+    FirstPageCloser,
+    Outcome,
+    Visitor,
+    Watcher,
+    our_warnings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
 
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 ALL = "User-agent: *\nDisallow:\n"
 
 
 def delayed(seconds: float, field: str = "Crawl-delay") -> str:
     return f"{ALL}{field}: {seconds}\n"
-
-
-def gaps(*sites: Site) -> list[float]:
-    """Return the seconds between successive requests."""
-    return between(received.at for site in sites for received in site.received)
-
-
-def between(times: Iterable[float]) -> list[float]:
-    return [later - earlier for earlier, later in pairwise(sorted(times))]
 
 
 PATHS = [f"/{number}" for number in range(5)]
@@ -443,14 +438,6 @@ async def test_exempt_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl:
     assert outcome.stats["scheduler/enqueued"] > 16, "some went back to the scheduler"
 
 
-class FirstPageCloser(Visitor):
-    """Closes itself once its first page is there."""
-
-    def parse(self, response: Any, **_: Any) -> None:
-        super().parse(response)
-        self.stop()
-
-
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_closing_does_not_wait_for_the_pace_and_loses_no_request(
@@ -496,31 +483,11 @@ async def test_closing_does_not_wait_for_a_robots_txt_that_waits_for_the_pace(
     assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
 
 
-class Caller(Visitor):
-    """Asks the engine for its URLs, and closes itself."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.outcome = Outcome(self.crawler)
-        for asked in self.asked:
-            _schedule_coro(self._call(Request(str(asked), callback=NO_CALLBACK)))
-        yield Request("data:,")
-        await sleep(0.5)
-        self.stop()
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            await engine.download_async(request)
-        except IgnoreRequest as error:
-            self.outcome.failures[request.url] = error
-
-
 async def test_closing_ends_calls_of_the_engine_that_wait_for_the_pace(
     web: Web, crawl: Crawl
 ) -> None:
     site = web.site(delayed(30))
-    outcome = await crawl(site.urls("/1", "/2"), spider=Caller)
+    outcome = await crawl(site.urls("/1", "/2"), spider=CallerAndCloser, awaited=[site])
     assert site.page_paths == []
     assert set(outcome.failures) == set(site.urls("/1", "/2"))
     assert set(map(str, outcome.failures.values())) == {"the spider is closing"}
@@ -586,28 +553,15 @@ def at(hour: int, minute: int, second: float) -> float:
     return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Set the time of the package, from which it goes on."""
-
-    def set_time(now: float) -> None:
-        offset = now - time.time()
-        monkeypatch.setattr(
-            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + offset
-        )
-
-    return set_time
-
-
-async def test_requests_start_within_the_visit_time(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(7, 0, 0))
+async def test_requests_start_within_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(7, 0, 0))
     site = web.site(WINDOW)
     await crawl(site.urls("/a"))
     assert site.page_paths == ["/a"]
 
 
-async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 59, 59))
+async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(5, 59, 59))
     site, other = web.site(WINDOW), web.site(ALL)
     settings = {"CONCURRENT_REQUESTS": 2}
     await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
@@ -618,9 +572,9 @@ async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: A
 
 
 async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
-    web: Web, crawl: Crawl, clock: Any
+    web: Web, crawl: Crawl, clock: Clock
 ) -> None:
-    clock(at(9, 0, 0))
+    clock.set(at(9, 0, 0))
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
@@ -631,8 +585,10 @@ async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
 
 
-async def test_closing_does_not_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 0, 0))
+async def test_closing_does_not_wait_for_the_visit_time(
+    web: Web, crawl: Crawl, clock: Clock
+) -> None:
+    clock.set(at(5, 0, 0))
     site = web.site(WINDOW)
     settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
     outcome = await crawl(site.urls(*PATHS), settings, spider=Closer)

@@ -60,7 +60,7 @@ async def test_a_scheduler_with_the_required_methods_only(
 ) -> None:
     site = web.site(Page(delayed(0.02), delay=0.3))
     asked = [Request(url) for url in site.urls(*numbers(12))]
-    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 30}
+    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(12))
     assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
@@ -98,7 +98,7 @@ async def test_a_scheduler_that_raises_loses_nothing(
     monkeypatch.setattr(Failing, "fails", False)
     site = web.site(Page(delayed(0.02), delay=0.5))
     asked = [Request(url) for url in site.urls(*numbers(20))]
-    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 60}
+    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
     await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(20))
 
@@ -180,7 +180,7 @@ async def test_a_request_that_waits_for_another_is_no_deadlock(
     other = web.site(robots, host="127.0.0.2")
     settings = {
         "CONCURRENT_REQUESTS": 1,
-        "CLOSESPIDER_TIMEOUT": 20,
+        "CLOSESPIDER_TIMEOUT": 120,
         "DOWNLOADER_MIDDLEWARES": {Careless: 50},
         "OTHER": other.url("/token"),
     }
@@ -203,7 +203,7 @@ async def test_requests_that_others_drop_delay_no_request(
 ) -> None:
     site = web.site(delayed(2))
     urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
-    settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 40}
+    settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(urls, settings)
     assert outcome.stats["finish_reason"] == "finished"
     assert site.page_paths == ["/a", "/b"]
@@ -247,7 +247,7 @@ async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
         **FIFO,
         "SCHEDULER_PRIORITY_QUEUE": queue,
         "REP_MAX_WAITING": 20,
-        "CLOSESPIDER_TIMEOUT": 25,
+        "CLOSESPIDER_TIMEOUT": 120,
     }
     urls = [*slow.urls(*numbers(8000)), *live.urls(*numbers(5))]
     outcome = await crawl(urls, settings, spider=Until, pages=5)
@@ -263,7 +263,7 @@ async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl)
     asked = [Request(url) for url in busy.urls(*numbers(5))]
     asked += [Request(site.url("/a")) for site in sites]
     asked += [Request(last.url("/last"), priority=-1)]
-    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
+    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
     outcome.middleware._poll()  # as every half second of the crawl

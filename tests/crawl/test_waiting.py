@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
+from testing.faults import answer_when, silence
 from testing.web import Page
 
-from .conftest import Closer, Visitor, Watcher, our_warnings
+from .conftest import Caller, CallerAndCloser, Closer, Watcher, our_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from testing.web import Received, Web
@@ -29,25 +27,19 @@ if TYPE_CHECKING:
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 
 
-async def silence(
-    received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """Never answers; gives up when the other side does."""
-    await reader.read()
-
-
 async def test_silent_sites_do_not_delay_other_sites(web: Web, crawl: Crawl) -> None:
-    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 21)]
+    """The silent sites answer only when the others are complete."""
     live = [web.site(NOTHING_PRIVATE, host=f"127.0.0.{number}") for number in range(21, 25)]
+    late = answer_when(lambda: sum(len(site.page_paths) for site in live) == 40, Page(status=503))
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 21)]
     urls = [url for site in silent for url in site.urls("/a", "/b", "/c")]
     urls += [site.url(f"/{number}") for number in range(10) for site in live]
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 3})
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 60})
     assert [len(site.page_paths) for site in live] == [10] * 4
     assert [site.paths for site in silent] == [["/robots.txt"]] * 10
     assert len(outcome.failures) == 30
-    last_page = max(received.at for site in live for received in site.received)
-    first_silence = min(site.received[0].at for site in silent)
-    assert last_page < first_silence + 3, "the live sites were done before any silent one"
+    origins = outcome.middleware.origins
+    assert {origins[site.root].failure for site in silent} == {"status 503"}, "no timeout"
 
 
 async def test_waiting_requests_are_bounded_and_none_is_lost(web: Web, crawl: Crawl) -> None:
@@ -149,7 +141,7 @@ async def test_closing_does_not_wait_for_a_silent_site(
 ) -> None:
     silent = [web.site(silence) for _ in range(3)]
     urls = [url for site in silent for url in site.urls("/a", "/b")]
-    outcome = await crawl(urls, FOR_EVER, spider=Closer)
+    outcome = await crawl(urls, FOR_EVER, spider=Closer, awaited=silent)
     assert outcome.stats["finish_reason"] == "enough"
     assert [site.paths for site in silent] == [["/robots.txt"]] * 3
     assert not our_warnings(caplog)
@@ -166,7 +158,7 @@ async def test_a_stopped_crawl_loses_no_waiting_request(
     paths = [f"/{number}" for number in range(40)]
     urls = [*live.urls("/a", "/b"), *late.urls("/private", *paths)]
     settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 10}
-    first = await crawl(urls, {**settings, **FOR_EVER}, spider=Closer)
+    first = await crawl(urls, {**settings, **FOR_EVER}, spider=Closer, awaited=[late])
     assert late.paths == ["/robots.txt"]
     assert live.page_paths == ["/a", "/b"]
     assert not first.failures
@@ -174,26 +166,6 @@ async def test_a_stopped_crawl_loses_no_waiting_request(
     await crawl([], settings)
     assert late.page_paths == sorted(paths)
     assert live.page_paths == ["/a", "/b"]
-
-
-class Caller(Visitor):
-    """Downloads its requests through the engine, without the scheduler."""
-
-    callback: Any = staticmethod(NO_CALLBACK)
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            request = request.replace(callback=self.callback, errback=None)
-            _schedule_coro(self._call(request))
-        yield Request("data:,")
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            self.outcome.responses[request.url] = await engine.download_async(request)
-        except RobotsTxtDisallowed as error:
-            self.outcome.failures[request.url] = error
 
 
 class CarelessCaller(Caller):
@@ -218,13 +190,9 @@ async def test_callers_of_the_engine_wait_for_the_response(
     assert set(outcome.failures) == {site.url("/private")}
 
 
-class CallerAndCloser(Caller, Closer):
-    """Both."""
-
-
 async def test_closing_ends_a_call_of_the_engine_too(web: Web, crawl: Crawl) -> None:
     site = web.site(silence)
-    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser)
+    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser, awaited=[site])
     await sleep(0.3)  # the crawl does not wait for those who called
     assert isinstance(outcome.failures[site.url("/a")], RobotsTxtDisallowed)
     assert site.paths == ["/robots.txt"]

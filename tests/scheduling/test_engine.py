@@ -18,7 +18,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.scheduling import engine as engine_module
 from scrapy_rep.scheduling.engine import FEATURES, REQUIRED, Engine, Feature
 from scrapy_rep.scheduling.handlers import AIOHTTP_HANDLER
-from tests.import_contracts import ROOT, spoken_of
+from tests.import_contracts import ROOT, attributes_used_in
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -53,7 +53,7 @@ def test_the_contract_lists_the_attributes_that_are_checked() -> None:
 
 
 def test_every_attribute_of_the_list_is_used() -> None:
-    assert spoken_of(MODULE) >= USED
+    assert attributes_used_in(MODULE) >= USED
 
 
 def test_every_private_attribute_that_is_used_is_on_the_list() -> None:
@@ -61,7 +61,7 @@ def test_every_private_attribute_that_is_used_is_on_the_list() -> None:
     own |= set(vars(Engine(get_crawler())))
     private = {
         name
-        for name in spoken_of(MODULE)
+        for name in attributes_used_in(MODULE)
         if "." not in name and name.startswith("_") and not name.startswith("__")
     }
     assert (
