@@ -127,15 +127,15 @@ class PageDirectivesMiddleware:
             return _Page(NO_DIRECTIVES, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         said = _directives(response, tokens, html)
-        stated = []
+        stated: list[usage.Signals] = []
         if robots is not None:
             stated += [
-                robots.content_signals(tokens),
+                robots.content_signals(response.url, tokens),
                 robots.content_usage(response.url, tokens),
             ]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
-            stated.append(usage.of_response(*lines))
+            stated += usage.of_response(*lines)
         return _Page(said, usage.evaluated(stated, said.tdm_reservation))
 
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
