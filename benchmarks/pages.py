@@ -99,12 +99,13 @@ def of_pages(sizes: tuple[int, ...]) -> Iterator[Row]:
 
 URL = "http://site.example/1"
 MEGABYTE = 1_000_000
-NAMED = b"<meta name=robots content=noindex>"
-# What stands between two meta elements, again and again.
+NAMED = b"<meta name=robots content=noindex><link rel=license href=/a>"
+# What stands between two meta and two link elements, again and again.
 FLOODS = [
     "<", "< ", "<p>x</p>", "<a ", "<a b='", '<a b="', "<!--", "<!-- -->", "<!>", "</p>", "<p =a>",
     "<p a=b c='d' e>", "<template></template>", "<script></script>", "<meta>", "<meta x ",
     "<meta name=robots content=noindex>", "<meta name='robot&#115;'>", "<meta name='", "&#00000",
+    "<link rel=license href=/a>", "<link x ", "license ",
 ]  # fmt: skip
 # Links, each with a number.
 LINK_FLOODS = [

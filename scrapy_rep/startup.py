@@ -12,6 +12,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
+from .protocol.vocabularies import nearest_use
 from .settings import downloader_middlewares, unknown_settings
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
     for name, nearest in unknown_settings(crawler):
         hint = f" Did you mean {nearest}?" if nearest else ""
         _warn(crawler, f"There is no setting {name}: it is ignored.{hint}")
+    for name in settings.require_usage:
+        if (nearest := nearest_use(name)) != name:
+            hint = f" Did you mean {nearest}?" if nearest else ""
+            _warn(
+                crawler,
+                f"REP_REQUIRE_USAGE has {name}, which no vocabulary defines: no page refuses it."
+                f"{hint}",
+            )
     if settings.has_default_agent:
         _warn(
             crawler,

@@ -22,7 +22,7 @@ from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
-from ..protocol.html_scanner import has_meta
+from ..protocol.html_scanner import has_elements
 from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
 from ..protocol.paths import origin_of
 from ..settings import read_settings
@@ -211,6 +211,8 @@ def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> Pag
     if not stated:
         return NO_DIRECTIVES
     said = merge(stated)
+    if said.licenses:
+        said = said.at(response.url)
     return said.as_of(_date(response)) if said.unavailable_after else said
 
 
@@ -221,7 +223,7 @@ def _lines(response: Response, header: bytes) -> list[str]:
 def _html(response: Response) -> bytes:
     """What there is to look for directives in: nothing where no element can state any."""
     html = octets(response) if isinstance(response, HtmlResponse) else b""
-    return html if has_meta(html) else b""
+    return html if has_elements(html) else b""
 
 
 def _date(response: Response) -> datetime:

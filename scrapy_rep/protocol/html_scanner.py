@@ -1,7 +1,7 @@
-"""Finds the meta elements of an HTML page without building a tree.
+"""Finds the meta and link elements of an HTML page without building a tree.
 
-A meta element counts wherever a browser without scripts creates one: in the head, in the body and
-in ``noscript``. It does not count in a comment, in an attribute, in a ``template``, or in the text
+An element counts wherever a browser without scripts creates one: in the head, in the body and in
+``noscript``. It does not count in a comment, in an attribute, in a ``template``, or in the text
 of ``script``, ``style``, ``title`` and the like. This follows the tokenizer of the HTML standard
 (§13.2.5), except for the escapes within scripts.
 
@@ -38,11 +38,14 @@ _PARTS[b"VALUE"] = (
 _PARTS[b"COMPLETE"] = rb"(?! [^%(WS)b/>] | [%(WS)b]* = )" % _PARTS
 
 
-def _compile(expression: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    return re.compile(expression % _PARTS, re.VERBOSE | flags)
+def _compile(expression: bytes, flags: int = 0, **parts: bytes) -> re.Pattern[bytes]:
+    named = {name.encode(): part for name, part in parts.items()}
+    return re.compile(expression % {**_PARTS, **named}, re.VERBOSE | flags)
 
 
 _META_TAG = _compile(rb"<meta (?= [%(WS)b/] )", re.IGNORECASE)
+_LINK_TAG = _compile(rb"<link (?= [%(WS)b/] )", re.IGNORECASE)
+_BODY_TAG = _compile(rb"<body (?= [%(WS)b/>] )", re.IGNORECASE)
 _TAG = _compile(rb"< (/?) ( [A-Za-z][^%(WS)b/>]* )")
 _ATTRIBUTE = _compile(
     rb"""
@@ -58,38 +61,50 @@ _ATTRIBUTE = _compile(
 )
 _TAG_END = _compile(rb"[%(WS)b/]* >")
 
-# Many attributes at once, none of them "name" or "content".
-_OTHER_ATTRIBUTES = _compile(
-    rb"""
+# Many attributes at once, none of them KEY or VALUE_KEY.
+_OTHER_ATTRIBUTES = rb"""
     (?: [%(WS)b/]+
-        (?! (?: name | content ) [%(WS)b=/>] )
+        (?! (?: %(KEY)b | %(VALUE_KEY)b ) [%(WS)b=/>] )
         [^%(WS)b/>="']+ %(VALUE)b %(COMPLETE)b
     ){1,1000}
-    """,
-    re.IGNORECASE,
-)
+"""
 
-# Text, tags and comments that contain no meta element with a name, as many as possible at once.
-_IRRELEVANT = _compile(
-    rb"""
+# Text, tags and comments that contain no element NAME with an attribute KEY, as many as possible at
+# once.
+_IRRELEVANT = rb"""
     (?: [^<]+                                                       # text
       | <+ (?= < )                                                  # "<" that begins nothing
       | < (?! [A-Za-z!?/<] )
-      | < (?! (?: /?template | meta | plaintext | script | style | title | textarea | xmp
+      | < (?! (?: /?template | %(NAME)b | plaintext | script | style | title | textarea | xmp
                 | iframe | noembed | noframes ) [%(WS)b/>] )
         /? [A-Za-z][^%(WS)b/>]*                                     # any other tag
         (?: [%(WS)b]+ [^%(WS)b/>="']+ %(VALUE)b ){0,30}
         [%(WS)b/]* >
-      | <meta                                                       # a meta tag without a name
-        (?: [%(WS)b]+ (?! name [%(WS)b=/>] )
+      | <%(NAME)b                                                   # a tag without the attribute
+        (?: [%(WS)b]+ (?! %(KEY)b [%(WS)b=/>] )
             [^%(WS)b/>="']+ %(VALUE)b %(COMPLETE)b ){0,30}
         [%(WS)b/]* >
       | <!-- (?: -?> | .*? --!?> )                                  # a comment
       | < (?: ! (?! -- ) | \? | / (?! [A-Za-z] ) ) [^>]* >          # a declaration
     ){1,1000}
-    """,
-    re.IGNORECASE | re.DOTALL,
-)
+"""
+
+
+class _Element:
+    """An element that is looked for, with two of its attributes."""
+
+    def __init__(self, name: bytes, key: bytes, value_key: bytes) -> None:
+        parts = {"NAME": name, "KEY": key, "VALUE_KEY": value_key}
+        self.name = name
+        self.key = key
+        """The attribute without which an element does not count."""
+        self.value_key = value_key
+        self.other_attributes = _compile(_OTHER_ATTRIBUTES, re.IGNORECASE, **parts)
+        self.irrelevant = _compile(_IRRELEVANT, re.IGNORECASE | re.DOTALL, **parts)
+
+
+_META = _Element(b"meta", b"name", b"content")
+_LINK = _Element(b"link", b"rel", b"href")
 
 # The elements whose content is text for a browser, and what ends each. "noscript" is none of them,
 # for no scripts run.
@@ -119,22 +134,61 @@ _REFERENCE = re.compile(
 )
 
 
-def has_meta(html: bytes) -> bool:
-    """Return whether a page contains a meta tag. Without one, `meta_elements` finds nothing."""
-    return _META_TAG.search(html) is not None
+def has_elements(html: bytes) -> bool:
+    """Return whether a page contains a meta tag or a link tag.
+
+    Without one, `meta_elements` and `link_elements` find nothing.
+    """
+    return bool(_META_TAG.search(html) or _LINK_TAG.search(html))
 
 
 def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, str]]:
     """Yield name and content of each meta element whose name may contain one of `names`.
 
     `names` are in lower case, and so is the name of an element. Elements with other names may be
-    among those that are found.
+    among those that are found. An attribute is cut after 4,096 octets.
     """
-    last = _last_candidate(html, names)
+    first = last = -1
+    for found in _META_TAG.finditer(html):
+        last = found.start()
+        if first < 0:
+            first = last
+    if first < 0:
+        return
+    # Only the part from the first meta tag to the last is searched for a name. So a page without
+    # such a name costs little.
+    end = _skip_attributes(html, last + 1, _META)
+    for attributes in _elements(html, _last_candidate(html, first, end, names), _META):
+        yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+
+
+def link_elements(html: bytes, rel: str) -> Iterator[str]:
+    """Yield the href of each link element in the head that has a link type.
+
+    `rel` is the link type in lower case, one that is not allowed in the body (HTML §4.6.7). The
+    head ends at the first body tag. An href of more than 4,096 octets is skipped: a part of a URL
+    is another URL.
+    """
+    body = _BODY_TAG.search(html)
+    end = body.start() if body else len(html)
+    first = _LINK_TAG.search(html, 0, end)
+    if first is None:
+        return
+    last = _last_candidate(html, first.start(), end, [rel.encode()])
+    for attributes in _elements(html, last, _LINK):
+        if (
+            len(attributes.get(b"href", b"")) <= _MAX_OCTETS
+            and rel in _text(attributes, b"rel").lower().split()
+        ):
+            yield _text(attributes, b"href")
+
+
+def _elements(html: bytes, last: int, element: _Element) -> Iterator[dict[bytes, bytes]]:
+    """Yield the attributes of each element of a kind that begins before a position."""
     templates = 0
     position = 0
     while position < last:
-        irrelevant = _IRRELEVANT.match(html, position)
+        irrelevant = element.irrelevant.match(html, position)
         if irrelevant:
             position = irrelevant.end()
             continue
@@ -143,14 +197,14 @@ def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, st
             return
         closes, name = tag[1], tag[2].lower()
         attributes: dict[bytes, bytes] = {}
-        end = _skip_attributes(html, tag.end(), attributes)
+        end = _skip_attributes(html, tag.end(), element, attributes)
         if name == b"template":
             templates = max(0, templates - 1) if closes else templates + 1
         elif closes:
             pass
-        elif name == b"meta":
+        elif name == element.name:
             if attributes and not templates:
-                yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+                yield attributes
         elif name in _TEXT_ENDS:
             closing = _TEXT_ENDS[name].search(html, end)
             end = closing.start() if closing else len(html)
@@ -159,20 +213,9 @@ def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, st
         position = end
 
 
-def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
-    """Return the last position at which a meta element may have one of the names, or -1.
-
-    Only the part from the first meta tag to the last is searched. So a page without such a name
-    costs little.
-    """
-    first = last = -1
-    for found in _META_TAG.finditer(html):
-        last = found.start()
-        if first < 0:
-            first = last
-    if first < 0:
-        return -1
-    tags = html[first : _skip_attributes(html, last + 1)].lower()
+def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -> int:
+    """Return the last position in a part of a page at which one of the names may stand, or -1."""
+    tags = html[first:end].lower()
     place = max(tags.rfind(name) for name in names)
     if b"&" in tags:
         # A name may be written with character references, so each of them may be part of one.
@@ -181,13 +224,15 @@ def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
     return first + place if place >= 0 else -1
 
 
-def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None = None) -> int:
+def _skip_attributes(
+    html: bytes, position: int, element: _Element, keep: dict[bytes, bytes] | None = None
+) -> int:
     """Return the position behind a tag. A tag without an end is none: then the end of the page.
 
-    The first ``name`` and the first ``content`` are added to `keep`.
+    The first of each of the two attributes of `element` is added to `keep`.
     """
     while True:
-        if others := _OTHER_ATTRIBUTES.match(html, position):
+        if others := element.other_attributes.match(html, position):
             position = others.end()
             continue
         found = _ATTRIBUTE.match(html, position)
@@ -196,7 +241,7 @@ def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None
         position = found.end()
         if keep is not None:
             name = found[1].lower()
-            if name in (b"name", b"content"):
+            if name in (element.key, element.value_key):
                 keep.setdefault(name, found[2] or found[3] or found[4] or b"")
     closed = _TAG_END.match(html, position)
     if closed:

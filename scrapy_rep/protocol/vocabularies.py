@@ -6,6 +6,7 @@ page. A test compares the two.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
 
@@ -60,3 +61,22 @@ nothing that AIPREF has a name for."""
 
 REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)
 """The names that a crawl can require."""
+
+_EARLIER_NAMES = {
+    "ai": TRAIN_AI,
+    "ai-output": AI_USE,
+    "genai": TRAIN_AI,
+    "inference": AI_USE,
+    "train-genai": TRAIN_AI,
+}
+"""Labels of earlier drafts of AIPREF, and the labels that are nearest to them now."""
+
+
+def nearest_use(name: str) -> str | None:
+    """Return the name that a crawl can require and that is meant by a name, or None."""
+    plain = name.strip().lower().replace("_", "-")
+    if name in REQUIRABLE:
+        return name
+    if plain in _EARLIER_NAMES:
+        return _EARLIER_NAMES[plain]
+    return next(iter(get_close_matches(plain, REQUIRABLE, 1)), None)
