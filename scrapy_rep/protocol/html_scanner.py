@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ _ATTRIBUTE = _compile(
 )
 _TAG_END = _compile(rb"[%(WS)b/]* >")
 
-# Many attributes at once, none of them KEY or VALUE_KEY.
+# Many attributes at once, none of them a KEY or a VALUE_KEY.
 _OTHER_ATTRIBUTES = rb"""
     (?: [%(WS)b/]+
         (?! (?: %(KEY)b | %(VALUE_KEY)b ) [%(WS)b=/>] )
@@ -69,7 +69,7 @@ _OTHER_ATTRIBUTES = rb"""
     ){1,1000}
 """
 
-# Text, tags and comments that contain no element NAME with an attribute KEY, as many as possible at
+# Text, tags and comments that contain no NAME element with a KEY attribute, as many as possible at
 # once.
 _IRRELEVANT = rb"""
     (?: [^<]+                                                       # text
@@ -90,21 +90,27 @@ _IRRELEVANT = rb"""
 """
 
 
-class _Element:
-    """An element that is looked for, with two of its attributes."""
+class _Kinds:
+    """The elements that are looked for, each with the name of two of its attributes.
 
-    def __init__(self, name: bytes, key: bytes, value_key: bytes) -> None:
-        parts = {"NAME": name, "KEY": key, "VALUE_KEY": value_key}
-        self.name = name
-        self.key = key
-        """The attribute without which an element does not count."""
-        self.value_key = value_key
+    An element without the first of them does not count.
+    """
+
+    def __init__(self, *kinds: tuple[bytes, bytes, bytes]) -> None:
+        self.names, keys, value_keys = zip(*kinds, strict=True)
+        parts = {
+            "NAME": b"(?: %b )" % b" | ".join(self.names),
+            "KEY": b"(?: %b )" % b" | ".join(keys),
+            "VALUE_KEY": b" | ".join(value_keys),
+        }
+        self.attributes = frozenset(keys + value_keys)
         self.other_attributes = _compile(_OTHER_ATTRIBUTES, re.IGNORECASE, **parts)
         self.irrelevant = _compile(_IRRELEVANT, re.IGNORECASE | re.DOTALL, **parts)
 
 
-_META = _Element(b"meta", b"name", b"content")
-_LINK = _Element(b"link", b"rel", b"href")
+_META_KIND = (b"meta", b"name", b"content")
+_LINK_KIND = (b"link", b"rel", b"href")
+_META, _LINK, _BOTH = _Kinds(_META_KIND), _Kinds(_LINK_KIND), _Kinds(_META_KIND, _LINK_KIND)
 
 # The elements whose content is text for a browser, and what ends each. "noscript" is none of them,
 # for no scripts run.
@@ -134,61 +140,46 @@ _REFERENCE = re.compile(
 )
 
 
-def has_elements(html: bytes) -> bool:
-    """Return whether a page contains a meta tag or a link tag.
+class Element(NamedTuple):
+    """A meta or a link element."""
 
-    Without one, `meta_elements` and `link_elements` find nothing.
-    """
+    tag: str
+    """``meta`` or ``link``."""
+    key: str
+    """Its name or its link types (``rel``), in lower case."""
+    value: str
+    """Its content, or the URL that it links to (``href``)."""
+
+
+def has_elements(html: bytes) -> bool:
+    """Return whether a page contains a meta or a link tag. Else `elements` finds nothing."""
     return bool(_META_TAG.search(html) or _LINK_TAG.search(html))
 
 
-def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each meta element whose name may contain one of `names`.
+def elements(html: bytes, names: Sequence[bytes], rel: bytes) -> Iterator[Element]:
+    """Yield the meta elements with one of `names`, and the link elements with a link type.
 
-    `names` are in lower case, and so is the name of an element. Elements with other names may be
-    among those that are found. An attribute is cut after 4,096 octets.
+    Only links in the head count, up to the first body tag: `rel` is a link type that is not allowed
+    in the body (HTML §4.6.7). `names` and `rel` are in lower case. Elements with other names and
+    types may be among those that are found. Attributes are cut after 4,096 octets. A link with a
+    longer URL is skipped, for a part of a URL is another URL.
     """
-    first = last = -1
-    for found in _META_TAG.finditer(html):
-        last = found.start()
-        if first < 0:
-            first = last
-    if first < 0:
-        return
-    # Only the part from the first meta tag to the last is searched for a name. So a page without
-    # such a name costs little.
-    end = _skip_attributes(html, last + 1, _META)
-    for attributes in _elements(html, _last_candidate(html, first, end, names), _META):
-        yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+    last_meta, last_link = _last_meta(html, names), _last_link(html, rel)
+    kinds = _BOTH if last_meta >= 0 <= last_link else _META if last_meta >= 0 else _LINK
+    for position, tag, attributes in _tags(html, max(last_meta, last_link), kinds):
+        if tag == b"meta":
+            content = _text(attributes, b"content")
+            yield Element("meta", _text(attributes, b"name").strip().lower(), content)
+        elif position < last_link and len(attributes.get(b"href", b"")) <= _MAX_OCTETS:
+            yield Element("link", _text(attributes, b"rel").lower(), _text(attributes, b"href"))
 
 
-def link_elements(html: bytes, rel: str) -> Iterator[str]:
-    """Yield the href of each link element in the head that has a link type.
-
-    `rel` is the link type in lower case, one that is not allowed in the body (HTML §4.6.7). The
-    head ends at the first body tag. An href of more than 4,096 octets is skipped: a part of a URL
-    is another URL.
-    """
-    body = _BODY_TAG.search(html)
-    end = body.start() if body else len(html)
-    first = _LINK_TAG.search(html, 0, end)
-    if first is None:
-        return
-    last = _last_candidate(html, first.start(), end, [rel.encode()])
-    for attributes in _elements(html, last, _LINK):
-        if (
-            len(attributes.get(b"href", b"")) <= _MAX_OCTETS
-            and rel in _text(attributes, b"rel").lower().split()
-        ):
-            yield _text(attributes, b"href")
-
-
-def _elements(html: bytes, last: int, element: _Element) -> Iterator[dict[bytes, bytes]]:
-    """Yield the attributes of each element of a kind that begins before a position."""
+def _tags(html: bytes, last: int, kinds: _Kinds) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
+    """Yield position, name and attributes of each element that begins before a position."""
     templates = 0
     position = 0
     while position < last:
-        irrelevant = element.irrelevant.match(html, position)
+        irrelevant = kinds.irrelevant.match(html, position)
         if irrelevant:
             position = irrelevant.end()
             continue
@@ -197,20 +188,44 @@ def _elements(html: bytes, last: int, element: _Element) -> Iterator[dict[bytes,
             return
         closes, name = tag[1], tag[2].lower()
         attributes: dict[bytes, bytes] = {}
-        end = _skip_attributes(html, tag.end(), element, attributes)
+        end = _skip_attributes(html, tag.end(), kinds, attributes)
         if name == b"template":
             templates = max(0, templates - 1) if closes else templates + 1
         elif closes:
             pass
-        elif name == element.name:
+        elif name in kinds.names:
             if attributes and not templates:
-                yield attributes
+                yield position, name, attributes
         elif name in _TEXT_ENDS:
             closing = _TEXT_ENDS[name].search(html, end)
             end = closing.start() if closing else len(html)
         elif name == b"plaintext":
             return
         position = end
+
+
+def _last_meta(html: bytes, names: Sequence[bytes]) -> int:
+    """Return the last position at which a meta element may have one of the names, or -1.
+
+    Only the part from the first meta tag to the last is searched. So a page without such a name
+    costs little.
+    """
+    first = last = -1
+    for found in _META_TAG.finditer(html):
+        last = found.start()
+        if first < 0:
+            first = last
+    if first < 0:
+        return -1
+    return _last_candidate(html, first, _skip_attributes(html, last + 1, _META), names)
+
+
+def _last_link(html: bytes, rel: bytes) -> int:
+    """Return the last position at which a link element of the head may have a type, or -1."""
+    body = _BODY_TAG.search(html)
+    end = body.start() if body else len(html)
+    first = _LINK_TAG.search(html, 0, end)
+    return _last_candidate(html, first.start(), end, [rel]) if first else -1
 
 
 def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -> int:
@@ -225,14 +240,14 @@ def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -
 
 
 def _skip_attributes(
-    html: bytes, position: int, element: _Element, keep: dict[bytes, bytes] | None = None
+    html: bytes, position: int, kinds: _Kinds, keep: dict[bytes, bytes] | None = None
 ) -> int:
     """Return the position behind a tag. A tag without an end is none: then the end of the page.
 
-    The first of each of the two attributes of `element` is added to `keep`.
+    The first of each attribute that `kinds` has is added to `keep`.
     """
     while True:
-        if others := element.other_attributes.match(html, position):
+        if others := kinds.other_attributes.match(html, position):
             position = others.end()
             continue
         found = _ATTRIBUTE.match(html, position)
@@ -241,7 +256,7 @@ def _skip_attributes(
         position = found.end()
         if keep is not None:
             name = found[1].lower()
-            if name in (element.key, element.value_key):
+            if name in kinds.attributes:
                 keep.setdefault(name, found[2] or found[3] or found[4] or b"")
     closed = _TAG_END.match(html, position)
     if closed:

@@ -20,13 +20,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta, timezone
-from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .agents import WILDCARD_AGENT
 from .freshness import http_date, utc
-from .html_scanner import link_elements, meta_elements
+from .html_scanner import elements
 from .paths import resolve
 
 if TYPE_CHECKING:
@@ -400,13 +399,14 @@ def _begins_rule(part: str) -> bool:
 
 def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
     names = (_ROBOTS, *tokens)
-    for name, content in meta_elements(html, [*(name.encode() for name in names), b"tdm-"]):
-        if name in names:
+    searched = [*(name.encode() for name in names), b"tdm-"]
+    for tag, name, value in elements(html, searched, _LICENSE.encode()):
+        if tag == "link":
+            if _LICENSE in name.split() and value.strip():
+                yield Statement(Source(_LICENSE, META), value.strip())
+        elif name in names:
             agent = WILDCARD_AGENT if name == _ROBOTS else name
-            for _, rule, argument in _rules(content, scoped=False):
+            for _, rule, argument in _rules(value, scoped=False):
                 yield Statement(Source(rule, META, agent), argument)
         elif name in _TDM:
-            yield from _of_tdm(name, META, content)
-    for href in islice(link_elements(html, _LICENSE), MAX_LICENSES):
-        if href.strip():
-            yield Statement(Source(_LICENSE, META), href.strip())
+            yield from _of_tdm(name, META, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.html_scanner import has_elements, link_elements, meta_elements
+from scrapy_rep.protocol.html_scanner import Element, elements, has_elements
 
 NAMES = [b"robots", b"mybot"]
 
@@ -27,7 +27,7 @@ def test_a_page_has_a_meta_or_a_link_tag(html: bytes, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "elements"),
+    ("html", "expected"),
     [
         (b"<p>robots", []),
         (b"<meta name=description content=a>", []),
@@ -41,8 +41,9 @@ def test_a_page_has_a_meta_or_a_link_tag(html: bytes, expected: bool) -> None:
         (b"<meta name=robots content=\xff>", [("robots", "\ufffd")]),
     ],
 )
-def test_name_and_content_of_meta_elements(html: bytes, elements: list[tuple[str, str]]) -> None:
-    assert list(meta_elements(html, NAMES)) == elements
+def test_name_and_content_of_meta_elements(html: bytes, expected: list[tuple[str, str]]) -> None:
+    found = list(elements(html, NAMES, b"license"))
+    assert found == [Element("meta", *element) for element in expected]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +76,19 @@ def test_name_and_content_of_meta_elements(html: bytes, elements: list[tuple[str
     ],
 )
 def test_the_links_of_a_type(html: bytes, hrefs: list[str]) -> None:
-    assert list(link_elements(html, "license")) == hrefs
+    assert links(html) == hrefs
     # A page with both kinds is read as if it had one.
     both = b"<meta name=robots content=a>" + html
-    assert list(link_elements(both, "license")) == hrefs
-    assert next(meta_elements(both, [b"robots"])) == ("robots", "a")
+    assert links(both) == hrefs
+    assert next(elements(both, [b"robots"], b"license")) == Element("meta", "robots", "a")
+
+
+def links(html: bytes) -> list[str]:
+    found = elements(html, [b"robots"], b"license")
+    return [value for tag, rel, value in found if tag == "link" and "license" in rel.split()]
+
+
+def test_a_link_in_the_body_does_not_count_before_a_meta_element() -> None:
+    html = b"<link rel=license href=/a><body><link rel=license href=/b><meta name=robots>"
+    assert links(html) == ["/a"]
+    assert [tag for tag, _, _ in elements(html, [b"robots"], b"license")] == ["link", "meta"]
