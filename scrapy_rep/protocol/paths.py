@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from .printable import printable
 
@@ -288,3 +288,11 @@ _STEP_2 = {
     if chr(octet) not in _UNRESERVED + _RESERVED + "%*$"
 }
 _STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
+
+
+def resolve(reference: str, base: str | None) -> str | None:
+    """Return a reference as an absolute URL, or as it is without a base. None if unreadable."""
+    try:
+        return urljoin(base, reference) if base else reference
+    except ValueError:
+        return None
