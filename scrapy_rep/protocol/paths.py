@@ -21,6 +21,10 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from .printable import printable
 
+ROBOTS_TXT = "/robots.txt"
+"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
+§2.2.2)."""
+
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
 # Escapes that step 1 does not change: in upper case, and not of an unreserved character.
@@ -205,7 +209,7 @@ def robots_txt_url(url: str) -> str:
             f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
             "ws, wss or ftp and a valid host"
         )
-    return f"{origin}/robots.txt"
+    return origin + ROBOTS_TXT
 
 
 def _without_authority(url: str) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .access import REDIRECT_STATUSES, AccessResult, StatusPolicy, access_result
 from .agents import WILDCARD_AGENT, product_tokens
-from .group import ROBOTS_TXT, GroupMatcher
+from .group import GroupMatcher
 from .lines import SIZE_LIMIT, read, require_bytes
 from .listing import Group, list_group_records, list_groups, list_records
 from .parser import LENIENT, STRICT, GroupText, groups
-from .paths import path_of, plain_url
+from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .record_reader import Records, RecordValues
 from .records import (
