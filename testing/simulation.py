@@ -61,7 +61,7 @@ MOMENT = 1e-3
 LONGEST = 50_000.0
 """The limit of a crawl, in seconds of its own clock."""
 
-MOST_TURNS = 200_000
+MOST_TURNS = 40_000
 """The limit of a crawl, in turns of its event loop. The longest crawls need some 10,000."""
 
 PATHS = ("/a", "/b", "/private/a", "/private/b")

@@ -112,9 +112,17 @@ async def test_a_call_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_call_that_waits_too_long_in_the_queue_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    threads, done = ThreadPool(1), list[Any]()
+    started, proceed = threading.Event(), threading.Event()
+
+    def block() -> bool:
+        started.set()
+        return proceed.wait(60)
+
+    slow = deferred_from_coro(threads.run(block))
+    while not started.is_set():
+        await sleep(0.01)
     monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_TIMEOUT", 0.05)
-    threads, done, proceed = ThreadPool(1), list[Any](), threading.Event()
-    slow = deferred_from_coro(threads.run(proceed.wait, 10))
     behind = [deferred_from_coro(threads.run(done.append, n, shield=True)) for n in range(3)]
     failures: list[Any] = []
     for call in behind:
