@@ -52,6 +52,11 @@ ALL = "User-agent: *\n"
         (ALL + "Content-Usage: A", 2, "error", "content-usage", "train-ai=n"),
         ("Sitemap: /a.xml", 1, "error", "no absolute URL", "whole URL"),
         ("Sitemap: http://[a", 1, "error", "no absolute URL", "whole URL"),
+        ("Clean-param: & /a", 1, "error", "clean-param '& /a' cannot be read", "ref&sid"),
+        ("Clean-param:", 1, "error", "clean-param '' cannot be read", "ref&sid"),
+        ("Clean-param: a b", 1, "error", "path of clean-param 'a b' never", "slash"),
+        ("Clean-param: a /b?c", 1, "warning", "Yandex reads only letters", "'*'"),
+        ("Clean-param: " + "a" * 501, 1, "warning", "at most 500 characters", "several lines"),
     ],
 )
 def test_findings(robots_txt: str, line: int, severity: str, message: str, advice: str) -> None:
