@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -123,6 +124,16 @@ def _choice(*choices: str) -> Callable[[object], str]:
         raise ValueError(" or ".join(repr(choice) for choice in choices))
 
     return read
+
+
+def _path(value: object) -> str | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str):
+            return path
+    raise ValueError("None or the path of a TOML file")
 
 
 _MEMORY_NAME = re.compile("[A-Za-z0-9._-]+")
@@ -342,6 +353,14 @@ class Settings:
         _words,
         "The uses that content is collected for, such as `['train-ai']`: items of pages that "
         "refuse one of them are dropped. What a site does not mention is not refused.",
+    )
+
+    local_rules: str | None = _setting(
+        "REP_LOCAL_RULES",
+        None,
+        _path,
+        "The path of a TOML file of your own: URLs that you do not crawl, slower paces, and "
+        "exceptions that the owner of a site has allowed. See [local rules](local-rules.md).",
     )
 
     store: str | None = _setting(

@@ -41,6 +41,7 @@ class FinalUrls:
     """Judges the final URLs of the pages of one crawl.
 
     ``judge`` gives the verdict of an origin on a URL that a request has led to.
+    ``disallowed_locally`` gives that of a local rule which disallows a URL of an origin, or None.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class FinalUrls:
         engine: Engine,
         policies: PolicyCache,
         judge: Callable[[Origin, Request, str], Verdict],
+        disallowed_locally: Callable[[str, str], Verdict | None],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -56,6 +58,7 @@ class FinalUrls:
         self._engine = engine
         self._policy_cache = policies
         self._judge = judge
+        self._disallowed_locally = disallowed_locally
         self._held = 0
         self._has_warned = False
 
@@ -73,6 +76,8 @@ class FinalUrls:
             verdict = Verdict(False, Reason.INVALID_HOST)
         elif key == origin_of(asked) and path_of(url) == path_of(asked):
             return None
+        elif (local := self._disallowed_locally(key, url)) is not None:
+            verdict = local  # no robots.txt is fetched for it
         else:
             origin = await self._known(key, request, len(response.body))
             if origin is not None:

@@ -29,6 +29,7 @@ from ..scheduling.throttle import EXEMPT, Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .final_url import FinalUrls
+from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .policy_cache import PolicyCache
 from .robots_page import FROM_CACHE, answer
@@ -85,13 +86,32 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             most_hosts=settings.cache_size,
         )
+        self._local_rules = LocalRulesFile(settings.local_rules)
         self._policy_cache = PolicyCache(
-            crawler, settings, self._engine, self._throttle, self._clock, self._learn
+            crawler,
+            settings,
+            self._engine,
+            self._throttle,
+            self._clock,
+            self._learn,
+            self._local_rules.origin,
         )
         self._outages = Outages(
-            crawler, settings, self._patience, self._throttle, self._policy_cache, self._clock
+            crawler,
+            settings,
+            self._patience,
+            self._throttle,
+            self._policy_cache,
+            self._clock,
+            self._is_excepted,
         )
-        self._final_urls = FinalUrls(crawler, self._engine, self._policy_cache, self._verdict)
+        self._final_urls = FinalUrls(
+            crawler,
+            self._engine,
+            self._policy_cache,
+            self._verdict,
+            lambda key, url: self._local_rules.disallowed(key, url, self._now()),
+        )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
         self._wait_stats = WaitStats(crawler.stats, self._clock)
@@ -124,6 +144,8 @@ class RobotsTxtMiddleware:
             if request.meta.get("is_robotstxt_request"):
                 self._engine.exclude_download(request)
             remove_annotations(request.meta)  # of another request, whose meta was copied
+            if not request.meta.get("is_robotstxt_request"):
+                self._apply_local_rules(request)
             return await self._keep_pace(request) if hosts else None
         key = origin_of(self._page_url(request))
         if key is None:  # a scheme without robots.txt, or no host
@@ -132,7 +154,7 @@ class RobotsTxtMiddleware:
                 raise self._disallowed(request, verdict)
             return None
         origin = self._policy_cache.get_fresh(key)
-        if origin is None or origin.has_pacing or origin.host in hosts:
+        if origin is None or origin.has_conditions or origin.host in hosts:
             return await self._obey(request, key)
         if self._outages.waits and origin.state is State.UNREACHABLE:
             return await self._obey(request, key)
@@ -204,6 +226,7 @@ class RobotsTxtMiddleware:
         """
         name = host_of(key)
         self._record_wait(request, name, key)
+        self._drop_if_disallowed_locally(request, key)  # before its robots.txt is fetched
         while True:
             origin = self._policy_cache.get_or_fetch(key, request)
             response = self._answer(request, origin) if origin is not None else None
@@ -214,13 +237,16 @@ class RobotsTxtMiddleware:
             self._wait_stats.start(
                 request, for_policy=origin is None or self._outages.holds(origin)
             )
-            if not await self._throttle.wait(request, name, key):
+            line = EXEMPT if self._skips_outage(request, key) else key
+            if not await self._throttle.wait(request, name, line):
                 break
             self._record_wait(request, name, key)
         if self._is_rescheduled(request):
             return request
         if origin is None:
-            self.process_request_2(self._policy_cache.origins.get(key, Origin(key)), request)
+            self.process_request_2(
+                self._policy_cache.origins.get(key, self._local_rules.origin(key)), request
+            )
         raise IgnoreRequest(CLOSING)
 
     def _answer(self, request: Request, origin: Origin) -> Response | None:
@@ -263,7 +289,7 @@ class RobotsTxtMiddleware:
 
     def _may_proceed(self, request: Request, origin: Origin) -> bool:
         """Whether a request may go on now. Raises :class:`RobotsTxtDisallowed` if it never may."""
-        if not self._outages.holds(origin):
+        if not self._outages.holds(origin) or self._is_excepted(request, origin.key):
             self.process_request_2(origin, request)
         else:
             limit = self._outages.postpone(request, origin)
@@ -286,7 +312,39 @@ class RobotsTxtMiddleware:
             if closed:
                 self._throttle.block_for(origin.host, origin.key, closed, BlockReason.VISIT_TIME)
                 return False
-        return self._throttle.try_start(request, origin.host)
+        may_start = self._throttle.try_start(request, origin.host)
+        if may_start:
+            record_exception(self._crawler, request)
+        return may_start
+
+    def _apply_local_rules(self, request: Request) -> None:
+        """Apply local rules to a request that need not obey robots.txt."""
+        key = origin_of(self._page_url(request))
+        if key is None:
+            return
+        self._drop_if_disallowed_locally(request, key)
+        host, seconds = (
+            self._throttle.hosts.get(host_of(key)),
+            self._local_rules.delay(key, self._now()),
+        )
+        if seconds > (host.delays.get(key, 0) if host is not None else 0):
+            self._throttle.set_delay(host_of(key), key, seconds, None)
+
+    def _drop_if_disallowed_locally(self, request: Request, key: str) -> None:
+        verdict = self._local_rules.disallowed(key, self._page_url(request), self._now())
+        if verdict is not None:
+            request.meta["robotstxt"] = verdict
+            raise self._disallowed(request, verdict)
+
+    def _is_excepted(self, request: Request, key: str) -> bool:
+        """Whether a local rule allows a request, whatever the robots.txt says."""
+        return self._local_rules.excepts(key, self._page_url(request), self._now())
+
+    def _skips_outage(self, request: Request, key: str) -> bool:
+        """Whether a request does not wait for an unreachable origin for which others wait."""
+        origin = self._policy_cache.origins.get(key)
+        is_held = origin is not None and self._outages.holds(origin)
+        return is_held and self._is_excepted(request, key)
 
     def _learn(self, origin: Origin, request: Request) -> None:
         """There is news of an origin, which was fetched for a request."""
@@ -298,11 +356,16 @@ class RobotsTxtMiddleware:
         pacing = None
         if origin.has_pacing and self._settings.obey_crawl_delay:
             pacing = origin.pacing(self._tokens_of(request))
+        seconds = self._local_rules.delay(origin.key, self._now())
         if origin.robots is None and origin.state is State.UNREACHABLE:
-            return None  # what it asks for is not known: what it has asked for still holds
-        seconds = 0.0
+            # What it asks for is not known: what it has asked for still holds.
+            host = self._throttle.hosts.get(origin.host)
+            if seconds and (host is None or origin.key not in host.delays):
+                self._throttle.set_delay(origin.host, origin.key, seconds, origin.last_request)
+            return None
         if pacing is not None:
-            seconds = min(pacing.seconds_between(self._now()), self._settings.max_delay)
+            asked = min(pacing.seconds_between(self._now()), self._settings.max_delay)
+            seconds = max(seconds, asked)
             self._log_pace(origin, pacing, request)
         if seconds or origin.host in self._throttle.hosts:
             self._throttle.set_delay(origin.host, origin.key, seconds, origin.last_request)
@@ -316,7 +379,7 @@ class RobotsTxtMiddleware:
         if "_splash_processed" in request.meta:
             self._throttle.collect_finished()  # the one of which it was made has ended just now
         name = host_of(key)
-        exempt = request.meta.get(DONT_OBEY)
+        exempt = request.meta.get(DONT_OBEY) or self._skips_outage(request, key)
         line = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*line):
             return None if self._throttle.is_full(*line) else line  # it goes on to be dropped
@@ -368,6 +431,7 @@ class RobotsTxtMiddleware:
 
     def _opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings, type(self))
+        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
         self._engine.open(self._wrap)
         if self._engine.connection_limit:
             self._policy_cache.share_connections(self._engine.connection_limit)
@@ -382,6 +446,7 @@ class RobotsTxtMiddleware:
         self._throttle.prune()
         self._policy_cache.use_capacity()
         self._policy_cache.adjust_to_clock()
+        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _closing(self) -> None:
         """The spider is closing: whoever waits goes back to the scheduler."""
@@ -397,6 +462,8 @@ class RobotsTxtMiddleware:
         self._wait_stats.finish(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
+        if verdict.reason is Reason.LOCAL_RULE:
+            self._stats.inc_value("robotstxt/local/disallowed")
         logger.debug(
             "Forbidden by robots.txt: %(request)s (%(because)s)",
             {"request": response or request, "because": verdict},

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from ..scheduling.hosts import BlockReason, Limit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -27,7 +29,11 @@ logger = logging.getLogger(__name__)
 
 
 class Outages:
-    """The unreachable sites of one crawl for which requests wait."""
+    """The unreachable sites of one crawl for which requests wait.
+
+    ``is_excepted`` says whether a local rule allows a request for an origin, so that it does not
+    wait.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class Outages:
         throttle: Throttle,
         policies: PolicyCache,
         clock: Clock,
+        is_excepted: Callable[[Request, str], bool],
     ) -> None:
         assert crawler.stats is not None
         self.waits = settings.unreachable == "wait"
@@ -48,6 +55,7 @@ class Outages:
         self._throttle = throttle
         self._policy_cache = policies
         self._now = clock.time
+        self._is_excepted = is_excepted
 
     def holds(self, origin: Origin) -> bool:
         """Whether an origin is one for which requests wait."""
@@ -77,7 +85,12 @@ class Outages:
         seconds = self._seconds_left(origin)
         if seconds is not None:
             self._throttle.postpone(
-                origin.host, origin.key, seconds, most=self._max_wait, then=self._try_again
+                origin.host,
+                origin.key,
+                seconds,
+                most=self._max_wait,
+                then=self._try_again,
+                may_start=lambda request: self._is_excepted(request, origin.key),
             )
         else:
             origin.reported_drops = False

@@ -62,7 +62,7 @@ class PolicyCache:
     """The policies of one crawl, by origin.
 
     ``on_policy`` is called with an origin whose rules are new, and with the request for which they
-    were fetched.
+    were fetched. ``new_origin`` returns a new origin for its normal form.
     """
 
     def __init__(
@@ -73,9 +73,11 @@ class PolicyCache:
         throttle: Throttle,
         clock: Clock,
         on_policy: Callable[[Origin, Request], object],
+        new_origin: Callable[[str], Origin] = Origin,
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
+        self._new_origin = new_origin
         self._on_policy = on_policy
         self._stats = crawler.stats
         self._settings = settings
@@ -129,7 +131,7 @@ class PolicyCache:
         origin = self._origins.get(key)
         if origin is None:
             self.evict(1)
-            origin = self._origins[key] = Origin(key)
+            origin = self._origins[key] = self._new_origin(key)
         self._origins.move_to_end(key)
         action = self._next_action(origin, request)
         if action in (Action.REFRESH, Action.FETCH):

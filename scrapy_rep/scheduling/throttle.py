@@ -180,11 +180,12 @@ class Throttle:
         *,
         most: float,
         then: Callable[[str, str, BlockReason], None],
+        may_start: Callable[[Request], bool] = lambda _: False,
     ) -> None:
         """Let those who wait for an unreachable origin wait for so many seconds more.
 
         Those who would wait for more than ``most`` seconds in all, and those for whom there is no
-        room, go on now, as if they were in a line of their own.
+        room, go on now, as if they were in a line of their own. So do those that ``may_start``.
         """
         host = self.hosts.get(name)
         line = host.queues.get(key) if host else None
@@ -194,7 +195,11 @@ class Throttle:
         entries = sorted(
             (*line.from_callers, *line.from_scheduler), key=lambda entry: entry.sort_key
         )
-        may_wait = [entry.sort_key for entry in entries if entry.arrived >= earliest]
+        may_wait = [
+            entry.sort_key
+            for entry in entries
+            if entry.arrived >= earliest and not may_start(entry.request)
+        ]
         others = self.queued + len(self._waiting) - len(entries)
         kept = set(may_wait[: max(self.capacity - others, self._share)])
         overdue = {entry.sort_key for entry in entries} - kept

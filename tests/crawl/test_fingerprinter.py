@@ -1,4 +1,4 @@
-"""Clean-param in a crawl: the duplicate filter and the HTTP cache, judged by what a server received."""
+"""Clean-param in a crawl: duplicate filter and HTTP cache, judged by what a server received."""
 
 from __future__ import annotations
 
