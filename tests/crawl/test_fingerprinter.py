@@ -17,7 +17,7 @@ from .conftest import Visitor
 from .test_http_cache import DUMMY, cache_settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from testing.web import Web
@@ -111,6 +111,8 @@ async def test_switched_off_scrapy_decides(web: Web, crawl: Crawl) -> None:
 class Fingerprints(Visitor):
     """Takes fingerprints while its crawl knows a robots.txt."""
 
+    others: Sequence[Request] = ()
+
     def parse(self, response: Any, **_: Any) -> Any:
         super().parse(response)
         fingerprinter = self.crawler.request_fingerprinter
@@ -139,8 +141,7 @@ async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
             )
         ),
     ]
-    Fingerprints.others = requests  # type: ignore[attr-defined]
-    outcome = await crawl([site.url("/")], OURS, spider=Fingerprints)
+    outcome = await crawl([site.url("/")], OURS, spider=Fingerprints, others=requests)
     taken = outcome.crawler.spider.taken  # type: ignore[union-attr]
     assert taken[requests[0].url] == fingerprint(Request(plain))
     assert taken[requests[1].url] == fingerprint(Request(plain, method="POST", body=b"x"))

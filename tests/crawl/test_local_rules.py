@@ -14,6 +14,7 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.origin import UnreachablePolicy
 from testing.web import Page, redirect
 
 from .conftest import Closer, our_warnings
@@ -124,8 +125,18 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
 async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site(PRIVATE)
     rules = exception("127.0.0.1", "/private") + disallow(site.root, "/private/2")
-    await crawl(site.urls("/private/1", "/private/2"), write(rules))
+    outcome = await crawl(site.urls("/private/1", "/private/2"), write(rules))
     assert site.page_paths == ["/private/1"]
+    origin = outcome.middleware.origins[site.root]  # it says so, too, whoever asks it
+    verdicts = [
+        origin.verdict(url, (), time.time(), UnreachablePolicy())
+        for url in ("/private/1", "/private/2", "/private")
+    ]
+    assert [(one.allowed, one.reason) for one in verdicts] == [
+        (True, Reason.LOCAL_RULE),
+        (False, Reason.LOCAL_RULE),
+        (True, Reason.LOCAL_RULE),
+    ]
 
 
 # Exceptions
@@ -197,6 +208,29 @@ async def test_an_exception_out_of_date_is_not_applied_and_warned_about_once(
     (warning,) = our_warnings(caplog)
     assert warning.startswith(f"[[exception]] for {site.root}, line 1 of ")
     assert "is out of date and is not applied" in warning
+
+
+def test_a_table_that_ends_during_the_crawl_is_warned_about_then(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = exception("a.example", "/", until="2030-01-01") + exception(
+        "b.example", "/", until="2029-12-31"
+    )
+    rules = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
+    end = datetime(2030, 1, 1, tzinfo=timezone.utc).timestamp()
+    seen = []
+    for now in (end - 1, end, end + 1, end + 86_399, end + 86_400, end + 90_000):
+        excepted = [rules.excepts(f"https://{host}.example", "/", now) for host in "ab"]
+        rules.warn_about_expired(now, None)
+        seen.append((excepted, len(our_warnings(caplog))))
+    assert seen == [
+        ([True, True], 0),
+        ([True, False], 1),
+        ([True, False], 1),
+        ([True, False], 1),
+        ([False, False], 2),
+        ([False, False], 2),
+    ]
 
 
 # Pace
