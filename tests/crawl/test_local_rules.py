@@ -338,8 +338,6 @@ def test_all_tables_that_name_a_site_apply(write: Write) -> None:
 
 # A file that cannot be used
 
-HEAD = 'x = """\n[[disallow]]\n"""\n'  # no table, but the text of a string
-
 
 @pytest.mark.parametrize(
     ("text", "message"),
