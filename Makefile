@@ -1,22 +1,28 @@
-# `make example` and `make test` need nothing but Python 3.10+ and make: they install what they use.
+# `make example` and `make test` need only make and Python 3.10 or later. They install the rest.
 
 PYTHON ?= python3
 OLDEST_SCRAPY := 2.14.0
+# The minor releases between the oldest and the newest.
+MINOR_SCRAPY := 2.15 2.16 2.17 2.18
+UNRELEASED_SCRAPY ?= git+https://github.com/scrapy/scrapy
 
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
+UNRELEASED := .venv-scrapy-unreleased/bin
+MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 
-# Most tests of the crawl wait for a server more than they compute.
+# More processes than cores: most tests of crawls wait for a server.
 SIDE_BY_SIDE := -n 6
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts tests loops oldest benchmark checks compatibility format fuzz clean
+.PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
+.PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
 
 test: lint types contracts tests loops oldest
-	@echo "All is well."
+	@echo "All checks and tests passed."
 
 lint: .venv/test
 	$(BIN)/ruff check
@@ -28,27 +34,43 @@ types: .venv/test
 contracts: .venv/test
 	$(BIN)/lint-imports
 
-# Everything, on Scrapy's default reactor, with the coverage that is asked for.
+# All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
 tests: .venv/test
 	$(PYTEST) --reactor=asyncio --cov --cov-report=
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
-# The crawls and the stores again, on Twisted's own reactor and without a reactor.
+# The tests of crawls and stores, on Twisted's default reactor and without a reactor.
 loops: .venv/test
 	$(PYTEST) --reactor=default tests/crawl tests/stores
 	$(PYTEST) -p no:twisted tests/crawl tests/stores
 
-# And on the oldest Scrapy that is supported, on both reactors.
+# All tests with the oldest supported Scrapy, and those of crawls and stores on both reactors.
 oldest: .venv-oldest/test
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
-# Speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs one, and less of it.
+# The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part
+# of `test`. `make scrapy-2.17` runs one of them.
+versions: $(MINOR_TESTS) scrapy-unreleased
+
+$(MINOR_TESTS): scrapy-%: .venv-scrapy-%/test
+	.venv-scrapy-$*/bin/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl
+
+# Without access to the repository, this says so and succeeds.
+scrapy-unreleased:
+	$(PYTHON) -m venv .venv-scrapy-unreleased
+	@if GIT_TERMINAL_PROMPT=0 $(UNRELEASED)/pip install --quiet --disable-pip-version-check \
+		-e '.[test]' 'scrapy @ $(UNRELEASED_SCRAPY)'; \
+	then $(UNRELEASED)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl; \
+	else echo "Skipped: Scrapy cannot be installed from $(UNRELEASED_SCRAPY)."; \
+	fi
+
+# Measures speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs a part of it.
 benchmark: .venv/test
 	$(BIN)/python -m benchmarks $(ARGUMENTS)
 
-# What takes longer than tests. `make checks ARGUMENTS=--quick` takes less.
+# Checks that take longer than tests. `make checks ARGUMENTS=--quick` runs less of each.
 checks: .venv/test
 	$(BIN)/python -m checks $(ARGUMENTS)
 
@@ -60,12 +82,12 @@ fuzz: .venv/test
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
 
-# Crawls beside other plugins, each installed into an environment of its own: not part of `test`.
+# Crawls with other plugins, each in its own environment. Not part of `test`.
 compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility
+	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-*
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -75,6 +97,11 @@ clean:
 .venv/test: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+.venv-scrapy-%/test: pyproject.toml
+	$(PYTHON) -m venv .venv-scrapy-$*
+	.venv-scrapy-$*/bin/pip install --quiet --disable-pip-version-check -e '.[test]' 'scrapy==$*.*'
 	touch $@
 
 .venv-oldest/test: pyproject.toml

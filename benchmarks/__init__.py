@@ -1,1 +1,1 @@
-"""Speed and memory of the package, beside that of Scrapy's own middleware and of Protego."""
+"""Speed and memory of the package, compared with Scrapy's own middleware and Protego."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME ...]``: :mod:`testing.harness` says with which arguments."""
+"""``python -m benchmarks [NAME ...]``: :mod:`testing.harness` describes the arguments."""
 
 from __future__ import annotations
 

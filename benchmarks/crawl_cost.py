@@ -1,7 +1,7 @@
-"""CPU of a crawl, beside Scrapy's own middleware.
+"""CPU time of a crawl, compared with Scrapy's own middleware.
 
-Crawls 20 origins of 60 pages each on loopback, once with each middleware in turn, in processes of
-their own. The figure to look at is the ratio, pair by pair: the machine's speed drifts.
+Crawls 20 origins of 60 pages each on loopback, with each middleware in turn, in processes of their
+own. Compare the ratios of the pairs: the speed of the machine changes over time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MIDDLEWARES: dict[str, dict[str, Any]] = {
 
 
 class Visitor(Spider):
-    """Asks for every page of every origin."""
+    """Requests every page of every origin."""
 
     name = "visitor"
 
@@ -47,7 +47,7 @@ class Visitor(Spider):
 
 
 def crawl(middleware: str, roots: list[str]) -> tuple[float, int]:
-    """One crawl in this process: its CPU seconds and the pages it got."""
+    """Crawl in this process. Returns the CPU seconds and the number of pages."""
     process = AsyncCrawlerProcess(
         {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False}
         | {"CONCURRENT_REQUESTS": 32}
@@ -63,7 +63,7 @@ def crawl(middleware: str, roots: list[str]) -> tuple[float, int]:
 
 
 def run(options: Options) -> Result:
-    """The medians, and each pair."""
+    """Return the medians, with each pair as a detail."""
     web = Web()
     sites = [web.site(ROBOTS, host=f"127.0.1.{number + 1}") for number in range(ORIGINS)]
     roots = [site.root for site in sites]

@@ -1,12 +1,12 @@
-"""Files made to be slow, beside Protego and an ordinary file.
+"""Hostile files, compared with an ordinary file and Protego.
 
-For each file what is done once (a parse, a first answer and an index), and an answer for a URL of
-2 KB and of 16 KB: the slowest of a verdict, a verdict whose query is compared in a second form,
-what content may be used for, and the pace. The unit is the time that Protego takes to parse an
-ordinary file of 500 KB: an answer for 2 KB is to take at most a fifth of it, one for 16 KB as much,
-and what is done once five times that. Everything is the best of some rounds, Protego's before and
-after those of each file, so that a busy machine slows both. The table shows the slowest; ``--json``
-has every file.
+Measures for each file the work that is done once (parsing, the first answer and an index), and an
+answer for a URL of 2 KB and of 16 KB: the slowest of a verdict, a verdict whose query is compared
+in a second form, the permitted uses of the content, and the delay. The unit is the time that
+Protego takes to parse an ordinary file of 500 KB. An answer for 2 KB may take a fifth of it, an
+answer for 16 KB as much, and the work that is done once five times that. Each figure is the best of
+several rounds. Protego runs before and after each file, so that a busy machine slows both. The
+table shows the slowest file; ``--json`` has all of them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DURATION = Duration(150, 20)
 PARAMETERS = {"every": Parameter(1, 8, "measure every n-th file only")}
 AGENT = "a-bad"
 MOST = {2048: 0.2, 16_384: 1.0}
-"""Of the time that Protego takes, by the length of the path."""
+"""Limits in parts of Protego's time, by the length of the path."""
 MOST_ONCE = 5.0
 
 
 class Row(NamedTuple):
-    """Parts of Protego's time: what is done once, and the slowest answer for each length."""
+    """Parts of Protego's time: for the work done once, and for the slowest answer by length."""
 
     name: str
     once: float
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 def ordinary() -> str:
-    """A file of 500 KB that a shop might have."""
+    """An ordinary file of 500 KB, like that of a shop."""
     source = random.Random(9309)
     words = ["shop", "product", "category", "admin", "search", "user", "api", "img", "filter"]
     lines, size = ["User-agent: *"], 14
@@ -60,7 +60,7 @@ def ordinary() -> str:
 
 
 def best(run: Callable[[], object], rounds: int = 5) -> float:
-    """Seconds of the fastest round."""
+    """Return the seconds of the fastest round."""
     seconds = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -70,7 +70,7 @@ def best(run: Callable[[], object], rounds: int = 5) -> float:
 
 
 def seconds(robots: RobotsTxt, pacing: Pacing, url: str) -> float:
-    """The time of the slowest answer about a URL."""
+    """Return the seconds of the slowest answer about a URL."""
     return max(
         best(lambda: robots.verdict(url, AGENT)),
         best(lambda: robots.allowed(url + "?u=/:@", AGENT)),
@@ -80,12 +80,12 @@ def seconds(robots: RobotsTxt, pacing: Pacing, url: str) -> float:
 
 
 def repeated(path: str, length: int) -> str:
-    """A path of this length."""
+    """Return a path of this length."""
     return "/" + (path * (length // len(path) + 1))[: length - 1]
 
 
 def beside(protego: Callable[[], object], row: Callable[[], Row]) -> Row:
-    """A row of seconds as one of parts."""
+    """Convert a row of seconds into parts of Protego's time."""
     before = best(protego, 2)
     name, once, answers = row()
     unit = min(before, best(protego, 2))
@@ -94,7 +94,7 @@ def beside(protego: Callable[[], object], row: Callable[[], Row]) -> Row:
 
 
 def measure(name: str, body: bytes, url: Callable[[int], str]) -> Row:
-    """The seconds of one file."""
+    """Return the seconds of one file."""
 
     def once() -> RobotsTxt:
         robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
@@ -112,13 +112,13 @@ def measure(name: str, body: bytes, url: Callable[[int], str]) -> Row:
 
 
 def measure_header(header: str) -> Row:
-    """The seconds of one User-Agent header."""
+    """Return the seconds of one User-Agent header."""
     once = best(lambda: product_tokens(["Mozilla/5.0 (" + header, header]), 1)
     return Row(f"header of {len(header)} {header[:2]!r}", once, dict.fromkeys(MOST, 0.0))
 
 
 def measures() -> Iterator[Callable[[], Row]]:
-    """What is measured, one row after the other."""
+    """Yield the rows that are measured."""
     for name, (body, url) in HOSTILE.items():
         path = url.removeprefix("https://example.com/")
         yield partial(measure, name, body, partial(repeated, path))
@@ -134,7 +134,7 @@ def measures() -> Iterator[Callable[[], Row]]:
 
 
 def run(options: Options) -> Result:
-    """The slowest of each column against its limit; each file is a detail."""
+    """Return the slowest figure of each column with its limit. Each file is a detail."""
     file = ordinary()
     protego = partial(Protego.parse, file)
     unit = best(protego)

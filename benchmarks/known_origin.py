@@ -1,10 +1,10 @@
-"""The answer for a known origin, beside Scrapy's own middleware.
+"""Answers for a known origin, compared with Scrapy's middleware.
 
-Crawls a page of each of 20 origins on loopback, and then asks the middleware of that crawl about
-new requests to them: as they are, and as they come in a crawl, with a Referer and after
-OffsiteMiddleware has parsed their URL. Then once more with another site that has a Crawl-delay.
-For that site itself: what a request costs in the scheduler and the middleware together, from its
-arrival until it may go on. Each middleware in a process of its own, the best of several rounds.
+Crawls a page of each of 20 origins on loopback, and then passes new requests to the middleware of
+that crawl: plain ones, and requests as in a crawl, with a Referer and after OffsiteMiddleware has
+parsed their URL. It does so again with another site that has a Crawl-delay. For the requests of
+that site it measures the time in the scheduler and the middleware together, from arrival to
+release. Each middleware runs in a process of its own. Each figure is the best of several rounds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FORMS = (
 
 
 class Asker(Spider):
-    """Sees every origin, and then times the answers about it."""
+    """Crawls every origin, and then measures the answers about it."""
 
     name = "asker"
     costs: list[float] = []  # noqa: RUF012
@@ -70,7 +70,7 @@ class Asker(Spider):
         self.costs.append(min(self._paced_rounds(self.settings["ROOTS"][-1])))
 
     def _measure(self, roots: list[str], *, as_in_a_crawl: bool = True) -> None:
-        """Keep the seconds of one answer, on average, in the best round."""
+        """Record the average seconds of one answer in the best round."""
         self.costs.append(min(self._rounds(roots, as_in_a_crawl=as_in_a_crawl)))
 
     def _rounds(self, roots: list[str], *, as_in_a_crawl: bool) -> Iterator[float]:
@@ -114,7 +114,7 @@ class Asker(Spider):
             left = len(requests)
             while left:
                 request = scheduler.next_request()
-                if request is None:  # a hundred have been parked
+                if request is None:  # a hundred requests wait in the queue
                     continue
                 left -= 1
                 with contextlib.suppress(StopIteration):
@@ -126,7 +126,7 @@ class Asker(Spider):
 
 
 def ask(middleware: str, roots: list[str], rounds: int) -> list[float]:
-    """One crawl in this process: the seconds of an answer in each form."""
+    """Crawl in this process. Returns the seconds of an answer in each form."""
     process = AsyncCrawlerProcess(
         {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False, "ROUNDS": rounds}
         | MIDDLEWARES[middleware]
@@ -137,7 +137,7 @@ def ask(middleware: str, roots: list[str], rounds: int) -> list[float]:
 
 
 def run(options: Options) -> Result:
-    """The cost of an answer by each middleware, and the ratio."""
+    """Return the time of an answer of each middleware, and the ratio."""
     web = Web()
     roots = [web.site(ROBOTS, host=f"127.0.1.{number + 1}").root for number in range(ORIGINS)]
     roots.append(web.site(f"{ROBOTS}Crawl-delay: 1\n", host="127.0.2.1").root)

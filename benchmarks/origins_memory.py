@@ -1,7 +1,7 @@
 """Memory of 100,000 origins, each with a file and one verdict.
 
-The files are used again and again until there are enough origins; each is parsed for itself, so
-that nothing is shared.
+The files are repeated until there are enough origins. Each of them is parsed again, so that no
+origin shares memory with another.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ AGENTS = ("examplebot",)
 
 
 def resident() -> int:
-    """Octets of memory that this process has now."""
+    """Return the memory of this process in octets."""
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(fields["VmRSS"].split()[0]) * 1024
 
 
 def origin_with(number: int, body: bytes) -> Origin:
-    """An origin as a crawl would leave it after its first request."""
+    """Return an origin in the state after its first request."""
     origin = Origin(f"https://host{number}.example")
     url = f"https://host{number}.example/robots.txt"
     origin.start_fetch(0.0)
@@ -48,7 +48,7 @@ def origin_with(number: int, body: bytes) -> Origin:
 
 
 def run(options: Options) -> Result:
-    """The memory of all of them and of one, and how long they took."""
+    """Return the memory of all origins and of one, and the time."""
     corpus = load(options.folder, files=options.number("files"))
     bodies = corpus.bodies
     gc.collect()

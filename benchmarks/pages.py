@@ -1,10 +1,9 @@
-"""Page directives, beside a selector and a crawl without them.
+"""Page directives, compared with a selector; crawls with them.
 
-First the time per page, for pages of some sizes that say nothing and that say something. Then
-hostile pages of 1 MB: their directives beside a selector, their links beside a LinkExtractor. Then
-pairs of crawls of 2,000 pages of 30 KB on loopback, without any robots.txt, with the spider
-middleware and without it; the figure to look at is the ratio of the CPU of the crawling process,
-pair by pair.
+The first part measures the time per page, for pages of several sizes with and without directives.
+The second part measures hostile pages of 1 MB: their directives compared with a selector, and their
+links compared with a LinkExtractor. The third part runs pairs of crawls of 2,000 pages of 30 KB on
+loopback, with and without the spider middleware. Compare the ratios of the CPU time of the pairs.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ HEADERS = {
 
 
 def html(octets: int, said: str = "", rel: str = "") -> bytes:
-    """A page of about so many octets."""
+    """Return a page of about so many octets."""
     paragraph = (
         f'<div class="text"><p>A sentence of the article, and another one of some length.</p>'
         f'<a href="/articles/{{}}.html"{rel}>Another article</a></div>\n'
@@ -64,7 +63,7 @@ def html(octets: int, said: str = "", rel: str = "") -> bytes:
 
 
 def best(run: Callable[[HtmlResponse], object], page: bytes) -> float:
-    """Microseconds a page, the best of some rounds."""
+    """Return the microseconds per page in the best of several rounds."""
     rounds = []
     number = max(5, 2_000_000 // len(page))
     for _ in range(7):
@@ -80,7 +79,7 @@ def best(run: Callable[[HtmlResponse], object], page: bytes) -> float:
 
 
 def of_pages(sizes: tuple[int, ...]) -> Iterator[Row]:
-    """The rows of single pages."""
+    """Return the rows of single pages."""
     for octets in sizes:
         for name, said, rel in (
             ("nothing", "", ""),
@@ -100,7 +99,7 @@ def of_pages(sizes: tuple[int, ...]) -> Iterator[Row]:
 URL = "http://site.example/1"
 MEGABYTE = 1_000_000
 NAMED = b"<meta name=robots content=noindex>"
-# What stands between two meta elements, again and again.
+# The text between two meta elements, which are repeated.
 FLOODS = [
     "<", "< ", "<p>x</p>", "<a ", "<a b='", '<a b="', "<!--", "<!-- -->", "<!>", "</p>", "<p =a>",
     "<p a=b c='d' e>", "<template></template>", "<script></script>", "<meta>", "<meta x ",
@@ -115,7 +114,7 @@ LINK_FLOODS = [
 
 
 def once(run: Callable[[HtmlResponse], object], page: bytes) -> float:
-    """Milliseconds, the best of three."""
+    """Return the milliseconds of the best of three rounds."""
     rounds = []
     for _ in range(3):
         response = HtmlResponse("http://site.example/a/", body=page, encoding="utf-8")
@@ -126,7 +125,7 @@ def once(run: Callable[[HtmlResponse], object], page: bytes) -> float:
 
 
 def of_hostile_pages(every: int) -> tuple[list[Row], list[str]]:
-    """The slowest, and all."""
+    """Return the slowest page, and all pages."""
     reads: dict[str, float] = {}
     details = []
     for flood in FLOODS[::every]:
@@ -157,7 +156,7 @@ def of_hostile_pages(every: int) -> tuple[list[Row], list[str]]:
 
 
 class Visitor(Spider):
-    """Asks for every page, and takes nothing from it."""
+    """Requests every page, and extracts nothing."""
 
     name = "visitor"
 
@@ -170,7 +169,7 @@ class Visitor(Spider):
 
 
 def crawl(middleware: str, root: str, pages: int) -> tuple[float, int]:
-    """One crawl in this process: its CPU seconds and its items."""
+    """Crawl in this process. Returns the CPU seconds and the number of items."""
     process = AsyncCrawlerProcess(
         {"LOG_ENABLED": False, "ROOT": root, "TELNETCONSOLE_ENABLED": False, "PAGES": pages}
         | {"CONCURRENT_REQUESTS": 32, "SPIDER_MIDDLEWARES": MIDDLEWARES[middleware]}
@@ -185,7 +184,7 @@ def crawl(middleware: str, root: str, pages: int) -> tuple[float, int]:
 
 
 def of_crawls(pairs: int, pages: int) -> tuple[list[Row], list[str]]:
-    """The median, and each pair."""
+    """Return the median, with each pair as a detail."""
     web = Web()
     site = web.site(pages={"*": Page(html(30_000), headers=HEADERS)})
     ratios = []
@@ -205,7 +204,7 @@ def of_crawls(pairs: int, pages: int) -> tuple[list[Row], list[str]]:
 
 
 def run(options: Options) -> Result:
-    """The rows of all three parts; each hostile page and each pair is a detail."""
+    """Return the rows of all three parts. Each hostile page and each pair is a detail."""
     sizes = (2_000, 30_000) if options.quick else (2_000, 30_000, 100_000, 1_000_000)
     hostile, floods = of_hostile_pages(options.number("every"))
     crawls, pairs = of_crawls(options.number("pairs"), options.number("pages"))

@@ -1,6 +1,6 @@
-"""Parsing and matching, beside Protego, the parser of Scrapy.
+"""Parsing and matching, compared with Protego, Scrapy's parser.
 
-Every figure is the best of some rounds in which the two take turns, so that a busy machine slows
+Each figure is the best of several rounds. The two parsers take turns, so that a busy machine slows
 both.
 """
 
@@ -34,10 +34,10 @@ Ask = Callable[[str, str], bool]
 
 
 class Parser(Protocol):
-    """Either of the two behind one face."""
+    """A parser with one interface for both."""
 
     def __call__(self, body: bytes, /) -> Ask:
-        """Parse a body; what is returned answers whether a URL may be fetched by an agent."""
+        """Parse a body. Returns a function that says whether an agent may fetch a URL."""
 
 
 def ours(body: bytes) -> Ask:
@@ -46,7 +46,7 @@ def ours(body: bytes) -> Ask:
 
 
 def protego(body: bytes) -> Ask:
-    """Protego, called as Scrapy calls it."""
+    """Protego, used as Scrapy uses it."""
     return Protego.parse(body.decode("utf-8", "ignore")).can_fetch
 
 
@@ -54,7 +54,7 @@ PARSERS: dict[str, Parser] = {"scrapy-rep": ours, "protego": protego}
 
 
 def run(options: Options) -> Result:
-    """Time and memory of both, and how many times as fast this package's is."""
+    """Return time and memory of both parsers, and their ratio."""
     corpus = load(
         options.folder, files=options.number("files"), questions=options.number("questions")
     )
@@ -65,7 +65,7 @@ def run(options: Options) -> Result:
         first.setdefault(row.file, row)
 
     def parse_and_ask(parser: Parser) -> None:
-        # A crawl keeps what it has parsed.
+        # A crawl keeps its parsed files.
         kept = []
         for name, row in first.items():
             ask = parser(files[name])
@@ -101,7 +101,7 @@ def run(options: Options) -> Result:
 
 
 def race(run: Callable[[Parser], None], rounds: int) -> dict[str, float]:
-    """Seconds of each parser's best round."""
+    """Return the seconds of each parser in its best round."""
     best = dict.fromkeys(PARSERS, float("inf"))
     for _ in range(rounds):
         for name, parser in PARSERS.items():
@@ -113,7 +113,7 @@ def race(run: Callable[[Parser], None], rounds: int) -> dict[str, float]:
 
 
 def times(what: str, seconds: dict[str, float], count: int, unit: str) -> list[Row]:
-    """The rows of both parsers, and how many times as fast this package's is."""
+    """Return the rows of both parsers, and their ratio."""
     ours, theirs = seconds["scrapy-rep"], seconds["protego"]
     return [
         Row(what, ours / count * 1e6, unit),
@@ -123,7 +123,7 @@ def times(what: str, seconds: dict[str, float], count: int, unit: str) -> list[R
 
 
 def memory(parser: Parser, files: dict[str, bytes], first: dict[str, corpora.Row]) -> int:
-    """Octets held after each file has answered one question."""
+    """Return the octets in use after each file has answered one question."""
     gc.collect()
     tracemalloc.start()
     kept = []

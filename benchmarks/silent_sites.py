@@ -1,8 +1,8 @@
-"""Thirty live sites beside twenty that never answer.
+"""A crawl of thirty live sites and twenty that never answer.
 
-With the default of 16 CONCURRENT_REQUESTS, each middleware crawls the live sites alone, then beside
-the silent ones (a robots.txt is given up after 4 seconds and one retry). The ratio is that of the
-seconds from the first request to the last live page.
+With the default of 16 CONCURRENT_REQUESTS, each middleware crawls the live sites alone, and then
+together with the silent ones. A robots.txt times out after 4 seconds and is retried once. The
+ratio compares the seconds from the first request to the last live page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def silence(
 
 
 class Visitor(Spider):
-    """Asks for every page of every origin, the first of each first."""
+    """Requests every page of every origin, beginning with the first page of each."""
 
     name = "visitor"
 
@@ -52,7 +52,7 @@ class Visitor(Spider):
 
 
 def crawl(middleware: str, roots: list[str]) -> None:
-    """One crawl in this process."""
+    """Crawl in this process."""
     process = AsyncCrawlerProcess(
         {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False}
         | {"DOWNLOAD_TIMEOUT": 4, "RETRY_TIMES": 1, "REP_TIMEOUT": 4, "REP_RETRY_TIMES": 1}
@@ -63,7 +63,7 @@ def crawl(middleware: str, roots: list[str]) -> None:
 
 
 def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> float:
-    """From the first request that any server saw to the last page of a live one."""
+    """Return the seconds from the first request that a server received to the last live page."""
     sites = silent + live
     call(crawl, middleware, [site.root for site in sites], timeout=300)
     assert all(len(site.page_paths) == PAGES for site in live)
@@ -75,7 +75,7 @@ def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> fl
 
 
 def run(options: Options) -> Result:
-    """The seconds of each middleware, and how many times as long it takes."""
+    """Return the seconds of each middleware, and their ratios."""
     web = Web()
     page = Page(delay=0.1)
     silent = [

@@ -1,7 +1,7 @@
 """SQLite and Redis with 100,000 origins: speed, size, late loops.
 
-Without ``--set store=``: a SQLite file and a Redis server, both temporary; else what REP_STORE may
-be. A Redis is emptied first. The files are used again and again.
+The default is a SQLite file and a Redis server, both temporary. ``--set store=`` names another
+store by a URL, as REP_STORE does. A Redis server is emptied first. The files are repeated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TICK = 0.001
 
 
 def entry(number: int, body: bytes) -> Entry:
-    """As a crawl has it after a 200."""
+    """Return the entry of an origin after a 200."""
     now = 1_800_000_000 + number / 7
     url = f"https://www.host{number}.example/robots.txt"
     return Entry(
@@ -64,7 +64,7 @@ def opened(url: str) -> Store:
 
 
 class Lateness:
-    """How late a coroutine comes that wants to run every millisecond: the loop stood still."""
+    """Record how late a coroutine runs that sleeps for a millisecond: the loop was blocked."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -76,7 +76,7 @@ class Lateness:
             self.seconds.append(time.perf_counter() - before - TICK)
 
     def rows(self) -> list[Row]:
-        """Median, most of them, and most."""
+        """Return the median, the 99th percentile and the maximum."""
         ordered = sorted(self.seconds)
         return [
             Row("  loop late by, median", ordered[len(ordered) // 2] * 1000, "ms"),
@@ -96,7 +96,7 @@ def watched() -> Iterator[Lateness]:
 
 
 async def in_turn(acts: list[Callable[[], Awaitable[object]]]) -> float:
-    """Seconds that they took, so many at once."""
+    """Return the seconds of all calls, with a limit of calls at a time."""
     began = time.perf_counter()
 
     async def some() -> None:
@@ -150,7 +150,7 @@ def write_for_ever(url: str, bodies: list[bytes], first: int) -> None:
 
 
 def run(options: Options) -> Result:
-    """The figures of each store."""
+    """Return the figures of each store."""
     bodies = [body[:512_000] for body in load(options.folder, files=options.number("files")).bodies]
     random.Random(1).shuffle(bodies)
     given = options.text("store")
@@ -170,7 +170,7 @@ def run(options: Options) -> Result:
 
 
 def measure_store(url: str, bodies: list[bytes], options: Options) -> list[Row]:
-    """The figures of one store, and its size if no other process writes to it."""
+    """Return the figures of one store, and its size if no other process writes to it."""
     origins = options.number("origins")
     client = None if url.startswith("sqlite") else redis.Redis.from_url(url)
     empty = 0

@@ -1,4 +1,4 @@
-"""``python -m checks [NAME ...]``: :mod:`testing.harness` says with which arguments."""
+"""``python -m checks [NAME ...]``: :mod:`testing.harness` describes the arguments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Verdicts beside those of Google's matcher, or of a slow one.
+"""Verdicts compared with Google's matcher, or with a slow one.
 
-The files of a folder bring the verdicts of Google's own matcher with them. About generated files,
-and about those without verdicts, the slow matcher is asked, which shares no code with the package
-(:mod:`testing.reference`).
+A folder of files may contain the verdicts of Google's own matcher. For other files, and for
+generated ones, the verdicts of :mod:`testing.reference` are used, a slow matcher that shares no
+code with the package.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARAMETERS = {
 
 
 def run(options: Options) -> Result:
-    """Count the verdicts that differ, and those that name another line."""
+    """Count the verdicts that differ, and the verdicts that name another line."""
     files, rows, source = load(
         options.folder, files=options.number("files"), questions=options.number("questions")
     )
@@ -55,7 +55,7 @@ def run(options: Options) -> Result:
             Row(f"verdicts, about {source}", len(rows), "verdicts"),
             Row("verdicts that differ", len(differing), "verdicts", 0),
             Row("disallowed", disallowed, "verdicts"),
-            # Two spellings of one rule are one rule here, and two for Google's matcher.
+            # Two spellings of a rule are one rule here, but two rules for Google's matcher.
             Row("disallowed, another line named", len(other_lines), "verdicts"),
         ],
         differing + other_lines,
@@ -63,7 +63,7 @@ def run(options: Options) -> Result:
 
 
 def _expectations(body: bytes, rows: list[corpus.Row]) -> Iterator[tuple[corpus.Row, Expected]]:
-    """Each question with its answer: the one that is known, else the slow matcher's."""
+    """Yield each question with its known answer, or with that of the slow matcher."""
     groups = {} if rows[0].expected else reference.read_groups(body, strict=False)
     for row in rows:
         if row.expected:

@@ -1,8 +1,8 @@
-"""Reserved characters in queries, beside a slow matcher.
+"""Reserved characters in queries, compared with a slow matcher.
 
-The patterns of each file, made into paths, stand in the queries of URLs, as they are and encoded,
-and their own queries are encoded and decoded. The slow matcher is :mod:`testing.reference`, which
-looks at every rule: a folder of 2,000 real files takes some minutes.
+The check makes paths from the patterns of each file, and puts them into the queries of URLs, plain
+and encoded. It also encodes and decodes the queries of the paths. The slow matcher is
+:mod:`testing.reference`, which compares every rule: a folder of 2,000 real files takes minutes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(options: Options) -> Result:
 
 
 def urls(pattern: str) -> Iterator[str]:
-    """URLs that look like a pattern, in which reserved characters stand in the query."""
+    """Yield URLs that are like a pattern, with reserved characters in the query."""
     path = pattern.replace("*", "a/b").rstrip("$")
     for reserved in (path, quote(path, safe="")):
         yield f"/x?u={reserved}"

@@ -1,8 +1,8 @@
-"""Random crawls on a virtual clock, held against laws.
+"""Random crawls on a virtual clock, which must obey laws.
 
-No network is used. :mod:`testing.simulation` says which laws. The check stops at the first crawl
-that breaks one, and prints it; ``python -m testing.simulation --shrink`` looks for the smallest. It
-needs Scrapy 2.15 or later.
+The crawls use no network. :mod:`testing.simulation` lists the laws. The check stops at the first
+crawl that breaks one, and prints it. ``python -m testing.simulation --shrink`` finds the smallest.
+The check needs Scrapy 2.15 or later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PARAMETERS = {
 
 
 def run(options: Options) -> Result:
-    """Run them; the one that breaks a law is the detail."""
+    """Run the crawls. A crawl that breaks a law is the detail."""
     if scrapy.version_info < (2, 15):
         return Result([], ["not run: it needs Scrapy 2.15 or later"])
     problems = []

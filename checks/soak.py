@@ -1,9 +1,9 @@
-"""Crawls of many origins that misbehave at random.
+"""Crawls of many origins with faults at random.
 
-One crawl for each of :data:`testing.soak.VARIANTS`, in a process of its own. All of it on loopback,
-an address for each origin. Every request is to end in exactly one of a response,
-RobotsTxtDisallowed or its own download error, no server is to receive a page that its robots.txt
-disallows, and all counters are to end where they began.
+Runs one crawl for each of :data:`testing.soak.VARIANTS`, in a process of its own. Each origin has
+an address on loopback. Every request must end once: in a response, in RobotsTxtDisallowed or in its
+own download error. No server may receive a request for a page that its robots.txt disallows. All
+counters must be zero at the end.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(options: Options) -> Result:
 
 
 def crawl(name: str, origins: int, seed: int, loop: str) -> dict[str, Any]:
-    """One crawl in this process: what came of it."""
+    """Crawl in this process, and return the outcome."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     web = Web()
@@ -72,7 +72,7 @@ def crawl(name: str, origins: int, seed: int, loop: str) -> dict[str, Any]:
         "requests": len(soak.urls),
         "seconds": took,
         "ends": soak.summary(crawler).most_common(),
-        # A busy machine kept them from answering: they were unreachable.
+        # They answered too late because the machine was busy, and were unreachable.
         "late": len(soak.late(log)),
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "problems": soak.problems(crawler, log),

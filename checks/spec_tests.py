@@ -1,8 +1,8 @@
-"""The examples of Google's specification, and its tests.
+"""The examples and the tests of Google's specification.
 
-The examples are those of the tables in "How Google interprets the robots.txt specification". With
-``--folder``, which is google/robotstxt-spec-test or holds it, the ``*.textproto`` files of these
-tests are run, too. docs/conformance.md says of each of KNOWN why it is not met.
+The examples are from the tables in "How Google interprets the robots.txt specification". With
+``--folder``, a folder that contains google/robotstxt-spec-test, the check also runs the
+``*.textproto`` files of these tests. docs/conformance.md gives the reason for each of KNOWN.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Expectation(NamedTuple):
 
 
 def expectations(path: Path) -> Iterator[Expectation]:
-    """What a file of the tests expects: fields are read, messages are not told apart."""
+    """Yield the expectations of a file. Only its fields are read, not its messages."""
     field = ""
     values: dict[str, bytes] = {}
     for match in _TOKEN.finditer(path.read_text("utf-8")):
@@ -127,7 +127,7 @@ def expectations(path: Path) -> Iterator[Expectation]:
 
 
 def unescaped(text: str) -> bytes:
-    """A string literal's octets."""
+    """Return the octets of a string literal."""
 
     def octet(match: re.Match[str]) -> bytes:
         escape = match[1]
@@ -146,7 +146,7 @@ def unescaped(text: str) -> bytes:
 
 
 def examples() -> Iterator[Expectation]:
-    """Those of the specification."""
+    """Yield the examples of the specification."""
     for pattern, matching, others in PATHS:
         body = f"User-agent: *\nDisallow: {pattern}\n"
         for path in (*matching, *others):
@@ -184,7 +184,7 @@ def run(options: Options) -> Result:
 
 
 def _difference(expected: Expectation) -> tuple[str, bool] | None:
-    """What is answered instead, and whether that is known."""
+    """Return a wrong answer, and whether it is known."""
     verdict = RobotsTxt.parse(expected.body).verdict(expected.url, expected.agent)
     if verdict.allowed == expected.allowed:
         return None

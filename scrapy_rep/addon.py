@@ -1,4 +1,4 @@
-"""One line in settings.py turns it all on: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
+"""The add-on, which enables the package: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 PRIORITY = 100
-"""Where Scrapy's own middleware stands, and where users expect it."""
+"""The priority of the downloader middleware, as of Scrapy's own."""
+
 PAGE_PRIORITY = 40
-"""Before Scrapy's HttpErrorMiddleware (50), so that error pages are annotated as well."""
+"""The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
+error pages are annotated, too."""
 
 
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
-    Adds the spider middleware for what pages say, and gives Scrapy's download handler for FTP a
-    limit. What a project or a spider says stands: ROBOTSTXT_OBEY where it is set, our middlewares
-    where they are already among DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, everything else
-    there, and a download handler for FTP of its own.
+    Also adds the spider middleware for page directives, and replaces Scrapy's FTP download handler
+    by one that limits the size of a robots.txt.
+
+    The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of
+    DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -36,34 +39,34 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         middlewares = settings.getdict("DOWNLOADER_MIDDLEWARES")
         priority = PRIORITY
-        for written in tuple(middlewares):
-            if load_object(written) is BuiltInMiddleware:
-                place = middlewares.pop(written)
-                priority = PRIORITY if place is None else place
-        # By its path: that is how Scrapy's base has it, and Scrapy 2.14 compares the keys as text.
+        for middleware in tuple(middlewares):
+            if load_object(middleware) is BuiltInMiddleware:
+                value = middlewares.pop(middleware)
+                priority = PRIORITY if value is None else value
+        # Scrapy's base setting has the import path, and Scrapy 2.14 compares the keys as text.
         middlewares[global_object_name(BuiltInMiddleware)] = None
-        _put(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
+        _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
         middlewares = settings.getdict("SPIDER_MIDDLEWARES")
-        _put(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
-        written = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
-        if written is not None and load_object(written) is BuiltInHandler:
+        _add(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
+        handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
+        if handler is not None and load_object(handler) is BuiltInHandler:
             handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
             _set(settings, "DOWNLOAD_HANDLERS", handlers)
 
 
-def _put(
+def _add(
     settings: BaseSettings,
     name: str,
     middlewares: dict[Any, int | None],
-    ours: type,
+    added: type,
     priority: int,
 ) -> None:
-    """Set these middlewares, with ours among them."""
-    if not any(load_object(written) is ours for written in middlewares):
-        middlewares[ours] = priority
+    """Add a middleware to the ones in a setting, unless it is among them."""
+    if not any(load_object(middleware) is added for middleware in middlewares):
+        middlewares[added] = priority
     _set(settings, name, middlewares)
 
 
 def _set(settings: BaseSettings, name: str, value: dict[Any, Any]) -> None:
-    """Set it with the priority that it has."""
+    """Set the value of a setting. The setting keeps its priority."""
     settings.set(name, value, settings.getpriority(name) or 0)

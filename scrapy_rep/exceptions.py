@@ -1,6 +1,6 @@
 """The exceptions that a user of the package can meet.
 
-:class:`~scrapy_rep.stores.StoreError` is raised by stores only, and handled by the package.
+The stores raise :class:`~scrapy_rep.stores.StoreError`. The package handles it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 
 class SettingError(ValueError):
-    """A setting has a value that cannot be used.
+    """A setting has an unusable value. The crawl does not start.
 
     The message names the setting, its value, and the values that are allowed.
     """
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
-    """The robots.txt of a site disallows a request. ``verdict`` says why.
+    """The robots.txt of a site disallows a request.
 
-    It reaches the errback of the request.
+    The errback of the request gets this exception. ``url`` is the disallowed URL. ``verdict`` is
+    the :class:`~scrapy_rep.Verdict`, which gives the reason.
     """
 
     def __init__(self, url: str, verdict: Verdict) -> None:
@@ -36,12 +37,12 @@ class RobotsTxtDisallowed(IgnoreRequest):
 
 
 class ItemNotIndexable(DropItem):
-    """An item was dropped because its page says ``noindex`` or has expired (REP_NOINDEX)."""
+    """An item is dropped because its page says ``noindex`` or has expired (REP_NOINDEX)."""
 
     stat = "robotstxt/noindex/dropped"
 
 
 class ItemUsageRefused(DropItem):
-    """An item was dropped because its page refuses a use that REP_REQUIRE_USAGE names."""
+    """An item is dropped because its page refuses a use in REP_REQUIRE_USAGE."""
 
     stat = "robotstxt/usage/dropped"

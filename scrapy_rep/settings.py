@@ -1,28 +1,35 @@
-"""Every setting: its name, its default, its meaning, and how it is read.
+"""Every setting of the package: its name, its default, its parser and its meaning.
 
-The only module that reads Scrapy's settings. They are read once, when the crawl starts, into a
-frozen :class:`Settings`; a value that cannot be read stops the crawl there, naming the setting,
-the value and what it may be.
+This is the only module that reads Scrapy's settings. It reads them once, when the crawl starts,
+into a frozen :class:`Settings`. An unusable value stops the crawl with a :class:`SettingError`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from scrapy.settings import default_settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
-from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
-from .protocol.paths import origin_of
+from .setting_types import (
+    boolean,
+    choice,
+    count,
+    days,
+    host_names,
+    positive_count,
+    seconds,
+    statuses,
+    strings,
+    toml_path,
+)
 from .stores import url as store_url
+from .stores.registry import find_type, store_forms
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -30,138 +37,20 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-def _boolean(value: object) -> bool:
-    match value:
-        case bool():
-            return value
-        case int() | str() if str(value).strip().lower() in {"1", "true"}:
-            return True
-        case int() | str() if str(value).strip().lower() in {"0", "false"}:
-            return False
-    raise ValueError("True or False")
-
-
-def _whole(value: object, *, least: int = 0) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = least - 1
-    if isinstance(value, bool) or number < least:
-        raise ValueError(f"a whole number, {least} or more")
-    return number
-
-
-def _count(value: object) -> int:
-    return _whole(value, least=1)
-
-
-def _seconds(value: object) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = -1
-    if isinstance(value, bool) or not 0 < number < float("inf"):
-        raise ValueError("a number of seconds above 0")
-    return number
-
-
-def _days(value: object) -> float:
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = -1
-    if isinstance(value, bool) or not 0 <= number < float("inf"):
-        raise ValueError("a number of days, 0 or more")
-    return number
-
-
-def _words(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
-        raise ValueError("a list")
-    words = tuple(str(word).strip() for word in value)
-    return tuple(word for word in words if word)
-
-
-def _statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
-    def read(value: object) -> frozenset[int]:
-        meant = f"a list of statuses from {low} to {high}"
-        try:
-            statuses = frozenset(int(word) for word in _words(value))
-        except ValueError:
-            raise ValueError(meant) from None
-        if any(not low <= status <= high for status in statuses):
-            raise ValueError(meant)
-        return statuses
-
-    return read
-
-
-def _hosts(value: object) -> frozenset[str]:
-    try:
-        return frozenset(map(_host, _words(value)))
-    except ValueError:
-        raise ValueError("a list of host names, without scheme, port, path or wildcards") from None
-
-
-def _host(name: str) -> str:
-    """A host as origins have it. Raises ValueError for what can be the host of none."""
-    is_ipv6 = name.count(":") > 1 and not name.startswith("[")
-    key = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
-    parts = urlsplit(key or "")
-    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
-        raise ValueError
-    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
-        raise ValueError
-    return parts.hostname
-
-
-def _choice(*choices: str) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if isinstance(value, str) and value in choices:
-            return value
-        raise ValueError(" or ".join(repr(choice) for choice in choices))
-
-    return read
-
-
-def _path(value: object) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, (str, PathLike)):
-        path = fspath(value)
-        if isinstance(path, str):
-            return path
-    raise ValueError("None or the path of a TOML file")
-
-
-_MEMORY_NAME = re.compile("[A-Za-z0-9._-]+")
-
-
 def _store(value: object) -> str | None:
     if value is None or value == "":
         return None
-    if isinstance(value, str):
-        scheme, slashes, rest = value.partition("://")
-        if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
-            return value
-        if scheme in ("redis", "rediss", "unix") and slashes and rest:
-            return value
-        if scheme == "memory" and _MEMORY_NAME.fullmatch(rest):
-            return value
-    raise ValueError(
-        "None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name' (a name of letters, "
-        "digits, '-', '_' and '.')"
-    )
+    if isinstance(value, str) and find_type(value) is not None:
+        return value
+    raise ValueError(f"None, {store_forms()}")
 
 
-_SCRAPYS_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
-"""The settings for robots.txt that Scrapy has."""
+_SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
+"""Scrapy's own settings for robots.txt."""
 
 
-def _setting(name: str, default: Any, read: Callable[[object], Any], meaning: str) -> Any:
-    return field(metadata={"name": name, "default": default, "read": read, "meaning": meaning})
+def _setting(name: str, default: Any, parse: Callable[[object], Any], meaning: str) -> Any:
+    return field(metadata={"name": name, "default": default, "parse": parse, "meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,238 +60,255 @@ class Settings:
     strict: bool = _setting(
         "REP_STRICT",
         False,
-        _boolean,
-        "Read robots.txt files by the letter of RFC 9309, without Google's tolerance of misspelt "
-        "field names, missing colons and `Allow: /index.html`.",
+        boolean,
+        "Parse robots.txt files exactly as RFC 9309 defines them. By default, the parser also "
+        "accepts what Google's parser accepts: misspelled field names, missing colons, and "
+        "`Allow: /index.html` as a rule for the directory.",
     )
     conditional_get: bool = _setting(
         "REP_CONDITIONAL_GET",
         True,
-        _boolean,
-        "Ask again for a robots.txt with `If-None-Match` or `If-Modified-Since` where the last "
-        "answer had a validator. `False` asks plainly, as Google does.",
+        boolean,
+        "Send `If-None-Match` or `If-Modified-Since` when a robots.txt is fetched again and the "
+        "last response had an `ETag` or `Last-Modified` header. The server can then answer 304, "
+        "without a body. `False` sends plain GET requests, as Google does.",
     )
     timeout: float = _setting(
         "REP_TIMEOUT",
         30.0,
-        _seconds,
-        "Seconds that one attempt at a robots.txt may take, redirects and body included.",
+        seconds,
+        "Seconds after which one attempt to fetch a robots.txt fails. The time includes redirects "
+        "and the body.",
     )
     retry_times: int = _setting(
         "REP_RETRY_TIMES",
         2,
-        _whole,
-        "How often an unreachable robots.txt is asked for again at once, after pauses of 1, 2, 4 … "
-        "seconds, while requests wait for it.",
+        count,
+        "How often the fetch of an unreachable robots.txt is retried at once, after pauses of 1, "
+        "2, 4, … seconds. Requests to the site wait during these retries.",
     )
     too_many_redirects: str = _setting(
         "REP_TOO_MANY_REDIRECTS",
         "unavailable",
-        _choice("unavailable", "unreachable"),
-        "What a sixth redirect, or a redirect loop, means: `unavailable` (everything is allowed) "
-        "or `unreachable` (everything is disallowed, or the last good copy used).",
+        choice("unavailable", "unreachable"),
+        "The result of a robots.txt that redirects more than five times or in a loop. "
+        "`unavailable` allows all requests to the site. `unreachable` uses the last good copy, or "
+        "disallows all requests if there is none.",
     )
     allow_private_redirects: bool = _setting(
         "REP_ALLOW_PRIVATE_REDIRECTS",
         False,
-        _boolean,
-        "Follow a redirect of a robots.txt from a public site to an address that is not public: "
-        "of this machine, of a private network, link-local and the like. By default it is refused, "
-        "and the robots.txt is *unreachable*.",
+        boolean,
+        "Follow redirects of a robots.txt from a public site to an address that is not public, "
+        "such as a loopback, private or link-local address. By default, such a redirect is "
+        "refused and the robots.txt is *unreachable*, so that a site cannot make the crawler send "
+        "requests to your internal services.",
     )
     inherit_meta: tuple[str, ...] = _setting(
         "REP_INHERIT_META",
         ("proxy", "bindaddress", "download_slot"),
-        _words,
-        "The `meta` keys that the request for a robots.txt gets from the request of the page: "
-        "`impersonate`, say, where a download handler needs it. `proxy` comes with its "
-        "credentials, `download_slot` only on the host of the page. A key that asks for a browser "
-        "is never handed on.",
+        strings,
+        "The `meta` keys that the request for a robots.txt copies from the request for the page. "
+        "Add a key if your download handler needs it, such as `impersonate`. `proxy` is copied "
+        "with its credentials. `download_slot` is copied only if the robots.txt is on the host of "
+        "the page. Keys that select a browser are never copied.",
     )
     disallow_statuses: frozenset[int] = _setting(
         "REP_DISALLOW_STATUSES",
         (),
-        _statuses(400, 499),
-        "4xx statuses of a robots.txt that disallow the whole site, such as `[401, 403]`. By RFC "
-        "9309 they allow it.",
+        statuses(400, 499),
+        "The 4xx statuses of a robots.txt that disallow all requests to the site, such as `[401, "
+        "403]`. By default, 4xx statuses allow all requests (RFC 9309 §2.3.1.3).",
     )
     unreachable_statuses: frozenset[int] = _setting(
         "REP_UNREACHABLE_STATUSES",
         (407, 429),
-        _statuses(400, 499),
-        "4xx statuses of a robots.txt that are treated as 5xx are: as *unreachable*.",
+        statuses(400, 499),
+        "The 4xx statuses of a robots.txt that mean *unreachable*, as 5xx statuses do.",
     )
     server_error_hosts: frozenset[str] = _setting(
         "REP_5XX_AS_404",
         (),
-        _hosts,
-        "Host names of sites that answer 5xx for every page that is missing: their 5xx counts as "
-        "404. A name holds for all ports and schemes, and not for the hosts below it.",
+        host_names,
+        "The host names of sites that respond with a 5xx status if a file does not exist. A 5xx "
+        "status of a robots.txt on these hosts counts as 404. A name applies to all schemes and "
+        "ports of the host, but not to its subdomains.",
     )
     unreachable: str = _setting(
         "REP_UNREACHABLE",
         "disallow",
-        _choice("disallow", "allow", "wait"),
-        "What holds for a site whose robots.txt is unreachable and of which there is no copy. "
-        "`wait` lets its requests wait for the next attempt, as many as REP_MAX_WAITING and as "
-        "long as REP_MAX_WAIT allow; the others are dropped. "
-        "`allow` breaks RFC 9309, section 2.3.1.4, which says that such a site MUST be treated as "
-        "disallowed.",
+        choice("disallow", "allow", "wait"),
+        "What happens to requests to a site whose robots.txt is unreachable if there is no good "
+        "copy of it. `disallow` drops them. `wait` keeps them until the next attempt to fetch the "
+        "robots.txt; it drops those that exceed `REP_MAX_WAITING` or `REP_MAX_WAIT`. `allow` "
+        "sends them. This breaks RFC 9309 §2.3.1.4, which says that crawlers MUST assume complete "
+        "disallow.",
     )
     unreachable_days: float = _setting(
         "REP_UNREACHABLE_DAYS",
         30.0,
-        _days,
-        "Days after which a site whose robots.txt has been unreachable all the time, and of which "
-        "there is no copy, is allowed.",
+        days,
+        "Days after which a site is allowed if its robots.txt was unreachable all the time and "
+        "there is no good copy of it (RFC 9309 §2.3.1.4).",
     )
     cache_min: float = _setting(
         "REP_CACHE_MIN",
         300.0,
-        _seconds,
-        "Seconds that a robots.txt is believed at least, whatever its Cache-Control says.",
+        seconds,
+        "Seconds for which a robots.txt is used at least before it is fetched again, even if its "
+        "response headers give a shorter lifetime.",
     )
     cache_max: float = _setting(
         "REP_CACHE_MAX",
         86400.0,
-        _seconds,
-        "Seconds that a robots.txt is believed at most. RFC 9309, section 2.4, advises no more "
-        "than a day.",
+        seconds,
+        "Seconds for which a robots.txt is used at most before it is fetched again, even if its "
+        "response headers give a longer lifetime. RFC 9309 §2.4 recommends no more than 24 hours.",
     )
     cache_size: int = _setting(
         "REP_CACHE_SIZE",
         100_000,
-        _count,
-        "How many origins are kept in memory; the least recently used goes first.",
+        positive_count,
+        "How many origins (scheme, host and port) are kept in memory. The least recently used "
+        "origins are removed first.",
     )
     max_waiting: int = _setting(
         "REP_MAX_WAITING",
         10_000,
-        _count,
-        "How many requests that wait for a robots.txt or for the pace of their site are kept in "
-        "memory, outside of the scheduler. Where it is reached, the sites with the most waiting "
-        "requests give theirs back to the scheduler. A process that is killed loses them.",
+        positive_count,
+        "How many requests may wait in memory, outside of the scheduler, for a robots.txt or for "
+        "the delay of their site. When the limit is reached, requests of the sites with the most "
+        "waiting requests return to the scheduler. If the process is killed, the requests in "
+        "memory are lost.",
     )
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES",
         100,
-        _count,
-        "How many robots.txt files are fetched at once, besides CONCURRENT_REQUESTS. A fetch that "
-        "takes more than 2 seconds counts no longer; four times as many are under way in all.",
+        positive_count,
+        "How many robots.txt files are fetched at the same time, in addition to "
+        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 2 seconds no longer counts, so "
+        "that slow sites do not block others. At most four times as many fetches run in total.",
     )
     obey_crawl_delay: bool = _setting(
         "REP_OBEY_CRAWL_DELAY",
         True,
-        _boolean,
-        "Keep the pace that a site asks for with Crawl-delay, Request-rate and Visit-time.",
+        boolean,
+        "Obey the `Crawl-delay`, `Request-rate` and `Visit-time` of a robots.txt.",
     )
     max_delay: float = _setting(
         "REP_MAX_DELAY",
         300.0,
-        _seconds,
-        "Seconds between two requests to a site at most, whatever it asks for.",
+        seconds,
+        "Seconds between two requests to a site at most, even if its `Crawl-delay` or "
+        "`Request-rate` requires more.",
     )
     max_wait: float = _setting(
         "REP_MAX_WAIT",
         300.0,
-        _seconds,
-        "Seconds that a request waits at most for the Visit-time of its site to begin; one that "
-        "would have to wait longer is dropped, with the reason `visit-time`. Also the seconds that "
-        'it waits at most in all for an unreachable site, where REP_UNREACHABLE is "wait"; then '
-        "the reason is `unreachable`.",
+        seconds,
+        "Seconds that a request waits at most until the `Visit-time` of its site begins. A "
+        "request that would wait longer is dropped with the reason `visit-time`. With "
+        '`REP_UNREACHABLE="wait"`, this is also the total time that a request waits for an '
+        "unreachable robots.txt; after that, it is dropped with the reason `unreachable`.",
     )
     check_final_url: str = _setting(
         "REP_CHECK_FINAL_URL",
         "annotate",
-        _choice("annotate", "drop", "ignore"),
-        "What is done with a page that ends at another URL than it was asked for at, because a "
-        "browser or a download handler follows redirects itself. `annotate` judges that URL, too, "
-        "notes the verdict in `response.meta` and counts it; `drop` also drops the page if it is "
-        "disallowed; `ignore` does nothing.",
+        choice("annotate", "drop", "ignore"),
+        "What happens if the URL of a response is not the URL of its request, because a browser "
+        "or a download handler followed redirects. `annotate` checks the URL of the response, "
+        'stores the verdict in `response.meta["robotstxt"]` and counts it. `drop` also drops the '
+        "response if its URL is disallowed. `ignore` checks nothing.",
     )
     answer_robots_txt: bool = _setting(
         "REP_ANSWER_ROBOTS_TXT",
         True,
-        _boolean,
-        "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, with the "
-        "copy in memory, where that is fresh and complete. `False` asks the server.",
+        boolean,
+        "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, from "
+        "memory if the copy there is fresh and complete. `False` sends the request to the server.",
     )
     noindex: str = _setting(
         "REP_NOINDEX",
         "annotate",
-        _choice("annotate", "drop"),
-        "What is done with a page that says `noindex`, or whose `unavailable_after` is past: "
-        "`annotate` notes it in `response.meta`, `drop` drops its items too.",
+        choice("annotate", "drop"),
+        "What happens to a page that says `noindex`, or whose `unavailable_after` date has "
+        'passed. `annotate` records it in `response.meta["page_directives"]`. `drop` also drops '
+        "the items of the page.",
     )
     nofollow: str = _setting(
         "REP_NOFOLLOW",
         "annotate",
-        _choice("annotate", "drop"),
-        "The same for a page that says `nofollow`: `drop` drops the requests that come from it, "
-        'but those with `meta={"obey_nofollow": False}`.',
+        choice("annotate", "drop"),
+        "What happens to a page that says `nofollow`. `annotate` records it in "
+        '`response.meta["page_directives"]`. `drop` also drops the requests that come from the '
+        'page, except those with `meta={"obey_nofollow": False}`.',
     )
     rel_nofollow: str = _setting(
         "REP_REL_NOFOLLOW",
         "annotate",
-        _choice("annotate", "drop"),
-        'The same for links with `rel="nofollow"`: they are noted in `request.meta`, or dropped.',
+        choice("annotate", "drop"),
+        'What happens to a request for a link with `rel="nofollow"`. `annotate` records it in '
+        '`request.meta["link_rel"]`. `drop` drops the request, unless it has '
+        '`meta={"obey_nofollow": False}`.',
     )
     require_usage: tuple[str, ...] = _setting(
         "REP_REQUIRE_USAGE",
         (),
-        _words,
-        "The uses that content is collected for, such as `['train-ai']`: items of pages that "
-        "refuse one of them are dropped. What a site does not mention is not refused.",
+        strings,
+        "The uses for which you collect content, such as `['train-ai']`. Items of pages that "
+        "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
     )
 
     local_rules: str | None = _setting(
         "REP_LOCAL_RULES",
         None,
-        _path,
-        "The path of a TOML file of your own: URLs that you do not crawl, slower paces, and "
-        "exceptions that the owner of a site has allowed. See [local rules](local-rules.md).",
+        toml_path,
+        "The path of a TOML file with your own rules for sites: URLs that you do not crawl, longer "
+        "delays, and exceptions that the owner of a site has granted. See [local "
+        "rules](local-rules.md).",
     )
 
     store: str | None = _setting(
         "REP_STORE",
         None,
         _store,
-        "Where what is known of robots.txt files outlives the crawl: `sqlite:///path` for crawls "
-        "of one machine, `redis://host:port/db` for the workers of many. `memory://name` is shared "
-        "by the crawls of one process, and ends with it. `None` is the memory of the crawl; with "
-        "JOBDIR, a SQLite file in there.",
+        "The URL of a store that keeps robots.txt results for later crawls. `sqlite:///path` is "
+        "for crawls on one machine, `redis://host:port/db` for crawlers on several machines. "
+        "`memory://name` is shared by the crawls of one process, and ends with it. `None` keeps "
+        "the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in that "
+        "directory.",
     )
     store_days: float = _setting(
         "REP_STORE_DAYS",
         60.0,
-        _days,
-        "Days after which the store forgets a site of which nothing new was learnt.",
+        days,
+        "Days after which the store deletes the entry of a site that was not updated.",
     )
     shared_pace: bool = _setting(
         "REP_SHARED_PACE",
         True,
-        _boolean,
-        "Keep the pace that a site asks for across all crawlers that share the store which "
-        "REP_STORE names, not in each of them.",
+        boolean,
+        "Apply the delay between two requests to a site across all crawlers that share the store "
+        "in `REP_STORE`. `False` applies it in each crawler on its own.",
     )
 
-    # Scrapy's own, in the form in which the middleware uses them.
+    # Settings of Scrapy and of other plugins, in the form in which the package uses them.
     robots_agent: str | tuple[str, ...] | None = None
-    """ROBOTSTXT_USER_AGENT: a header, or product tokens in their order; None if it is not set."""
+    """ROBOTSTXT_USER_AGENT: a User-Agent header, or product tokens in order of preference."""
     jobdir: str | None = None
     zyte_api_params: tuple[str, ...] | None = None
-    """Names of ZYTE_API_AUTOMAP_PARAMS; None where no setting of scrapy-zyte-api is."""
+    """The names in ZYTE_API_AUTOMAP_PARAMS; None if scrapy-zyte-api is not configured."""
     splash_url: str = ""
-    """Where the service of scrapy-splash is."""
+    """The URL of the Splash service that scrapy-splash uses."""
     zyte_api_transparent_mode: bool = False
-    """Whether it downloads every request."""
+    """Whether scrapy-zyte-api downloads every request."""
     http_cache: bool = False
     http_cache_only: bool = False
-    """Whether what is not in Scrapy's HTTP cache is not asked for."""
+    """Whether Scrapy's HTTP cache ignores requests that it has no response to."""
     page_agent: str | bytes | None = None
-    """The User-Agent that a request is sent with which has none of its own."""
+    """The User-Agent header of requests that do not set one."""
     has_default_agent: bool = False
-    """Whether nothing names the crawler, so that it is `Scrapy`, as all are that have no name."""
+    """Whether the product token is that of Scrapy itself, because no setting names the crawler."""
 
     def __post_init__(self) -> None:
         if self.cache_min > self.cache_max:
@@ -413,11 +319,11 @@ class Settings:
 
     @classmethod
     def read(cls, settings: BaseSettings, spider: Spider | None = None) -> Settings:
-        """The settings as ``settings`` has them, defaults included.
+        """Return the values of all settings, defaults included.
 
-        Raises :class:`SettingError` for a value that cannot be read.
+        Raises :class:`SettingError` for an unusable value.
         """
-        values = {name: _read(settings, meta) for name, meta in _described()}
+        values = {name: _read(settings, metadata) for name, metadata in _documented_fields()}
         robots_agent = _robots_agent(settings["ROBOTSTXT_USER_AGENT"])
         page_agent = _page_agent(settings, spider)
         return cls(
@@ -434,88 +340,91 @@ class Settings:
         )
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
-        """Who a request with this User-Agent header is made as, where rules name crawlers."""
+        """Return the user agent whose rules apply to a request with this User-Agent header."""
         return self.robots_agent or header or self.page_agent or ""
 
 
 def read_settings(crawler: Crawler) -> Settings:
-    """The settings of a crawl. Raises :class:`SettingError` for a value that cannot be read."""
+    """Return the settings of a crawl. Raises :class:`SettingError` for an unusable value."""
     return Settings.read(crawler.settings, crawler.spider)
 
 
 def robotstxt_obey(crawler: Crawler) -> bool:
-    """Whether ROBOTSTXT_OBEY is on."""
+    """Whether the setting ROBOTSTXT_OBEY is on."""
     return crawler.settings.getbool("ROBOTSTXT_OBEY")
 
 
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
-    """The settings of a crawl whose names look like ours or Scrapy's for robots.txt, and are not.
+    """Return the settings of a crawl that have a prefix of robots.txt settings but do not exist.
 
-    Each comes with the known name that is the most like it, None where none is.
+    Each comes with the most similar setting that exists, or None if there is none.
     """
-    known = [meta["name"] for _, meta in _described()] + list(_SCRAPYS_NAMES)
+    known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
-        for name in sorted(filter(_looks_like_ours, crawler.settings))
+        for name in sorted(filter(_has_prefix, crawler.settings))
         if name not in known
     ]
 
 
-def _looks_like_ours(name: object) -> bool:
+def _has_prefix(name: object) -> bool:
     return isinstance(name, str) and name.startswith(("REP_", "ROBOTSTXT_"))
 
 
 def downloader_middlewares(crawler: Crawler) -> list[type]:
-    """The downloader middlewares that are not switched off, in the order in which requests pass."""
-    written = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
-    return [load_object(each) for each in build_component_list(written)]
+    """Return the enabled downloader middlewares, in the order in which they process requests."""
+    priorities = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+    return [load_object(middleware) for middleware in build_component_list(priorities)]
 
 
 def is_strict(crawler: Crawler) -> bool:
-    """REP_STRICT alone, for those who only parse."""
-    return bool(_read(crawler.settings, dict(_described())["strict"]))
+    """Return REP_STRICT. Raises :class:`SettingError` for an unusable value."""
+    return bool(_read(crawler.settings, dict(_documented_fields())["strict"]))
 
 
 def without_password(value: object) -> object:
-    """``value`` as it may be shown: in a URL that holds a password, stars in place of it."""
+    """Return the value of a setting with ``***`` in place of each password in a URL."""
     match value:
         case str():
             return store_url.without_password(value)
         case bytes():
             return store_url.without_password(value.decode("latin-1")).encode("latin-1")
         case list() | tuple():
-            return type(value)(without_password(each) for each in value)
+            return type(value)(without_password(item) for item in value)
         case Mapping():
-            return {without_password(key): without_password(each) for key, each in value.items()}
+            return {without_password(key): without_password(item) for key, item in value.items()}
     return value
 
 
 def setting_reference() -> list[tuple[str, Any, str]]:
-    """Name, default and meaning of every setting of this package, in the order of this module."""
-    return [(meta["name"], meta["default"], meta["meaning"]) for _, meta in _described()]
+    """Return the name, default and meaning of every setting, in the order of this module."""
+    return [
+        (metadata["name"], metadata["default"], metadata["meaning"])
+        for _, metadata in _documented_fields()
+    ]
 
 
-def _described() -> list[tuple[str, Mapping[str, Any]]]:
-    return [(each.name, each.metadata) for each in fields(Settings) if each.metadata]
+def _documented_fields() -> list[tuple[str, Mapping[str, Any]]]:
+    return [(item.name, item.metadata) for item in fields(Settings) if item.metadata]
 
 
-def _read(settings: BaseSettings, meta: Mapping[str, Any]) -> Any:
-    value = settings.get(meta["name"], meta["default"])
+def _read(settings: BaseSettings, metadata: Mapping[str, Any]) -> Any:
+    value = settings.get(metadata["name"], metadata["default"])
     try:
-        return meta["read"](value)
+        return metadata["parse"](value)
     except ValueError as expected:
-        name, shown = meta["name"], without_password(value)
+        name, shown = metadata["name"], without_password(value)
         raise SettingError(f"{name} is {shown!r}: it must be {expected}") from None
 
 
 def _robots_agent(value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
-    # A header may hold commas, a list of tokens (as given on a command line) has nothing but.
+    # A header may contain commas. On a command line, commas separate the tokens of a list.
     if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
         return value
     try:
-        return _words(value)
+        return strings(value)
     except ValueError:
         raise SettingError(
             f"ROBOTSTXT_USER_AGENT is {value!r}: it must be a product token, a list of them, or a "
@@ -529,8 +438,8 @@ def _zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
 
 
 def _page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
-    # The middleware runs before Scrapy puts these on the request: DefaultHeadersMiddleware first,
-    # then UserAgentMiddleware, which lets a spider's attribute take precedence.
+    # Scrapy sets the header after this middleware: DefaultHeadersMiddleware first, then
+    # UserAgentMiddleware, which prefers the attribute of the spider to the setting.
     for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
         if value is not None and str(name).lower() == "user-agent":
             return value if isinstance(value, bytes) else str(value)

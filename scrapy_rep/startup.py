@@ -1,4 +1,4 @@
-"""What is said when a crawl starts: what stops it, and what its author may not have meant."""
+"""Checks at the start of a crawl: errors that stop it, and warnings about its configuration."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LATER = (DownloaderStats, HttpCacheMiddleware)
-"""What counts requests, or answers them, before a middleware that stands after it sees them."""
+RUN_AFTER = (DownloaderStats, HttpCacheMiddleware)
+"""Middlewares that must run after ours: they count requests, or answer them from a cache."""
 
 
 @contextmanager
 def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
-    """Let a :class:`SettingError` end the crawl, with one line in the log.
+    """Log a :class:`SettingError` in one line, and raise it again.
 
-    The caller of the crawl gets the error.
+    It stops the crawl. The caller of the crawl gets it.
     """
     try:
         yield
@@ -41,61 +41,66 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
             {"error": error},
             extra={"spider": crawler.spider},
         )
-        # Scrapy 2.14 takes a crawl for failed, and has an exit status, where there is no spider.
+        # In Scrapy 2.14 a crawl has failed, and `scrapy crawl` exits with 1, if it has no spider.
         crawler.spider = None
         _mark_as_reported()
         raise
 
 
 def _mark_as_reported() -> None:
-    """Keep asyncio from logging the error again, with a traceback, if nobody awaits the crawl.
+    """Keep asyncio from logging the error again, with a traceback, if the crawl is not awaited.
 
-    It does not where somebody has looked at the result of the task.
+    asyncio logs the exception of a task that no code has read.
     """
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no loop is running: a crawl that is a Deferred
+    except RuntimeError:  # no loop is running: the crawl is a Deferred
         return
-    # Only in a task that Scrapy has made for a crawl: one of the caller's may fail otherwise.
+    # Only for a task that Scrapy made for a crawl: a task of the caller may fail for other reasons.
     frame = getattr(task.get_coro(), "cr_frame", None) if task is not None else None
     if task is not None and frame is not None and frame.f_globals["__name__"] == "scrapy.crawler":
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: type) -> None:
-    """Warn, once each, of what a crawl is set up with and its author may not have meant.
+    """Warn about settings that are probably mistakes, once each.
 
-    ``middleware``: the class of ours that obeys robots.txt.
+    ``middleware`` is the class of the middleware that obeys robots.txt.
     """
-    for name, nearest in unknown_settings(crawler):
-        hint = f" Did you mean {nearest}?" if nearest else ""
-        _warn(crawler, f"There is no setting {name}: it is ignored.{hint}")
+    warn_about_unknown_settings(crawler)
     if settings.has_default_agent:
         _warn(
             crawler,
-            "USER_AGENT is that of Scrapy itself: sites cannot tell who crawls them, and the rules "
-            "for Scrapy hold. Set USER_AGENT to a name of your own, with an address where you can "
-            "be reached.",
+            "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "
+            "follows the rules for Scrapy. Set USER_AGENT to the name of your crawler and an "
+            "address where its owner can be reached.",
         )
     if crawler.get_downloader_middleware(BuiltInMiddleware) is not None:
         _warn(
             crawler,
             "Scrapy's own RobotsTxtMiddleware is enabled, too: each robots.txt is fetched twice, "
-            "and what either of them disallows is dropped. Set it to None in "
+            "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
             "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
         )
-    before = _before(middleware, downloader_middlewares(crawler))
-    earlier = [other.__name__ for other in LATER if other in before]
-    if earlier:
+    preceding = _preceding(middleware, downloader_middlewares(crawler))
+    misplaced = [other.__name__ for other in RUN_AFTER if other in preceding]
+    if misplaced:
         _warn(
             crawler,
-            f"{middleware.__name__} stands after {' and '.join(earlier)} in "
-            "DOWNLOADER_MIDDLEWARES: these count or answer requests before robots.txt is asked. "
-            "Its place is 100.",
+            f"{middleware.__name__} runs after {' and '.join(misplaced)}, which count or answer "
+            "requests before robots.txt is checked. Set its value in DOWNLOADER_MIDDLEWARES to "
+            "100.",
         )
 
 
-def _before(middleware: type, enabled: list[type]) -> list[type]:
+def warn_about_unknown_settings(crawler: Crawler) -> None:
+    """Warn about settings that have a prefix of robots.txt settings but do not exist."""
+    for name, similar in unknown_settings(crawler):
+        hint = f" Did you mean {similar}?" if similar else ""
+        _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
+
+
+def _preceding(middleware: type, enabled: list[type]) -> list[type]:
     return enabled[: enabled.index(middleware)] if middleware in enabled else []
 
 

@@ -1,19 +1,19 @@
-"""What tests, checks, benchmarks and the fuzzer share; none of it is a test.
+"""Shared by tests, checks, benchmarks and the fuzzer. Contains no tests.
 
 Servers on loopback:
 
-- ``web`` is any number of web sites, ``faults`` responses that are broken on purpose.
-- ``redis_server`` is a Redis of one's own.
+- ``web`` serves any number of web sites; ``faults`` has broken responses for them.
+- ``redis_server`` starts a Redis server.
 
 Crawls:
 
-- ``soak`` is a crawl of many faulty origins, ``simulation`` random crawls on a virtual clock.
-- ``counters`` says what a crawl has left behind, ``measure`` how much memory it takes.
+- ``soak`` crawls many faulty origins; ``simulation`` runs random crawls on a virtual clock.
+- ``counters`` finds what a crawl did not release; ``measure`` measures its memory.
 
 Files:
 
-- ``corpus`` has robots.txt files, real ones or those of ``generated``.
-- ``hostile`` has files that are made to be slow, ``reference`` a slow matcher to compare with.
+- ``corpus`` has robots.txt files: real ones, or those of ``generated``.
+- ``hostile`` has files that are slow to read; ``reference`` is a slow matcher to compare with.
 
-``harness`` runs benchmarks and checks, and prints what they return.
+``harness`` runs benchmarks and checks, and prints their results.
 """

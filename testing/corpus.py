@@ -4,7 +4,7 @@ A folder of real files holds either
 
 - ``robots.tar.xz``, the files, and ``verdicts.tsv.xz``, a row for each expectation: file, user
   agent, URL, ``allow`` or ``disallow``, and the line that decided (0 for none), or
-- files ``*.txt``, about which questions are made up as they are about generated files.
+- files ``*.txt``, for which questions are generated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import generated
 
 
 class Expected(NamedTuple):
-    """The right answer."""
+    """The expected answer to a question."""
 
     allowed: bool
     line: int
@@ -26,7 +26,7 @@ class Expected(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One question about a file, and its answer where that is known."""
+    """One question about a file, with its answer if it is known."""
 
     file: str
     agent: str
@@ -40,18 +40,18 @@ class Corpus(NamedTuple):
     files: dict[str, bytes]
     rows: list[Row]
     source: str
-    """Where it is from, for the reader of a table."""
+    """A description of the source, for tables."""
 
     @property
     def bodies(self) -> list[bytes]:
-        """The files alone."""
+        """The files without their names."""
         return list(self.files.values())
 
 
 def load(folder: Path | None, *, files: int, questions: int = 0) -> Corpus:
-    """The corpus of a folder, or a generated one of so many files.
+    """Return the corpus of a folder, or a generated corpus of ``files`` files.
 
-    ``questions``: how many to make up for each file, where the folder has none.
+    ``questions`` are generated for each file if the folder has none.
     """
     if folder is None:
         bodies = generated.files(files)

@@ -1,4 +1,4 @@
-"""What a crawl has left behind: nothing, if every counter is back where it began."""
+"""Counters and queues of a crawl that are not empty after its end."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 def left_over(crawler: Crawler) -> list[str]:
-    """What is still counted, waits or is under way after the end of a crawl."""
+    """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     throttle, engine = middleware._throttle, middleware._engine
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        "parked": throttle.queued,
-        "waiting": len(throttle._waiting),
-        "under way": len(throttle._in_progress),
-        "lines": sum(len(host.queues) for host in throttle.hosts.values()),
+        "waiting": len(throttle.queues),
+        "in progress": len(throttle.in_progress),
+        "queues": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),
         "counted": len(engine._counted),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "fetches": len(middleware._policy_cache._fetches),
-        "places": len(middleware._policy_cache._fetch_limit._in_progress),
+        "timers": sum(host.timer.is_active for host in throttle.hosts.values()),
+        "permits": len(middleware._policy_cache._fetch_limit._in_progress),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

@@ -1,4 +1,4 @@
-"""Pages that misbehave on purpose, for :mod:`testing.web`."""
+"""Broken responses for :mod:`testing.web`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gzip
 import socket
 import struct
 import zlib
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 
 def raw(*pieces: bytes, pause: float = 0, reset: bool = False) -> Misbehaviour:
-    """Send these octets, with a pause before each but the first, and close or reset."""
+    """Send the pieces, with a pause between them, and close or reset the connection."""
 
     async def page(_: Received, __: StreamReader, writer: StreamWriter) -> None:
         for number, piece in enumerate(pieces):
@@ -38,8 +39,8 @@ def raw(*pieces: bytes, pause: float = 0, reset: bool = False) -> Misbehaviour:
             writer.write(piece)
             await writer.drain()
         if reset:
-            await asyncio.sleep(0.05)  # what was sent is to arrive first
-            with contextlib.suppress(OSError):  # the other side was quicker
+            await asyncio.sleep(0.05)  # until the octets have arrived
+            with contextlib.suppress(OSError):  # the client has closed it
                 linger = struct.pack("ii", 1, 0)
                 writer.get_extra_info("socket").setsockopt(
                     socket.SOL_SOCKET, socket.SO_LINGER, linger
@@ -50,8 +51,25 @@ def raw(*pieces: bytes, pause: float = 0, reset: bool = False) -> Misbehaviour:
 
 
 def stall(*pieces: bytes) -> Misbehaviour:
-    """Send these octets and then nothing, for ever."""
+    """Send the pieces, and keep the connection open."""
     return raw(*pieces, b"", pause=LONG) if pieces else raw(b"", b"", pause=LONG)
+
+
+def answer_when(condition: Callable[[], object], page: Page) -> Misbehaviour:
+    """Send ``page`` as soon as the condition holds, and close the connection."""
+
+    async def wait(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        while not condition():  # noqa: ASYNC110 - it may change in another thread
+            await asyncio.sleep(0.02)
+        writer.write(replace(page, headers={**page.headers, "Connection": "close"}).octets())
+        await writer.drain()
+
+    return wait
+
+
+async def silence(_: Received, reader: StreamReader, __: StreamWriter) -> None:
+    """Send nothing until the client closes the connection."""
+    await reader.read()
 
 
 def trickle(head: bytes, seconds: float = 0.05) -> Misbehaviour:
@@ -60,7 +78,7 @@ def trickle(head: bytes, seconds: float = 0.05) -> Misbehaviour:
 
 
 def endless(head: bytes, body: bytes = b"", piece: bytes = b"# nothing\n" * 1000) -> Misbehaviour:
-    """Send head and body and then the piece, again and again, for as long as anybody reads."""
+    """Send head and body, and then the piece again and again while the client reads."""
 
     async def page(_: Received, __: StreamReader, writer: StreamWriter) -> None:
         writer.write(head + body)
@@ -72,13 +90,13 @@ def endless(head: bytes, body: bytes = b"", piece: bytes = b"# nothing\n" * 1000
 
 
 def chunked(body: bytes) -> bytes:
-    """One chunk."""
+    """A body as one chunk (RFC 9112 §7.1)."""
     return b"%x\r\n" % len(body) + body + b"\r\n"
 
 
 @lru_cache
 def gzip_bomb(mebibytes: int, start: bytes = RULES) -> bytes:
-    """Gzip of the start and then so much of a comment."""
+    """Gzip data that inflates to ``start`` and a comment of so many MiB."""
     coder = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     pieces = [coder.compress(start + b"#")]
     pieces += [coder.compress(bytes(MIB)) for _ in range(mebibytes)]
@@ -86,7 +104,7 @@ def gzip_bomb(mebibytes: int, start: bytes = RULES) -> bytes:
 
 
 def length(body: bytes) -> bytes:
-    """The end of a head."""
+    """The Content-Length header of a body, and the end of the head."""
     return b"Content-Length: %d\r\n\r\n" % len(body)
 
 
@@ -94,15 +112,15 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 GZIP = HEAD + b"Content-Encoding: gzip\r\n"
 PACKED = gzip.compress(RULES, mtime=0)
 PATHS = ("/private", "/public")
-"""Pages to ask for, which tell what came of a robots.txt."""
+"""Pages to request. :func:`outcome_of` tells from them how a robots.txt was understood."""
 
-# What a server may do instead of sending its robots.txt, and what that means (RFC 9309, section
-# 2.3.1): the rules hold, everything is allowed, or nothing is.
+# Responses to a request for robots.txt, and what they mean (RFC 9309 §2.3.1): the rules hold,
+# everything is allowed, or everything is disallowed.
 RULES_HOLD = "rules"
 ALLOWED = "unavailable"
 DISALLOWED = "unreachable"
 RULES_HOLD_OR_NOT = f"{RULES_HOLD} or {DISALLOWED}"
-"""As Scrapy's download handlers differ."""
+"""Scrapy's download handlers differ."""
 
 _FAULTS: dict[str, tuple[Callable[[], Page | Misbehaviour], str]] = {
     # The connection
@@ -163,7 +181,7 @@ _FAULTS: dict[str, tuple[Callable[[], Page | Misbehaviour], str]] = {
     "redirects to no port": (lambda: redirect("http://127.0.0.1:99999/robots.txt"), DISALLOWED),
     "redirects nowhere": (lambda: Page(b"", 302), DISALLOWED),
     "redirects to a closed port": (lambda: redirect("http://127.0.0.1:1/robots.txt"), DISALLOWED),
-    # Statuses, whatever their bodies are like
+    # Statuses, with all kinds of bodies
     "is missing, with rules": (lambda: Page(RULES, 404), ALLOWED),
     "is missing, in gzip that is none": (
         lambda: Page(RULES, 404, {"Content-Encoding": "gzip"}),
@@ -223,17 +241,17 @@ NAMES = tuple(_FAULTS)
 
 
 def fault(name: str) -> Page | Misbehaviour:
-    """What this robots.txt is like."""
+    """The page with the fault of this name."""
     return _FAULTS[name][0]()
 
 
 def meaning_of(name: str) -> str:
-    """What comes of it."""
+    """The outcomes that the fault of this name may have."""
     return _FAULTS[name][1]
 
 
 def endless_redirects(hops: int) -> dict[str, Page | Misbehaviour]:
-    """Pages ``/robots.txt``, ``/hop/1`` … that lead on to each other, and rules at the end."""
+    """Pages ``/robots.txt``, ``/hop/1`` …: so many redirects, and rules at the end."""
     paths = ["/robots.txt", *(f"/hop/{number}" for number in range(1, hops + 1))]
     pages: dict[str, Page | Misbehaviour] = {
         path: redirect(target) for path, target in pairwise(paths)
@@ -242,7 +260,7 @@ def endless_redirects(hops: int) -> dict[str, Page | Misbehaviour]:
 
 
 def outcome_of(site: Site) -> str:
-    """What came of a robots.txt, by which of PATHS the server received."""
+    """The outcome of a robots.txt, by the PATHS that the server received."""
     outcomes = {("/public",): RULES_HOLD, PATHS: ALLOWED, (): DISALLOWED}
     received = tuple(path for path in site.page_paths if path in PATHS)
     return outcomes.get(received, repr(received))

@@ -2,7 +2,7 @@
 
 The numbers in MEASURED were taken with ``python -m testing.proportions`` from 2,111 files that
 servers sent as their robots.txt, 8.9 MB, of sites of all sizes between 1997 and 2026. All words,
-paths and comments are made up here. The same seed and number give the same file.
+paths and comments are invented. The same seed and number give the same file.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _AGENTS = (
 _COMMENTS = ("all crawlers", "the shop", "no results of searches", "keep out", "---", "for tests")
 
 CRAWLERS = ("examplebot", *_AGENTS[:10])
-"""Who asks: each second question comes from the first of them, which few files name."""
+"""User agents of the questions. Half of the questions use the first one, which few files name."""
 
 _PATHS = (
     "/", "/a", "/index.html", "/index.htm", "/about/", "/2026/11/article.html", "/search?q=1",
@@ -90,11 +90,11 @@ _PATHS = (
 
 
 def files(count: int, seed: int = SEED) -> dict[str, bytes]:
-    """So many files by name."""
+    """Return ``count`` files by name."""
     made: list[bytes] = []
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
-        # Small files are equal by chance, too.
+        # Small files may also be equal by chance.
         if made and chance.random() < MEASURED.repeated / 2:
             made.append(chance.choice(made))
         else:
@@ -103,7 +103,7 @@ def files(count: int, seed: int = SEED) -> dict[str, bytes]:
 
 
 def questions(name: str, body: bytes, count: int) -> Iterator[tuple[str, str]]:
-    """So many user agents and URLs for a file: half the paths are made of its own patterns."""
+    """Return user agents and URLs for a file. Half of the paths are made from its patterns."""
     chance = random.Random(name)
     patterns = _patterns(body)
     for _ in range(count):
@@ -115,14 +115,14 @@ def questions(name: str, body: bytes, count: int) -> Iterator[tuple[str, str]]:
 
 
 def _patterns(body: bytes) -> list[str]:
-    """The patterns of a file, whoever they are for."""
+    """The patterns of all groups of a file."""
     text = body.decode("utf-8", "ignore")
     values = (line.partition(":")[2].partition("#")[0].strip() for line in text.splitlines())
     return [value for value in values if value.startswith(("/", "*"))]
 
 
 def _matching(pattern: str, chance: random.Random) -> str:
-    """A path that a pattern matches, or nearly."""
+    """A path that a pattern matches, or almost matches."""
     path = pattern.removesuffix("$")
     while "*" in path:
         path = path.replace("*", chance.choice(("", "x", "a/b", "2026")), 1)
@@ -132,7 +132,7 @@ def _matching(pattern: str, chance: random.Random) -> str:
 
 
 class _File:
-    """One file, as chance has it."""
+    """A random file."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -154,7 +154,7 @@ class _File:
         return self._chance.random() < share
 
     def _number(self, quantiles: tuple[float, ...]) -> int:
-        """A number with these quantiles; between two of them, small ones are more likely."""
+        """A random number with these quantiles. Between two of them, small ones prevail."""
         percentile = self._chance.random() * 100
         place = next(
             place for place in range(1, len(PERCENTILES)) if percentile <= PERCENTILES[place]

@@ -1,8 +1,8 @@
-"""Runs benchmarks and checks: one way of arguments, one table, one exit status.
+"""Runs benchmarks and checks with the same arguments, tables and exit statuses.
 
-``python -m benchmarks`` and ``python -m checks`` are this with the modules of their package. Each
-of these modules begins its docstring with one line that says what it measures, has its DURATION,
-perhaps PARAMETERS, and a function ``run(options) -> Result``. It runs in a process of its own.
+``python -m benchmarks`` and ``python -m checks`` run the modules of their package. The first line
+of the docstring of each module says what it measures. Each module has a DURATION, optional
+PARAMETERS and a function ``run(options) -> Result``. It runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 WIDTH = 80
 _NAME, _FIGURE, _UNIT, _LIMIT = 42, 11, 10, 7
 _DETAILS = 10
-"""Lines of what is wrong that the table shows; ``--json`` has all of them."""
+"""The number of detail lines that the table shows. ``--json`` has all of them."""
 
 
 class Duration(NamedTuple):
-    """About how many seconds a module takes on a machine of two cores."""
+    """The approximate seconds that a module takes on a machine with two cores."""
 
     full: float
     quick: float
 
 
 class Parameter(NamedTuple):
-    """A number or a text that a user can choose with ``--set NAME=VALUE``."""
+    """A number or a text that the user can set with ``--set NAME=VALUE``."""
 
     default: int | str
     quick: int | str
@@ -48,7 +48,7 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What the user has asked for."""
+    """The arguments of the user."""
 
     folder: Path | None = None
     """Real files instead of generated ones."""
@@ -57,13 +57,13 @@ class Options:
     """The PARAMETERS of the module with their values."""
 
     def number(self, name: str) -> int:
-        """A parameter that is a number."""
+        """Return a parameter that is a number."""
         value = self.parameters[name]
         assert isinstance(value, int)
         return value
 
     def text(self, name: str) -> str:
-        """A parameter that is a text."""
+        """Return a parameter that is a text."""
         return str(self.parameters[name])
 
 
@@ -74,39 +74,39 @@ class Row(NamedTuple):
     figure: float
     unit: str
     limit: float | None = None
-    """What the figure may be at most."""
+    """The maximum of the figure."""
 
     @property
     def ok(self) -> bool:
-        """Whether the figure is within its limit, if it has one."""
+        """Whether the figure is within its limit, or has none."""
         return self.limit is None or self.figure <= self.limit
 
 
 class Result(NamedTuple):
-    """What a benchmark or a check has found."""
+    """The result of a benchmark or a check."""
 
     rows: Sequence[Row]
     details: Sequence[str] = ()
-    """One line for each thing that is wrong, or to be known."""
+    """One line for each problem or note."""
 
 
 class Report(NamedTuple):
-    """The result of one module and how it came to be."""
+    """The result of one module, or its error."""
 
     name: str
     seconds: float
     result: Result
     error: str = ""
-    """What the module raised."""
+    """The error that the module raised."""
 
     @property
     def broken(self) -> list[str]:
-        """The names of the rows whose limits are broken."""
+        """The names of the rows that exceed their limits."""
         return ["error"] * bool(self.error) + [row.name for row in self.result.rows if not row.ok]
 
 
 def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
-    """Run the modules of a package that the command line names; the exit status."""
+    """Run the modules of a package that the arguments name, and return the exit status."""
     modules = _modules(package)
     options = _parser(package, modules).parse_args(arguments)
     unknown = [name for name in options.names if name not in modules]
@@ -140,7 +140,7 @@ def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
 
 
 def _modules(package: ModuleType) -> dict[str, ModuleType]:
-    # A package within has an entry point of its own.
+    # A subpackage has an entry point of its own.
     names = [
         module.name
         for module in pkgutil.iter_modules(package.__path__)
@@ -186,7 +186,7 @@ def _parameters(module: ModuleType) -> dict[str, Parameter]:
 def _values(
     modules: Mapping[str, ModuleType], given: Sequence[str], *, quick: bool
 ) -> dict[str, dict[str, int | str]]:
-    """The parameters of each module; ValueError if one that is given is wrong."""
+    """Return the parameters of each module. Raises ValueError for a wrong ``--set``."""
     values = {
         name: {
             key: parameter.quick if quick else parameter.default
@@ -230,7 +230,7 @@ def _cut(line: str) -> str:
 
 
 def _progress(name: str, module: ModuleType, *, quick: bool) -> None:
-    """Say what runs now. It goes to stderr, so that stdout is the table or the JSON alone."""
+    """Print the name of a module to stderr. Only the table or the JSON goes to stdout."""
     duration: Duration = module.DURATION
     seconds = duration.quick if quick else duration.full
     about = f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
@@ -242,7 +242,7 @@ def _report(module: ModuleType, options: Options) -> Report:
     name = module.__name__.rpartition(".")[2]
     began = time.monotonic()
     folder = str(options.folder.resolve()) if options.folder else None
-    # Bounded, if it hangs; and nobody's machine is so slow.
+    # This ends a module that hangs. No machine is so slow.
     timeout = 600 + 20 * module.DURATION.full
     error = ""
     rows: list[Any] = []
@@ -287,7 +287,7 @@ def _show(report: Report, *, header: bool) -> None:
 
 
 def _number(value: float) -> str:
-    """Whole numbers as they are, others with three digits that count."""
+    """Format whole numbers in full, and others with three significant digits."""
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1

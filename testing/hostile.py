@@ -1,4 +1,4 @@
-"""Files, URLs and headers made to be slow, or to break what reads them.
+"""Files, URLs and headers that attack a parser: by their cost, or by their form.
 
 ``python -m benchmarks hostile`` measures how long each of them takes.
 """
@@ -101,16 +101,16 @@ RECORDS = {
     + ALL
     + b"Crawl-delay: 1\n" * 15_000,
 }
-"""Files that have more to say than rules."""
+"""Files with many records other than rules."""
 
 
 class Attack(NamedTuple):
-    """A file whose patterns cannot be told apart without looking at most of a path."""
+    """A file whose patterns differ only near the end of a path."""
 
     body: bytes
     start: str
     unit: str
-    """What the path begins with, and then holds again and again."""
+    """The start of the path, and the part that is repeated after it."""
 
     def url(self, length: int) -> str:
         path = "/" + self.start + self.unit * (length // len(self.unit) + 1)
@@ -120,7 +120,7 @@ class Attack(NamedTuple):
 def attack(
     pattern: Callable[[random.Random], str], unit: str, start: str = "", field: str = "Disallow:"
 ) -> Attack:
-    """As many patterns as a file holds."""
+    """As many patterns as fit into a file."""
     source = random.Random(9309)
     lines, size = [ALL], len(ALL)
     while size < LIMIT:
@@ -183,7 +183,7 @@ ATTACKS = {
         "z" + "a" * 30,
     ),
 }
-"""More of it: every pattern looks as if it matched, until the end."""
+"""A longer path. Every pattern seems to match until its end."""
 
 HEADERS = [
     "a" * 10_000,

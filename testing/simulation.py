@@ -1,22 +1,22 @@
-"""Crawls without I/O on a clock of their own, in random circumstances, held against laws.
+"""Random crawls without I/O on a virtual clock, and the laws that each crawl must obey.
 
     python -m testing.simulation [EXAMPLES] [--seed SEED] [--shrink]
 
-The engine, the scheduler, the downloader and this package are the real ones. Only the network is
-not: a download handler answers from a scenario. The time is that of the event loop, which moves on
-to the next timer whenever nothing is left to do, so that an hour takes milliseconds and every order
-of events can be repeated. Hypothesis makes the scenarios.
+The engine, the scheduler, the downloader and this package are real. The network is simulated: a
+download handler answers from a scenario. The clock is that of the event loop, which advances to
+the next timer when nothing else is left to do. So an hour takes milliseconds, and every order of
+events can be repeated. Hypothesis generates the scenarios.
 
-The laws, of every crawl:
+The laws of every crawl:
 
 1. every request ends once;
-2. no page is asked for that the newest known policy of its origin forbids;
-3. all counters return to where they were;
-4. requests of one origin and one priority leave in the order in which they came;
-5. two requests to a host are as far apart as its origins ask, once that is known;
-6. no robots.txt is asked for more often than there are reasons;
-7. the crawl ends, within a bound;
-8. no page is asked for outside of the times at which its site wants visits.
+2. no page is requested that the newest known policy of its origin disallows;
+3. all counters are zero and all queues empty at its end;
+4. requests of one origin and one priority are sent in their original order;
+5. requests to a host keep the known Crawl-delay of its origins;
+6. no robots.txt is requested more often than necessary;
+7. the crawl ends within a limit;
+8. no page is requested outside of the Visit-time of its site.
 """
 
 from __future__ import annotations
@@ -53,13 +53,16 @@ if TYPE_CHECKING:
 
 EPOCH = 1_800_000_000.0  # eight o'clock
 TURN = 1e-6
-"""Seconds that a turn of the loop takes: else what is due a little later would never be."""
+"""Seconds that each turn of the loop takes, so that timers a little later become due."""
 
 MOMENT = 1e-3
-"""Seconds within which things happen at once."""
+"""Seconds within which two events count as simultaneous."""
 
 LONGEST = 50_000.0
-"""Seconds, on the clock of a crawl, in which it must be over."""
+"""The limit of a crawl, in seconds of its own clock."""
+
+MOST_TURNS = 200_000
+"""The limit of a crawl, in turns of its event loop. The longest crawls need some 10,000."""
 
 PATHS = ("/a", "/b", "/private/a", "/private/b")
 RULES = {
@@ -71,7 +74,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What an origin answers to a request for its robots.txt."""
+    """The response of an origin to a request for its robots.txt."""
 
     rules: str = "allow"
     status: int = 200
@@ -81,7 +84,7 @@ class Answer:
     visit: str = ""
     """The Visit-time; a crawl begins at eight o'clock."""
     retry_after: int = 0
-    """The seconds of a Retry-After, where it fails."""
+    """The Retry-After of a failure, in seconds."""
 
     @property
     def body(self) -> bytes:
@@ -92,7 +95,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Site:
-    """One origin. Its robots.txt changes from one answer to the next; the last one stays."""
+    """One origin. Each fetch of its robots.txt gets the next answer. The last one is repeated."""
 
     host: int
     port: int
@@ -113,7 +116,7 @@ FATES = ("page",) * 12 + (
     "cached",
     "replaced",
 )
-"""What becomes of a request: by the network, or by a middleware before or after this package's."""
+"""What the network does with a request, or a middleware before or after this package's."""
 
 
 @dataclass(frozen=True)
@@ -138,12 +141,12 @@ class Scenario:
     asks: tuple[Ask, ...]
     settings: dict[str, Any]
     steps: tuple[tuple[float, float], ...] = ()
-    """When somebody sets the clock of the machine, and by how many seconds."""
+    """When the wall clock is set, and by how many seconds."""
     stop_at: float | None = None
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only while nothing is to be done."""
+    """An event loop whose clock advances only while the loop is idle."""
 
     def __init__(self) -> None:
         super().__init__(_NoSelector(self))
@@ -154,24 +157,28 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 class _NoSelector(selectors.SelectSelector):
-    """Waits for nothing but the next timer."""
+    """Waits only for the next timer."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._turns = 0
 
     def select(self, timeout: float | None = None) -> list[Any]:
+        self._turns += 1
         if timeout is None:
             raise AssertionError("the crawl hangs: it waits for nothing")
+        if self._turns > MOST_TURNS:
+            raise AssertionError("the crawl does not end: it is busy for ever")
         self._loop.now += timeout + TURN
         if self._loop.now > LONGEST:
-            raise AssertionError("the crawl does not come to its end")
+            raise AssertionError("the crawl does not end")
         return []
 
 
 @dataclass
 class Network:
-    """Answers requests from a scenario, and keeps what it was asked."""
+    """Answers requests from a scenario, and records them."""
 
     scenario: Scenario
     loop: VirtualLoop
@@ -179,11 +186,11 @@ class Network:
     asked: Counter[str] = field(default_factory=Counter)
     pages: list[tuple[float, Request]] = field(default_factory=list)
     robots: dict[str, list[tuple[float, Answer]]] = field(default_factory=lambda: defaultdict(list))
-    """The answers of each origin, and when they were there."""
+    """The answers of each origin, each with the time of its arrival."""
     spans: dict[int, list[tuple[float, float, str]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """When each request to a host began and ended."""
+    """The start, the end and the URL of each request to a host."""
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -226,7 +233,7 @@ class Network:
         return TextResponse(request.url, status=answer.status, headers=headers, body=body)
 
     def _known(self, site: Site) -> Answer | None:
-        """The newest answer of which the crawler knew before this moment."""
+        """The newest answer that the crawler knew before this moment."""
         known = [answer for at, answer in self.robots[site.root] if at < self.loop.now - MOMENT]
         return known[-1] if known else None
 
@@ -236,7 +243,7 @@ class Network:
         answers = self.robots[site.root]
         if not answers:
             self.problems.append(f"{request.url} was sent before its robots.txt was there")
-        # What came at this very moment may be known already, or not yet.
+        # An answer of this very moment may be known already, or not yet.
         first = max(sum(at < self.loop.now - MOMENT for at, _ in answers), 1)
         if answers and not any(
             self._allows([answer for _, answer in answers[:known]], path)
@@ -246,18 +253,18 @@ class Network:
 
     @staticmethod
     def _allows(answers: list[Answer], path: str) -> bool:
-        """Whether a path may be asked for after these answers."""
+        """Whether a path may be requested after these answers."""
         while len(answers) > 1 and answers[-1].status >= 500:
-            answers = answers[:-1]  # an unreachable origin is what it was before
+            answers = answers[:-1]  # while an origin is unreachable, its last answer holds
         last = answers[-1]
         if last.status == 200:
             return RobotsTxt.parse(last.body).allowed(path, "testbot")
         return last.status < 500
 
     def _check_pace(self, site: Site, request: Request, began: float) -> None:
-        """The delay that was known, and has been asked for all the time since the last request."""
+        """Check the delay, if it was known and has not changed since the last request."""
         if self.scenario.settings["REP_CACHE_SIZE"] < len(self.sites):
-            return  # the paces of hosts at rest are forgotten
+            return  # the cache evicts the delays of idle hosts
         delays = [
             answer.delay
             for other in self.scenario.sites
@@ -272,7 +279,7 @@ class Network:
                 self.problems.append(f"{request.url} {began - ended} s after {url}, not {delay}")
 
     def _check_visit(self, site: Site, request: Request, began: float) -> None:
-        """Only where nothing but the policy keeps a request, and the clock is right."""
+        """Check the Visit-time, if only the policy delays requests and the clock is right."""
         values = self.scenario.settings
         keeps = values["DOWNLOAD_DELAY"] or values["CONCURRENT_REQUESTS_PER_DOMAIN"] == 1
         answer = self._known(site)
@@ -294,7 +301,7 @@ class Network:
 
 
 class Handler(BaseDownloadHandler):
-    """Asks the network of the crawl."""
+    """Passes requests to the network of the crawl."""
 
     async def download_request(self, request: Request) -> Response:
         network: Network = self.crawler.spider.network  # type: ignore[union-attr]
@@ -302,7 +309,7 @@ class Handler(BaseDownloadHandler):
 
 
 class Before:
-    """A middleware before this package's."""
+    """A downloader middleware before that of this package."""
 
     def process_request(self, request: Request) -> Request | Response | None:
         match request.meta.get("fate"):
@@ -317,7 +324,7 @@ class Before:
 
 
 class After:
-    """A middleware after it."""
+    """A downloader middleware after that of this package."""
 
     def process_request(self, request: Request) -> Response | None:
         match request.meta.get("fate"):
@@ -329,7 +336,7 @@ class After:
 
 
 class Asker(Spider):
-    """Asks what the scenario says, and keeps how each request ended."""
+    """Sends the requests of the scenario, and records how each of them ended."""
 
     name = "asker"
 
@@ -380,7 +387,7 @@ class Asker(Spider):
 
 
 async def crawl(network: Network) -> Crawler:
-    """One crawl to its end."""
+    """Run one crawl to its end."""
     scenario = network.scenario
     values: dict[str, Any] = {
         "ADDONS": {Addon: 500},
@@ -405,7 +412,7 @@ async def crawl(network: Network) -> Crawler:
     if scenario.stop_at is not None:
         network.loop.call_later(scenario.stop_at, _stop, crawler)
     await crawler.crawl_async(network=network)
-    for _ in range(100):  # what was scheduled to be cleaned up
+    for _ in range(100):  # clean-up calls that are still scheduled
         await asyncio.sleep(0)
     return crawler
 
@@ -418,7 +425,7 @@ def _stop(crawler: Crawler) -> None:
 
 
 def run(scenario: Scenario) -> list[str]:
-    """What was wrong with the crawl of a scenario."""
+    """Crawl a scenario, and return what was wrong."""
     loop = VirtualLoop()
     network = Network(scenario, loop)
 
@@ -448,7 +455,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
                 problems.append(f"request {number} ended {spider.ends[number]} times")
     elif any(count > 1 for count in spider.ends.values()):
         problems.append(f"a request ended more than once: {spider.ends}")
-    # Scrapy does not wait for a caller whose page redirects after the spider has stopped.
+    # Scrapy does not wait for a call whose page redirects after the spider has stopped.
     is_cut_off = scenario.stop_at is not None and any(ask.called for ask in scenario.asks)
     problems += [] if is_cut_off else left_over(crawler)
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
@@ -464,7 +471,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
 
 
 def _attempts(scenario: Scenario) -> int:
-    """How many attempts at a robots.txt a request may wait for."""
+    """The number of attempts to fetch a robots.txt that a request may wait for."""
     if scenario.settings.get("REP_UNREACHABLE") != "wait":
         return 1
     pauses = [answer.retry_after or 60 for site in scenario.sites for answer in site.answers]
@@ -582,7 +589,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 def main(examples: int, seed: int | None, *, shrink: bool) -> None:
-    """Look for a scenario in which a law is broken, and print it; the smallest with ``shrink``."""
+    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest."""
     logging.disable(logging.CRITICAL)
 
     @settings(
@@ -605,7 +612,7 @@ def main(examples: int, seed: int | None, *, shrink: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Random crawls, held against laws.")
+    parser = argparse.ArgumentParser(description="Random crawls, and the laws that they must obey.")
     parser.add_argument("examples", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, help="other scenarios than those of every run")
     parser.add_argument("--shrink", action="store_true", help="look for the smallest")

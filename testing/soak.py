@@ -1,4 +1,4 @@
-"""Many origins, each with a fault of its own or none, and what must be true of a crawl of them."""
+"""Crawls of many origins, with faults at random, and what must hold for each crawl."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ SETTINGS: dict[str, Any] = {
 
 DAY = 86_400
 DELAY = 0.1
-"""The Crawl-delay of sites that ask for a pace."""
+"""The Crawl-delay of the sites that have one, in seconds."""
 
 PRIORITIES = (0, 0, 0, 5, -2)
 
 
-# What the crawls are like.
+# The crawls
 
 
 class Variant(NamedTuple):
@@ -70,7 +70,7 @@ class Variant(NamedTuple):
 
     settings: dict[str, Any]
     clock: tuple[float, ...] = ()
-    """Seconds by which the clock is wrong, for a moment each, again and again."""
+    """Seconds by which the wall clock is wrong, for STEP_EVERY each, in a loop."""
     poisoned_store: bool = False
 
 
@@ -85,14 +85,14 @@ VARIANTS = {
     "small limits, by priority": Variant({**_SMALL, **_BY_PRIORITY}),
     "a clock that steps": Variant({}, (0, 40 * DAY, -400 * DAY, 3600, -3600)),
     "a poisoned store": Variant({}, poisoned_store=True),
-    # A store counts the thirty days of RFC 9309 by the clock: so it stays within them.
+    # A store counts the thirty days of RFC 9309 §2.3.1.4 by the clock, so the steps are shorter.
     "everything": Variant({**_SMALL, **_BY_PRIORITY}, (0, 7200, -3600), poisoned_store=True),
 }
 
 
 @contextmanager
 def circumstances(variant: Variant, soak: Soak, path: Path) -> Iterator[dict[str, Any]]:
-    """The settings of a crawl of ``soak``. ``path`` is for its store."""
+    """Yield the settings of a crawl of ``soak``. Its store is a file at ``path``."""
     settings = {**SETTINGS, **variant.settings}
     if variant.poisoned_store:
         poison(path, soak.roots, random.Random(9309))
@@ -109,7 +109,7 @@ STEP_EVERY = 0.7
 
 
 def _stepping(wrong_by: tuple[float, ...]) -> Callable[[object], float]:
-    """A clock that somebody sets again and again."""
+    """Return a wall clock that is set again and again."""
     began = time.monotonic()
 
     def now(_: object) -> float:
@@ -120,7 +120,7 @@ def _stepping(wrong_by: tuple[float, ...]) -> Callable[[object], float]:
 
 
 def poison(path: Path, roots: list[str], chance: random.Random) -> None:
-    """Make a store in which somebody has left entries, claims and reservations that are wrong."""
+    """Create a store with wrong entries, claims and reservations."""
     SQLiteStore(path, ttl=DAY).open()
     now = time.time()
     spans: list[tuple[Any, Any]] = [
@@ -135,7 +135,7 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
             db.execute(
                 "INSERT INTO entries VALUES (?, ?, ?)", (root, now, chance.choice(_bad_entries()))
             )
-            # The last one is a crawler that has claimed an origin, and never comes back.
+            # The last one is the claim of a crawler that does not run any more.
             claim = chance.choice([*spans, (now, now + 93)])
             db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?)", (root, *claim))
             reserved = (host_of(root), *chance.choice(spans))
@@ -144,7 +144,7 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
 
 
 def _bad_entries() -> list[bytes]:
-    # Believed, each of them would allow what is disallowed, or the other way around.
+    # Each of them, if it was used, would turn an allow into a disallow, or the reverse.
     return [
         b"",
         VERSION,
@@ -168,21 +168,21 @@ def _entry(**fields: object) -> bytes:
     return VERSION + deflate.compress(content) + deflate.flush()
 
 
-# What the origins are like.
+# The origins
 
 
 class Kind(NamedTuple):
-    """What the robots.txt of an origin is like, and what comes of it."""
+    """The robots.txt of an origin, and its possible outcomes."""
 
     robots: Page | Misbehaviour
     meaning: str
     paths: tuple[str, ...] = ()
-    """More pages to ask for. What begins with /private is disallowed, where rules hold."""
+    """More pages to request. Rules disallow those that begin with /private."""
     delay: float = 0
 
 
 GOOD = "has rules"
-"""A robots.txt without a fault, which every third origin has."""
+"""Return a robots.txt without a fault. Every third origin has one."""
 
 PACE = "asks for a pace"
 PACED_HOST = "redirects to a paced host"
@@ -229,11 +229,11 @@ def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]
     }
 
 
-# The crawl.
+# The crawl
 
 
 class SoakSpider(Spider):
-    """Asks for everything at once and notes how often and in what each request ended."""
+    """Sends all requests at once, and records how each of them ended."""
 
     name = "soak"
 
@@ -265,9 +265,7 @@ class SoakSpider(Spider):
 
 
 class Log(logging.Handler):
-    """Keeps what was logged as an error, and which origins a busy machine kept from answering
-    within REP_TIMEOUT.
-    """
+    """Records errors in the log, and origins that did not answer within REP_TIMEOUT."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -283,7 +281,7 @@ class Log(logging.Handler):
 
 @contextmanager
 def logged() -> Iterator[Log]:
-    """What is logged meanwhile."""
+    """Record the log during the block."""
     log = Log()
     logging.getLogger().addHandler(log)
     try:
@@ -293,7 +291,7 @@ def logged() -> Iterator[Log]:
 
 
 class Soak:
-    """So many origins on a web, the URLs to ask for, and whether a crawl of them was right."""
+    """Origins on a web, the URLs to crawl, and the check of a crawl."""
 
     def __init__(self, web: Web, origins: int, seed: int) -> None:
         chance = random.Random(seed)
@@ -321,7 +319,7 @@ class Soak:
         return [site.root for site, _, _ in self._sites]
 
     def problems(self, crawler: Crawler, log: Log) -> list[str]:
-        """What was wrong with a crawl; nothing, that is to say."""
+        """Return what was wrong with a crawl. An empty list means that all is well."""
         spider = crawler.spider
         assert isinstance(spider, SoakSpider)
         problems = [*log.errors, *left_over(crawler)]
@@ -336,20 +334,20 @@ class Soak:
         return problems
 
     def late(self, log: Log) -> set[str]:
-        """The origins that a busy machine kept from answering within REP_TIMEOUT."""
+        """The origins that answered too late because the machine was busy."""
         silent = {site.root for site, _, kind in self._sites if kind.meaning == DISALLOWED}
         return log.late - silent
 
     @staticmethod
     def summary(crawler: Crawler) -> Counter[str]:
-        """How many requests ended in what."""
+        """The number of requests by their outcome."""
         spider = crawler.spider
         assert isinstance(spider, SoakSpider)
         return Counter(end for ends in spider.ends.values() for end in ends)
 
 
 def _problems(site: Site, kind: Kind, *, is_late: bool) -> Iterator[str]:
-    """What is wrong with what a site has received."""
+    """Return what is wrong with the requests that a site received."""
     others = {"/robots.txt", "/shared.txt"}
     pages = [received for received in site.received if received.path not in others]
     paths = {page.path for page in pages}
@@ -360,8 +358,8 @@ def _problems(site: Site, kind: Kind, *, is_late: bool) -> Iterator[str]:
     if kind.meaning in (ALLOWED, RULES_HOLD) and "/public" not in paths and not is_late:
         yield "did not receive an allowed page"
     for earlier, later in pairwise(pages):
-        # A request is received after it began, and before it ended. One page twice is Twisted's
-        # client: it repeats what it has sent on a connection that was closed just then.
+        # A request is received after its start and before its end. Twisted's client may send one
+        # page twice: it repeats a request if the server closes the connection just then.
         if later.at - earlier.at < kind.delay and later.path != earlier.path:
             yield f"received {later.path} {later.at - earlier.at:.3f} s after {earlier.path}"
     if any("x-injected" in received.headers for received in site.received):

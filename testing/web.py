@@ -1,8 +1,8 @@
-"""A web on loopback, in a thread of its own, that keeps a record of what it received.
+"""A web on loopback, in a thread of its own, that records what it received.
 
-A site is one origin: an address and a port. What it answers stands in ``pages``; what else is
-asked for gets a small page. A page may be a :class:`Page` or a coroutine that writes whatever it
-likes, as broken as a test needs it.
+A site is one origin: an address and a port. ``pages`` has its responses by path; all other paths
+get a small page. A response is a :class:`Page`, or a coroutine function that writes to the
+connection, as broken as a test needs it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SMALL_PAGE = b"<html><head><title>A page</title></head><body>A page</body></html
 
 @dataclass(frozen=True)
 class Received:
-    """One request, as it came. ``at`` is on the clock of ``time.monotonic``."""
+    """One request. ``at`` is the time of ``time.monotonic`` when the server read it."""
 
     at: float
     method: str
@@ -37,7 +38,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Page:
-    """An answer. ``delay`` is in seconds, before the first octet."""
+    """A response. ``delay`` is in seconds, before the first octet."""
 
     body: bytes | str = SMALL_PAGE
     status: int = 200
@@ -55,18 +56,18 @@ Pages = Mapping[str, "Page | Misbehaviour"]
 
 
 def text(body: bytes | str, **headers: str) -> Page:
-    """A plain 200, its headers written with underscores."""
+    """A response with status 200 and a plain text. Underscores in header names mean hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Page(body, headers={"Content-Type": "text/plain", **named})
 
 
 def redirect(location: str, status: int = 301) -> Page:
-    """A redirect."""
+    """A response that redirects to ``location``."""
     return Page(b"", status, {"Location": location})
 
 
 class Site:
-    """One origin, and the record of what it received."""
+    """One origin, and the requests that it received."""
 
     def __init__(self, host: str, port: int, pages: dict[str, Page | Misbehaviour], tls: bool):
         self.host = host
@@ -83,26 +84,36 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for, in their order."""
+        """The requested paths in order."""
         return [received.path for received in self.received]
 
     @property
     def page_paths(self) -> list[str]:
-        """The same without robots.txt, sorted."""
+        """The requested paths without robots.txt, sorted."""
         return sorted(path for path in self.paths if path != "/robots.txt")
 
     @property
     def robots_fetches(self) -> int:
-        """How often robots.txt was asked for."""
+        """The number of requests for robots.txt."""
         return self.paths.count("/robots.txt")
 
 
+def gaps(*sites: Site) -> list[float]:
+    """The seconds between each two consecutive requests that these sites received."""
+    return between(received.at for site in sites for received in site.received)
+
+
+def between(times: Iterable[float]) -> list[float]:
+    """The differences between each two consecutive times."""
+    return [later - earlier for earlier, later in pairwise(sorted(times))]
+
+
 class Web:
-    """The thread, its event loop, and the sites it serves."""
+    """A thread with an event loop, and the sites that it serves."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._connection_limit: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
         self._transports: set[asyncio.WriteTransport] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -116,7 +127,7 @@ class Web:
         host: str = "127.0.0.1",
         tls: ssl.SSLContext | None = None,
     ) -> Site:
-        """A new origin on a free port. ``robots``: its robots.txt, a 404 where it is left out."""
+        """Start a site on a free port. Without ``robots`` its robots.txt is a 404."""
         if robots is None:
             robots = Page(b"", 404)
         elif isinstance(robots, (str, bytes)):
@@ -140,14 +151,14 @@ class Web:
 
     async def _close(self) -> None:
         # asyncio loses a connection that it has accepted when its server is closed in the same
-        # moment. Nobody connects any more: after these turns of the loop, all are accepted.
+        # moment. No client connects now, so that these turns of the loop accept all of them.
         for _ in range(5):
             await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        for connection in self._connection_limit:
+        for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*self._connection_limit, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
         for transport in self._transports:
             transport.abort()
         await asyncio.sleep(0)
@@ -160,7 +171,7 @@ class Web:
     ) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._connection_limit.add(task)
+        self._connections.add(task)
         self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -169,12 +180,12 @@ class Web:
         except asyncio.CancelledError:
             pass
         finally:
-            self._connection_limit.discard(task)
+            self._connections.discard(task)
             writer.close()
 
 
 async def _answer(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Answer one request; whether the connection stays open."""
+    """Answer one request. Returns whether the connection stays open."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = request_line.split(" ")

@@ -1,4 +1,4 @@
-"""Tests that are coroutines run on the loop that this run of pytest is about.
+"""Runs coroutine tests on the event loop that the arguments of pytest select.
 
 ``pytest --reactor=asyncio`` is Scrapy's default, ``--reactor=default`` is Twisted's own reactor for
 this platform, and ``-p no:twisted`` is asyncio without any reactor (Scrapy 2.15 and later).
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from scrapy.utils.defer import deferred_from_coro
 
 from testing.redis_server import RedisServer
+from testing.web import Web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +40,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
         coroutine = test(**arguments)
         return deferred_from_coro(coroutine) if with_reactor else asyncio.run(coroutine)
 
-    # What is no coroutine function any more, pytest and pytest-twisted know how to run.
+    # pytest and pytest-twisted run a plain function, and wait for the Deferred that it returns.
     pyfuncitem.obj = run
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """Web sites on loopback, which are closed after the test."""
+    web = Web()
+    yield web
+    web.close()
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +61,7 @@ def one_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]
 
 @pytest.fixture
 def redis_server(one_redis: RedisServer) -> RedisServer:
-    """An empty Redis, of which no more is asked than to be there."""
+    """An empty Redis server, which tests may share because none of them stops it."""
     with one_redis.client as client:
         client.flushall()
     return one_redis

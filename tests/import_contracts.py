@@ -1,4 +1,4 @@
-"""The walls that are no imports: who may touch what of Scrapy, as a contract of import-linter."""
+"""A contract of import-linter for attributes of Scrapy that one module alone may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
-    """Attributes of Scrapy's that one module alone may speak of, in dots or through getattr.
+    """Attributes that only the module ``owner`` may use, by a dot or through ``getattr``.
 
     A name may be written with the object that it is an attribute of: ``crawler.settings``.
     """
@@ -22,26 +22,24 @@ class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
 
     def check(self, graph: Any, verbose: bool) -> ContractCheck:
         owned = {str(name) for name in self.attributes}  # type: ignore[attr-defined]
-        touched: dict[str, list[str]] = {}
+        used_by: dict[str, list[str]] = {}
         for module in sorted(graph.modules):
             path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
             if path.is_file():
-                names = spoken_of(path) & owned
+                names = attributes_used_in(path) & owned
                 if names:
-                    touched[module] = sorted(names)
-        kept = list(touched) == [str(self.owner)]  # an owner that needs nothing owns nothing
-        return ContractCheck(kept=kept, metadata={"touched": touched})
+                    used_by[module] = sorted(names)
+        kept = list(used_by) == [str(self.owner)]  # else the list is out of date
+        return ContractCheck(kept=kept, metadata={"used_by": used_by})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
-        for module, names in check.metadata["touched"].items():
-            output.print_error(
-                f"{module} touches {', '.join(names)}", bold=module != str(self.owner)
-            )
+        for module, names in check.metadata["used_by"].items():
+            output.print_error(f"{module} uses {', '.join(names)}", bold=module != str(self.owner))
         output.new_line()
 
 
-def spoken_of(path: Path) -> set[str]:
-    """The attributes that a module speaks of, each alone and with the name before its dot."""
+def attributes_used_in(path: Path) -> set[str]:
+    """The attributes that a module uses, each alone and with the name before its dot."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:

@@ -1,7 +1,7 @@
-"""A worker that shares its queue: ``python -m tests.queue_worker REDIS_URL URL …``.
+"""A worker that shares its queue with others: ``python -m tests.queue_worker REDIS_URL URL …``.
 
-The queue and the filter of duplicates are those of scrapy-redis. It follows links, and prints at
-its end what it has done, in JSON.
+The queue and the duplicate filter are those of scrapy-redis. The worker follows links. At its end
+it prints as JSON how many pages and robots.txt files it has fetched.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class QueueWorker(Spider):
         self.last_page = time.monotonic()
 
     async def start(self) -> AsyncIterator[Request]:
-        # Every worker asks for them. The filter of duplicates lets one of them have each.
+        # All workers yield the same URLs. The duplicate filter gives each URL to one of them.
         for url in self.urls:
             yield Request(url, callback=self.parse)
 
@@ -68,7 +68,7 @@ class QueueWorker(Spider):
 
 
 def main(redis_url: str, *urls: str) -> None:
-    # scrapy-redis passes arguments that Scrapy will not need any more.
+    # scrapy-redis passes arguments that are deprecated in Scrapy.
     warnings.filterwarnings("ignore", module="scrapy_redis")
     settings = {
         **SETTINGS,
@@ -76,8 +76,8 @@ def main(redis_url: str, *urls: str) -> None:
         "REP_STORE": redis_url,
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "SCHEDULER_PERSIST": True,  # the first worker to end leaves the queue to the others
-        "CONCURRENT_REQUESTS": 4,  # so that each worker gets a part of the queue
+        "SCHEDULER_PERSIST": True,  # the first worker that ends does not clear the queue
+        "CONCURRENT_REQUESTS": 4,  # few, so that each worker gets a part of the queue
         "LOG_LEVEL": "WARNING",
     }
     process = CrawlerProcess(settings)

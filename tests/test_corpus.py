@@ -1,4 +1,4 @@
-"""Generated files are like real ones, and real ones are read from a folder."""
+"""Generated files have the proportions of real ones, and real ones are read from a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BODY = b"User-agent: *\nDisallow: /private\n"
 
 @pytest.fixture(scope="module")
 def measured() -> Proportions:
-    """The proportions of some generated files; they are the same in each run."""
+    """The proportions of generated files, which are the same in each run."""
     return measure(generated.files(1000).values())
 
 
@@ -34,7 +34,7 @@ SHARES = [
 
 
 @pytest.mark.parametrize("name", SHARES)
-def test_shares(name: str, measured: Proportions) -> None:
+def test_generated_files_have_the_shares_of_real_ones(name: str, measured: Proportions) -> None:
     assert getattr(measured, name) == pytest.approx(
         getattr(generated.MEASURED, name), abs=0.02, rel=0.25
     )
@@ -43,7 +43,7 @@ def test_shares(name: str, measured: Proportions) -> None:
 @pytest.mark.parametrize(
     "name", ["size", "sitemaps", "groups", "largest_group", "agents", "other_groups", "pattern"]
 )
-def test_quantiles(name: str, measured: Proportions) -> None:
+def test_generated_files_have_the_quantiles_of_real_ones(name: str, measured: Proportions) -> None:
     wanted = dict(zip(PERCENTILES, getattr(generated.MEASURED, name), strict=True))
     found = dict(zip(PERCENTILES, getattr(measured, name), strict=True))
     for percentile in (10, 25, 50, 75, 90, 95):
@@ -81,6 +81,6 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     assert {row.expected for row in corpus.rows} == {None}
 
 
-def test_a_folder_without_files(tmp_path: Path) -> None:
+def test_a_folder_without_files_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="neither"):
         load(tmp_path, files=9)

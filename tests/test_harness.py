@@ -47,7 +47,7 @@ MODULES = {
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """A package of one that works, one that raises and one that is none."""
+    """A package with a module that works, one that raises an error and one without ``run``."""
     folder = tmp_path / "measurements"
     (folder / "within").mkdir(parents=True)
     (folder / "within" / "__init__.py").write_text("raise ValueError")
@@ -62,7 +62,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
         del sys.modules[name]
 
 
-def test_a_table_of_eighty_columns(package: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_eighty_columns(
+    package: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert harness.main(package, ["fast"]) == 0
     output, errors = capsys.readouterr()
     assert max(map(len, (output + errors).splitlines())) <= WIDTH
@@ -89,13 +91,13 @@ def test_parameters_and_json(package: ModuleType, capsys: pytest.CaptureFixture[
     assert rounds("--quick", "--set", "rounds=50") == 50
 
 
-def test_a_folder(package: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder(package: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     harness.main(package, ["fast", "--json", "--folder", str(tmp_path)])
     (report,) = json.loads(capsys.readouterr().out)
     assert report["rows"][1]["figure"] == 1
 
 
-def test_what_is_broken_ends_with_1_and_the_others_run(
+def test_a_failure_gives_exit_status_1_and_the_other_modules_run(
     package: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert harness.main(package, ["--set", "rounds=51"]) == 1
@@ -115,7 +117,7 @@ def test_what_is_broken_ends_with_1_and_the_others_run(
         (["--set", "rounds=x"], "--set rounds=x: rounds is a whole number"),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_wrong_arguments_are_reported(
     package: ModuleType,
     arguments: list[str],
     problem: str,
@@ -125,7 +127,7 @@ def test_what_is_wrong_is_named(
     assert capsys.readouterr().err == f"{problem}\n"
 
 
-def test_a_list(package: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list(package: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert harness.main(package, ["--list"]) == 0
     broken, fast = capsys.readouterr().out.splitlines()
     assert broken.split() == ["broken", "Raises."]
@@ -137,14 +139,14 @@ def test_a_list(package: ModuleType, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("package", [benchmarks, checks])
-def test_everything_there_is_can_be_listed(
+def test_all_titles_fit_in_the_list(
     package: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert harness.main(package, ["--list"]) == 0
-    assert "…" not in capsys.readouterr().out  # each title fits
+    assert "…" not in capsys.readouterr().out
 
 
-def test_a_check_in_a_process_of_its_own() -> None:
+def test_a_check_runs_in_a_process_of_its_own() -> None:
     assert harness.main(checks, ["spec_tests", "--quick", "--json"]) == 0
 
 

@@ -111,7 +111,9 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
     ],
 )
-def test_a_value_that_cannot_be_read_names_itself(name: str, value: Any, may_be: str) -> None:
+def test_an_unusable_value_is_named_with_the_values_that_are_allowed(
+    name: str, value: Any, may_be: str
+) -> None:
     with pytest.raises(SettingError) as error:
         read(**{name: value})
     assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"
@@ -134,7 +136,7 @@ def test_a_password_is_not_shown(value: object, shown: str) -> None:
     assert str(error.value).startswith(f"REP_STORE is {shown}: it must be None, 'sqlite:")
 
 
-def test_the_least_lifetime_may_not_be_above_the_most() -> None:
+def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
     with pytest.raises(SettingError, match=r"REP_CACHE_MIN is 500\.0: .* REP_CACHE_MAX"):
         read(REP_CACHE_MIN=500, REP_CACHE_MAX=400)
 

@@ -1,4 +1,4 @@
-"""Random crawls on a virtual clock keep the laws, and a crawl that breaks one is found."""
+"""Random crawls on a virtual clock obey the laws, and a crawl that breaks one is found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scrapy
 ROOT = Path(__file__).parents[1]
 
 EXAMPLES = 500
-"""About 20 seconds of work."""
+"""They take about 20 seconds of CPU time."""
 
 pytestmark = pytest.mark.skipif(
     scrapy.version_info < (2, 15),
@@ -22,19 +22,19 @@ pytestmark = pytest.mark.skipif(
 
 
 def run(module: str, *arguments: str) -> str:
-    """What a module prints, in a process without a reactor."""
+    """The output of a module that runs in a process without a reactor."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-5000:]}\n{done.stderr[-15_000:]}"
     return done.stdout
 
 
-def test_random_crawls_keep_the_laws() -> None:
+def test_random_crawls_obey_the_laws() -> None:
     run("testing.simulation", str(EXAMPLES))
 
 
-def test_the_simulation_finds_what_is_broken() -> None:
-    found = json.loads(run("tests.crawl.broken"))
+def test_the_simulation_finds_defects() -> None:
+    found = json.loads(run("tests.defects"))
     expected = {
         "nothing": "",
         "the pace": " s after ",
@@ -45,5 +45,5 @@ def test_the_simulation_finds_what_is_broken() -> None:
     assert found.keys() == expected.keys()
     assert found.pop("nothing") == []
     for name, problems in found.items():
-        known = (expected[name], "the crawl ")  # hangs, or does not come to its end
+        known = (expected[name], "the crawl ")  # or it hangs, or does not end
         assert any(each in problem for each in known for problem in problems), (name, problems)

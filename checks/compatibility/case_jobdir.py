@@ -1,4 +1,4 @@
-"""Scrapy's JOBDIR: a crawl that is interrupted goes on where it was."""
+"""Scrapy's JOBDIR: an interrupted crawl continues."""
 
 from __future__ import annotations
 

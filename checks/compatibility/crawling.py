@@ -33,22 +33,22 @@ SETTINGS: dict[str, Any] = {
 
 
 class CannotRunError(Exception):
-    """The machine lacks what a check needs."""
+    """The machine lacks something that a check needs."""
 
 
 @dataclass
 class Outcome:
-    """What became of the requests of a crawl, by the URL that was asked for."""
+    """The responses and failures of a crawl, by the requested URL."""
 
     responses: dict[str, list[Response]] = field(default_factory=dict)
     failures: dict[str, BaseException] = field(default_factory=dict)
     stats: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    """All that was logged at WARNING or above."""
+    """The log messages at WARNING or above."""
 
 
 class Visitor(Spider):
-    """Asks for each of its requests, all at once."""
+    """Sends all of its requests at once."""
 
     name = "visitor"
 
@@ -90,7 +90,7 @@ async def crawl(
     spider: type[Visitor] = Visitor,
     started: Callable[[Crawler], None] = lambda _: None,
 ) -> Outcome:
-    """Crawl URLs or requests. ``meta``: of those that are given as URLs."""
+    """Crawl URLs or requests. ``meta`` is that of the requests for URLs."""
     merged = Settings()
     merged.setdict({**SETTINGS, **(settings or {})}, priority="project")
     outcome = Outcome()

@@ -58,7 +58,7 @@ class Follower(Spider):
 
 
 class Crawl:
-    """One crawl that has been started."""
+    """A running crawl."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self.process = process
@@ -77,7 +77,7 @@ class Crawl:
         return cls(process, folder)
 
     async def end(self) -> dict[str, Any]:
-        """Wait until it is over. What was ``scraped``, what ``failed``, the ``stats``."""
+        """Wait for the end. Returns a dict with ``scraped``, ``failed`` and ``stats``."""
         try:
             await asyncio.wait_for(self.process.wait(), TIME_LIMIT)
         except asyncio.TimeoutError:
@@ -90,17 +90,17 @@ class Crawl:
 
 
 async def follow(urls: Sequence[str], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Crawl in a process of its own until it is over, as :meth:`Crawl.end`."""
+    """Crawl in a process of its own. Returns the same as :meth:`Crawl.end`."""
     return await (await Crawl.start(urls, settings)).end()
 
 
 def links(*paths: str) -> str:
-    """A page that links to these paths."""
+    """Return a page with links to these paths."""
     return "".join(f'<a href="{path}">A page</a>' for path in paths)
 
 
 def main(folder: str) -> None:
-    """Run the crawl that stands in a folder."""
+    """Run the crawl of a folder."""
     job = json.loads((Path(folder) / "job.json").read_text())
     outcome: dict[str, Any] = {"scraped": [], "failed": []}
     process = CrawlerProcess({**SETTINGS, "LOG_LEVEL": "INFO", **job["settings"]})

@@ -29,7 +29,7 @@ class RandomAgents:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """All of them."""
+        """Return all checks."""
         return (
             *Standard(self._settings(400)).checks,
             self.the_rules_are_those_for_the_name_in_user_agent,

@@ -1,6 +1,6 @@
-"""What plugins talk to, on loopback: a proxy, Splash, a WebDriver.
+"""Services for plugins on loopback: a proxy, Splash and a WebDriver.
 
-Each asks the sites of the same web for what it is asked for, so that these tell what was fetched.
+Each service requests pages from the sites of the same web, which record the requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Service = Callable[["Received", asyncio.StreamReader, asyncio.StreamWriter], Awa
 
 
 def proxy(web: Web, host: str, headers: Mapping[str, str] | None = None) -> Site:
-    """A proxy at ``host``. ``headers``: what it puts into each response."""
+    """A proxy at ``host``, which adds ``headers`` to each response."""
 
     async def forward(received: Received, __: StreamReader, writer: StreamWriter) -> None:
         added = {"Connection": "close", **(headers or {})}
@@ -48,7 +48,7 @@ def splash(web: Web, host: str = "127.0.0.200") -> Site:
 
 
 class WebDriver:
-    """A remote WebDriver with one session, whose browser shows the source of what it gets."""
+    """A remote WebDriver with one session, whose browser returns the source of each page."""
 
     def __init__(self, web: Web, host: str = "127.0.0.201") -> None:
         self._url = ""
@@ -94,7 +94,7 @@ async def _send_value(writer: StreamWriter, value: object) -> None:
 
 
 async def _get(url: str, user_agent: str) -> bytes:
-    """The whole answer of a site. It must come with its length."""
+    """Return the whole response of a site, which must have a Content-Length."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     try:

@@ -48,18 +48,18 @@ def http_handler(path: str) -> Callable[[Web], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Standard:
-    """The checks under the settings of a plugin, with the meta that its pages have."""
+    """The checks under the settings of a plugin, with the meta of its requests."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[Web], Mapping[str, Any]] = no_preparation
-    """Starts what else the plugin needs, and returns the settings that name it."""
+    """Starts the services that the plugin needs, and returns the settings that name them."""
     ignored_paths: tuple[str, ...] = ("/favicon.ico",)
-    """What a browser asks for by itself."""
+    """The paths that a browser requests by itself."""
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """All of them."""
+        """Return all checks."""
         return (
             self.disallowed_pages_are_never_received,
             self.allowed_pages_are_scraped_once,
@@ -116,7 +116,7 @@ class Standard:
         return await crawl(urls, merged, meta=self.meta)
 
     def page_paths(self, site: Site) -> list[str]:
-        """The pages that a site was asked for, sorted."""
+        """Return the requested pages of a site, sorted."""
         return [path for path in site.page_paths if path not in self.ignored_paths]
 
     async def _crawl_three_sites(self, web: Web) -> tuple[list[Site], Outcome]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 OK = "ok"
 FAILED = "failed"
 NOT_RUN = "not run"
+KNOWN = "known fault"
 
 
 class Row(NamedTuple):

@@ -1,7 +1,7 @@
-"""An API on loopback that answers as Zyte API does.
+"""A service on loopback that answers like Zyte API.
 
-It gets the URLs that it is asked for from the sites of the same web, so that these tell what was
-fetched. With ``browserHtml`` it makes a page of a text, as a browser does.
+It requests the URLs from the sites of the same web, which record the requests. With
+``browserHtml`` it converts a text into a page, as a browser does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .standard import Standard
 
 _BY_BROWSER = "X-By-Browser"
-"""The header by which a site sees that a browser asks."""
+"""The header that marks the requests of a browser."""
 
 
 def fake_api() -> Callable[[Web], dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""A Scrapy project that obeys robots.txt, and a small web on this machine to show it on."""
+"""A Scrapy project that obeys robots.txt, and a small web on this machine for its demo."""

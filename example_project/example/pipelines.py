@@ -1,4 +1,4 @@
-"""Keeps the pages that may train a model."""
+"""Keeps items that may be used to train a model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from scrapy.exceptions import DropItem
 
 
 @dataclass(frozen=True)
-class Text:
-    """A page, with what it says about its use: `response.meta["usage"]`."""
+class PageItem:
+    """A page. `usage` is `response.meta["usage"]`: what the page says about its use."""
 
     url: str
     title: str
     usage: Mapping[str, bool]
 
 
-class TrainingData:
-    """Drops the items whose pages refuse to train a model.
+class TrainingDataPipeline:
+    """Drops items whose pages refuse to be used for training.
 
-    A use that is not mentioned is neither granted nor refused; this pipeline keeps such items.
+    If a page does not mention this use, the item is kept.
     """
 
-    def process_item(self, item: Text) -> Text:
+    def process_item(self, item: PageItem) -> PageItem:
         refused = [use for use in ("train-ai", "tdm") if item.usage.get(use) is False]
         if refused:
             raise DropItem(f"its page refuses {', '.join(refused)}")

@@ -1,4 +1,4 @@
-"""Notes what becomes of the URLs of a crawl, and prints tables of it."""
+"""Records the outcome of each request of a crawl, and prints tables."""
 
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
@@ -13,15 +13,15 @@ from scrapy_rep import RobotsTxtDisallowed, Verdict
 
 
 class ReportingSpider(Spider):
-    """Keeps what became of each URL, and why, in `outcomes`.
+    """Records the outcome of each URL, and the reason, in `outcomes`.
 
-    The errback of its requests is `not_crawled`. After a `fault`, `scrapy crawl` exits with 1.
+    Requests need `errback=self.on_error`. After a call of `fail`, `scrapy crawl` exits with 1.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.allowed, signals.request_reached_downloader)
+        crawler.signals.connect(spider.on_download, signals.request_reached_downloader)
         return spider
 
     def __init__(self, **kwargs: Any) -> None:
@@ -29,33 +29,33 @@ class ReportingSpider(Spider):
         self.outcomes: dict[str, tuple[str, str]] = {}
         self.failed = False
 
-    def fault(self, message: str) -> None:
+    def fail(self, message: str) -> None:
         self.logger.error(message)
         self.failed = True
 
-    def allowed(self, request: Request) -> None:
-        """Note a request that robots.txt allows. Its verdict is in its meta."""
+    def on_download(self, request: Request) -> None:
+        """Record an allowed request. The verdict is in its meta."""
         if not request.meta.get("dont_obey_robotstxt"):
-            self.outcomes[request.url] = ("crawled", why(request.meta.get("robotstxt")))
+            self.outcomes[request.url] = ("crawled", reason_of(request.meta.get("robotstxt")))
 
-    def not_crawled(self, failure: Failure) -> None:
-        """Note a request that robots.txt disallows, or that failed."""
+    def on_error(self, failure: Failure) -> None:
+        """Record a request that is disallowed, or that failed."""
         error, url = failure.value, failure.request.url  # type: ignore[attr-defined]
         if isinstance(error, RobotsTxtDisallowed):
-            self.outcomes[url] = ("dropped", why(error.verdict))
-        elif isinstance(error, IgnoreRequest):  # by another middleware
+            self.outcomes[url] = ("dropped", reason_of(error.verdict))
+        elif isinstance(error, IgnoreRequest):  # from another middleware
             self.outcomes[url] = ("dropped", "")
         else:
             self.outcomes[url] = ("failed", type(error).__name__)
 
-    def count(self) -> str:
+    def summary(self) -> str:
         dropped = sum(outcome == "dropped" for outcome, _ in self.outcomes.values())
         urls = len(self.outcomes)
         return f"{urls} URLs, {urls - dropped} allowed, {dropped} disallowed"
 
 
-def why(verdict: Verdict | None) -> str:
-    """Return the rule that decided, or the reason if there was none."""
+def reason_of(verdict: Verdict | None) -> str:
+    """Return the rule that decided, or another reason if no rule matched."""
     if verdict is None:
         return ""  # robots.txt is not obeyed, or not by this package
     if verdict.rule is None and verdict.agent is not None:
@@ -64,7 +64,7 @@ def why(verdict: Verdict | None) -> str:
 
 
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print columns that fit the terminal. A row of one cell is a heading."""
+    """Print a table that fits the terminal. A row of one cell is a heading."""
     table = [[str(cell) for cell in row] for row in (head, *rows)]
     full = [row for row in table if len(row) > 1]
     widths = [max(map(len, column)) for column in zip(*full, strict=True)]
@@ -72,9 +72,11 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]
     widths[widths.index(max(widths))] -= max(0, too_wide)
     print(f"\n{title}\n")
     for row in (table[0], ["-" * width for width in widths], *table[1:]):
-        cells = (cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False))
+        cells = (
+            truncate(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)
+        )
         print("  ".join(cells).rstrip() if len(row) > 1 else f"\n{row[0]}")
 
 
-def cut(text: str, width: int) -> str:
+def truncate(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"

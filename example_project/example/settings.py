@@ -8,10 +8,10 @@ COMMANDS_MODULE = "example.commands"
 # The one line that a project needs.
 ADDONS = {"scrapy_rep.Addon": 500}
 
-# The name of the crawler, and a page about it: sites see both in their logs.
-# Its product token, examplebot, is the name that robots.txt files use.
+# The name of the crawler, and the URL of a page about it. Sites see both in their logs.
+# In robots.txt files, the crawler has the name examplebot: its product token.
 USER_AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
-# Only warnings and errors, so that the tables are easy to read. "INFO" shows the stats, too.
+# Log only warnings and errors, so that the tables are easy to read. "INFO" logs the stats, too.
 LOG_LEVEL = "WARNING"
 TELNETCONSOLE_ENABLED = False

@@ -1,6 +1,6 @@
-"""A small web on this machine: a server for each site, and a record of every request.
+"""A small web on this machine: one server for each site, and a list of the received requests.
 
-`python -m example.web` serves it until its standard input ends.
+`python -m example.web` runs it until standard input ends (Ctrl-D).
 """
 
 import contextlib
@@ -16,37 +16,39 @@ from threading import Thread
 from example.sites import ROBOTS_TXT, Site, sites_at
 
 PORTS = range(18080, 19080, 10)
-EARLY = 0.1
-"""Seconds by which a request may arrive too early: not all take equally long to get here."""
+TOLERANCE = 0.1
+"""Seconds by which a request may be early, since not all requests take equally long to arrive."""
 
 
 class Web:
-    """Serves `sites` on the first free `port`, from threads of this process."""
+    """Runs the servers of `sites` on the first free `port`, in threads of this process."""
 
     def __init__(self) -> None:
         self.received: list[tuple[str, float]] = []
-        """The URL of every request, and the time in seconds."""
+        """URL and time of every request, in seconds of the monotonic clock."""
         for port in PORTS:
             self.port, self.sites = port, sites_at(port)
             with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
                 servers = [opened.enter_context(_Server(site, self)) for site in self.sites]
-                opened.pop_all()  # keep them open: the port is free on all addresses
+                opened.pop_all()  # do not close them: the port is free on all addresses
                 for server in servers:
                     Thread(target=server.serve_forever, daemon=True).start()
                 return
-        raise RuntimeError("no port is free on 127.0.0.11 to 127.0.0.22 (only Linux has these)")
+        raise RuntimeError(
+            "no port is free on 127.0.0.11 to 127.0.0.22 (these addresses work only on Linux)"
+        )
 
     def hits(self) -> Counter[str]:
         """Return the number of requests for each URL."""
         return Counter(url for url, _ in self.received)
 
     def shortest_gap(self, site: Site) -> float:
-        """Return the least number of seconds between two requests to a site."""
+        """Return the shortest time between two requests to a site, in seconds."""
         times = [at for url, at in self.received if url.startswith(f"{site.origin}/")]
         return min((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
-    def faults(self) -> Iterator[str]:
-        """Say what the crawl should have done otherwise, by the requests that arrived."""
+    def errors(self) -> Iterator[str]:
+        """Compare the requests with those of a correct crawl, and yield the differences."""
         hits = self.hits()
         for site in self.sites:
             once = dict.fromkeys(site.urls(site.allowed), 1)
@@ -56,7 +58,7 @@ class Web:
                     yield f"{url}: {hits[url]} requests were received, {expected} expected"
             if hits[site.origin + ROBOTS_TXT] > 1:
                 yield f"the robots.txt of {site.origin} was fetched more than once"
-            if self.shortest_gap(site) < site.crawl_delay - EARLY:
+            if self.shortest_gap(site) < site.crawl_delay - TOLERANCE:
                 yield f"the Crawl-delay of {site.origin} was not kept"
 
 
@@ -86,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body.encode())
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Do not log requests."""
 
 
 if __name__ == "__main__":

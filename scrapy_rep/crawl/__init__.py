@@ -1,1 +1,1 @@
-"""The crawl: the middleware that every request passes, and the policies that it asks."""
+"""The downloader middleware, which decides about each request, and the cache of policies."""

@@ -1,7 +1,7 @@
-"""Pages that end at another URL than the one that was judged (REP_CHECK_FINAL_URL).
+"""Checks the final URL of a response that is not the URL of its request (REP_CHECK_FINAL_URL).
 
-A browser follows redirects itself, and so do some download handlers. The page that the spider gets
-may then be one that its robots.txt disallows: its URL is judged, too.
+Browsers and some download handlers follow redirects themselves, so that no request for the final
+URL passes the middleware. A robots.txt may disallow the page that the spider then gets.
 """
 
 from __future__ import annotations
@@ -26,62 +26,63 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_HELD = 5_000_000
-"""Octets of pages that may wait for a robots.txt without using up CONCURRENT_REQUESTS: as many as
-SCRAPER_SLOT_MAX_ACTIVE_SIZE of Scrapy allows."""
+MAX_WAITING_SIZE = 5_000_000
+"""Octets of responses that may wait for a robots.txt without counting towards CONCURRENT_REQUESTS.
+Scrapy's SCRAPER_SLOT_MAX_ACTIVE_SIZE has the same value."""
 
-LEAST_SIZE = 1024
-"""Octets that a page counts at least, as for that setting."""
+MIN_RESPONSE_SIZE = 1024
+"""Octets that a smaller response counts as. Scrapy's scraper uses the same number."""
 
-URL_LENGTH = 300
-"""Characters of a URL that are shown."""
+MAX_URL_LENGTH = 300
+"""Characters of a URL in a log message."""
 
 
-class FinalUrls:
-    """Judges the final URLs of the pages of one crawl.
+class FinalUrlChecker:
+    """Checks the final URLs of the responses of one crawl.
 
-    ``judge`` gives the verdict of an origin on a URL that a request has led to.
-    ``disallowed_locally`` gives that of a local rule which disallows a URL of an origin, or None.
+    ``verdict_of`` returns the verdict of an origin on a URL that a request was redirected to.
+    ``local_disallow`` returns the verdict of a local rule that disallows a URL of an origin, or
+    None.
     """
 
     def __init__(
         self,
         crawler: Crawler,
         engine: Engine,
-        policies: PolicyCache,
-        judge: Callable[[Origin, Request, str], Verdict],
-        disallowed_locally: Callable[[str, str], Verdict | None],
+        policy_cache: PolicyCache,
+        verdict_of: Callable[[Origin, Request, str], Verdict],
+        local_disallow: Callable[[str, str], Verdict | None],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
         self._engine = engine
-        self._policy_cache = policies
-        self._judge = judge
-        self._disallowed_locally = disallowed_locally
-        self._held = 0
+        self._policy_cache = policy_cache
+        self._verdict_of = verdict_of
+        self._local_disallow = local_disallow
+        self._waiting_size = 0
         self._has_warned = False
 
-    async def verdict(self, request: Request, asked: str, response: Response) -> Verdict | None:
-        """The verdict on the URL of a response, once its robots.txt is known.
+    async def check(self, request: Request, url: str, response: Response) -> Verdict | None:
+        """Return the verdict on the URL of a response, after its robots.txt is fetched.
 
-        ``asked`` is the URL that was judged before the request was sent. None where both are the
-        same for robots.txt, and where the final URL is of a scheme without one.
+        ``url`` is the URL that was checked before the request was sent. Returns None if both URLs
+        are the same for robots.txt, and if the final URL has a scheme without robots.txt.
         """
-        url = response.url
-        key = origin_of(url)
+        final_url = response.url
+        key = origin_of(final_url)
         if key is None:
-            if not lacks_host(url):
+            if not lacks_host(final_url):
                 return None
             verdict = Verdict(False, Reason.INVALID_HOST)
-        elif key == origin_of(asked) and path_of(url) == path_of(asked):
+        elif key == origin_of(url) and path_of(final_url) == path_of(url):
             return None
-        elif (local := self._disallowed_locally(key, url)) is not None:
-            verdict = local  # no robots.txt is fetched for it
+        elif (local := self._local_disallow(key, final_url)) is not None:
+            verdict = local  # its robots.txt is not fetched
         else:
-            origin = await self._known(key, request, len(response.body))
+            origin = await self._origin(key, request, len(response.body))
             if origin is not None:
-                verdict = self._judge(origin, request, url)
+                verdict = self._verdict_of(origin, request, final_url)
             else:
                 detail = "the spider closed before its robots.txt was known"
                 verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
@@ -91,29 +92,34 @@ class FinalUrls:
         return verdict
 
     def warn(self, request: Request, response: Response, verdict: Verdict) -> None:
-        """Say, once in a crawl, that disallowed pages reach the spider."""
+        """Warn, once in a crawl, that the spider gets disallowed pages."""
         if self._has_warned:
             return
         self._has_warned = True
         logger.warning(
-            "%(request)s ended at %(url)s, which is disallowed (%(because)s). The spider gets this "
-            "page and others like it; response.meta['robotstxt'] says so, and the stat "
-            "robotstxt/final_url/disallowed counts them. REP_CHECK_FINAL_URL = 'drop' drops them.",
-            {"request": request, "url": printable(response.url, URL_LENGTH), "because": verdict},
+            "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). The "
+            "spider gets this page, with the verdict in response.meta['robotstxt']. The stat "
+            "robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = 'drop' to "
+            "drop them.",
+            {
+                "request": request,
+                "url": printable(response.url, MAX_URL_LENGTH),
+                "verdict": verdict,
+            },
             extra={"spider": self._crawler.spider},
         )
 
-    async def _known(self, key: str, request: Request, size: int) -> Origin | None:
-        """The origin, once it can be asked. The response waits for that in memory."""
+    async def _origin(self, key: str, request: Request, size: int) -> Origin | None:
+        """Return an origin after its robots.txt is fetched. The response waits in memory."""
         origin = self._policy_cache.get_fresh(key)
         if origin is not None:
             return origin
-        size = max(size, LEAST_SIZE)
-        if self._held < MOST_HELD:
+        size = max(size, MIN_RESPONSE_SIZE)
+        if self._waiting_size < MAX_WAITING_SIZE:
             self._engine.exclude(request)
-        self._held += size
+        self._waiting_size += size
         try:
-            return await self._policy_cache.settled(key, request)
+            return await self._policy_cache.wait_for_policy(key, request)
         finally:
-            self._held -= size
+            self._waiting_size -= size
             self._engine.include(request)

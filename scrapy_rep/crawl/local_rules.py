@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from w3lib.url import safe_url_string
 
 from ..exceptions import SettingError
+from ..meta_keys import ROBOTSTXT
 from ..origin import Origin
 from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
 from ..protocol.paths import host_of, origin_of
@@ -99,6 +100,10 @@ class LocalRulesFile:
                 line = _line_of(text, kind, number)
                 raise self._error(f"line {line}: [[{kind}]]: {error}") from None
         self._expiries.sort(reverse=True)
+
+    def __bool__(self) -> bool:
+        """Whether there are any rules."""
+        return bool(self._by_site)
 
     def find(self, key: str) -> LocalRules | None:
         """Return the rules for an origin, or None if there are none."""
@@ -226,14 +231,16 @@ class LocalOrigin(Origin):
 
 def record_exception(crawler: Crawler, request: Request) -> None:
     """Count and log a request that starts because a local rule allows it."""
-    verdict = request.meta["robotstxt"]
-    if verdict.reason is Reason.LOCAL_RULE and crawler.stats is not None:
-        crawler.stats.inc_value("robotstxt/local/allowed")
-        logger.debug(
-            "Allowed by a local rule: %(request)s (%(because)s)",
-            {"request": request, "because": verdict},
-            extra={"spider": crawler.spider},
-        )
+    verdict = request.meta.get(ROBOTSTXT)  # None if a subclass of the middleware sets no verdict
+    if verdict is None or verdict.reason is not Reason.LOCAL_RULE:
+        return
+    assert crawler.stats is not None
+    crawler.stats.inc_value("robotstxt/local/allowed")
+    logger.debug(
+        "Allowed by a local rule: %(request)s (%(verdict)s)",
+        {"request": request, "verdict": verdict},
+        extra={"spider": crawler.spider},
+    )
 
 
 def _joined(rules: list[LocalRules]) -> LocalRules:

@@ -1,9 +1,9 @@
-"""``REP_UNREACHABLE="wait"``: requests of an unreachable site wait for the next attempt.
+"""Requests that wait for an unreachable site (``REP_UNREACHABLE="wait"``).
 
-They wait in the line of their origin, which is held. When the next attempt is due, it begins with
-the first of them; when it has failed, they wait for the one after it. A request that would wait for
-longer than REP_MAX_WAIT in all goes on, and so do those for which there is no room: they are
-dropped as without this setting (RFC 9309, section 2.3.1.4).
+The requests wait in the queue of their origin, which is blocked until the next attempt to fetch
+the robots.txt. If the attempt fails, they wait for the one after it. A request that exceeds
+REP_MAX_WAIT or REP_MAX_WAITING proceeds at once: it is dropped, as it is without this setting
+(RFC 9309 §2.3.1.4).
 """
 
 from __future__ import annotations
@@ -29,59 +29,68 @@ logger = logging.getLogger(__name__)
 
 
 class Outages:
-    """The unreachable sites of one crawl for which requests wait.
+    """Blocks and unblocks the queues of the unreachable origins of one crawl.
 
-    ``is_excepted`` says whether a local rule allows a request for an origin, so that it does not
-    wait.
+    ``is_excepted`` returns whether a local rule allows a request to an origin. Such a request does
+    not wait.
     """
 
     def __init__(
         self,
         crawler: Crawler,
         settings: Settings,
-        patience: UnreachablePolicy,
+        unreachable_policy: UnreachablePolicy,
         throttle: Throttle,
-        policies: PolicyCache,
+        policy_cache: PolicyCache,
         clock: Clock,
         is_excepted: Callable[[Request, str], bool],
     ) -> None:
         assert crawler.stats is not None
-        self.waits = settings.unreachable == "wait"
-        """Whether requests wait at all."""
+        self.is_enabled = settings.unreachable == "wait"
+        """Whether requests wait for unreachable sites."""
         self._crawler = crawler
         self._stats = crawler.stats
         self._max_wait = settings.max_wait
-        self._patience = patience
+        self._unreachable_policy = unreachable_policy
         self._throttle = throttle
-        self._policy_cache = policies
+        self._policy_cache = policy_cache
         self._now = clock.time
         self._is_excepted = is_excepted
 
-    def holds(self, origin: Origin) -> bool:
-        """Whether an origin is one for which requests wait."""
+    def applies_to(self, origin: Origin) -> bool:
+        """Whether requests to an origin wait for the next attempt to fetch its robots.txt."""
         return self._seconds_left(origin) is not None
 
-    def postpone(self, request: Request, origin: Origin) -> Limit | None:
-        """Hold the line of a request for an origin of :meth:`holds`, until the next attempt.
+    def has_exception(self, request: Request, key: str) -> bool:
+        """Whether a request does not wait for an origin to which this applies."""
+        if not self.is_enabled:
+            return False
+        origin = self._policy_cache.origins.get(key)
+        is_outage = origin is not None and self.applies_to(origin)
+        return is_outage and self._is_excepted(request, key)
 
-        The line is not held where the request may not wait for so long: returns why.
+    def block(self, request: Request, origin: Origin) -> Limit | None:
+        """Block the queue of an origin to which this applies, until the next attempt.
+
+        Returns the limit that keeps the request from waiting so long. The queue is then not
+        blocked. Returns None where the request may wait.
         """
         seconds = self._seconds_left(origin) or 0
         name, key = origin.host, origin.key
         limit = self._throttle.limit(request, name, key, seconds, self._max_wait)
         if limit is None:
-            self._throttle.block_for(name, key, seconds, BlockReason.UNREACHABLE, self._try_again)
+            self._throttle.block_for(name, key, seconds, BlockReason.UNREACHABLE, self._retry)
         return limit
 
-    def note_drop(self, origin: Origin, limit: Limit) -> None:
-        """A request is dropped that may not wait: count it, and tell so once in an outage."""
+    def record_drop(self, origin: Origin, limit: Limit) -> None:
+        """Count a request that is dropped because of a limit. Warn about it once in an outage."""
         self._stats.inc_value(f"robotstxt/wait_limit_count/{limit}")
         if not origin.reported_drops:
             origin.reported_drops = True
-            self._report(origin, limit)
+            self._warn(origin, limit)
 
-    def learn(self, origin: Origin) -> None:
-        """An attempt at a robots.txt has ended: those who wait go on waiting if it has failed."""
+    def update(self, origin: Origin) -> None:
+        """Note the result of an attempt: if it failed, the requests wait for the next one."""
         seconds = self._seconds_left(origin)
         if seconds is not None:
             self._throttle.postpone(
@@ -89,33 +98,36 @@ class Outages:
                 origin.key,
                 seconds,
                 most=self._max_wait,
-                then=self._try_again,
-                may_start=lambda request: self._is_excepted(request, origin.key),
+                then=self._retry,
+                is_excepted=lambda request: self._is_excepted(request, origin.key),
             )
         else:
             origin.reported_drops = False
 
     def _seconds_left(self, origin: Origin) -> float | None:
-        if not self.waits:
+        if not self.is_enabled:
             return None
-        return origin.next_attempt(self._now(), self._patience)
+        return origin.next_attempt(self._now(), self._unreachable_policy)
 
-    def _try_again(self, name: str, key: str, reason: BlockReason) -> None:
-        request = self._throttle.first_in_line(name, key)
+    def _retry(self, name: str, key: str, reason: BlockReason) -> None:
+        request = self._throttle.first_waiting(name, key)
         if request is not None and self._policy_cache.needs_fetch(key):
-            self._policy_cache.get_or_fetch(key, request)  # which holds the line until it has ended
+            self._policy_cache.get_or_fetch(key, request)  # the fetch blocks the queue, too
         self._throttle.unblock(name, key, reason)
 
-    def _report(self, origin: Origin, limit: Limit) -> None:
-        why = "as many requests wait as REP_MAX_WAITING allows"
+    def _warn(self, origin: Origin, limit: Limit) -> None:
         if limit is Limit.TIME:
-            why = (
-                f"the next attempt, in {self._seconds_left(origin):.0f} s, comes too late for "
-                f"them: requests wait up to {self._max_wait:g} s (REP_MAX_WAIT)"
+            reason = (
+                f"The next attempt, in {self._seconds_left(origin):.0f} s, is too late: a request "
+                f"waits at most {self._max_wait:g} s. Increase REP_MAX_WAIT to keep these requests"
+            )
+        else:
+            reason = (
+                "As many requests wait as REP_MAX_WAITING allows. Increase it to keep more requests"
             )
         logger.warning(
-            "Requests to %(origin)s are dropped. Its robots.txt is still unreachable "
-            "(%(failure)s), and %(why)s.",
-            {"origin": origin.key, "failure": origin.failure, "why": why},
+            "Requests to %(origin)s are dropped, because its robots.txt is still unreachable "
+            "(%(failure)s). %(reason)s.",
+            {"origin": origin.key, "failure": origin.failure, "reason": reason},
             extra={"spider": self._crawler.spider},
         )

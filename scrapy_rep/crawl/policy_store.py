@@ -1,21 +1,19 @@
-"""What earlier crawls and other crawlers know of an origin, before it is fetched; and what they get
-to know of ours.
+"""Loads policies from the store before a fetch, and saves them after it.
 
-The way of one fetch: ask the store; if that does not settle it, claim the origin, so that of
-several crawlers one fetches while the others wait for what it puts there.
+Before a fetch, the policy store looks the origin up. Without a usable entry, it claims the origin,
+so that one of several crawlers makes the fetch, while the others poll the store for its result.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
 from ..protocol.access import AccessResult, Rules, access_result
 from ..protocol.robotstxt import RobotsTxt
-from ..scheduling.clock import sleep
 from ..settings import without_password
 from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE
@@ -27,110 +25,141 @@ if TYPE_CHECKING:
 
     from ..origin import Origin
     from ..protocol.access import FetchResult
+    from ..scheduling.clock import Clock
     from ..settings import Settings
     from ..stores import Store
 
-FIRST_POLL = 0.05
-MAX_POLL = 2.0
-"""Seconds between two looks for what another crawler fetches, doubling from the first to the last.
-Half of robots.txt files are there within a few tenths of a second."""
+FIRST_POLL_INTERVAL = 0.05
+MAX_POLL_INTERVAL = 2.0
+"""Seconds between two polls for the result of another crawler's fetch. The interval doubles from
+the first value to the second. Half of all robots.txt files arrive within a few tenths of a second.
+"""
 
-CLOSE_LIMIT = 30.0
-CLAIM_CLOSE_LIMIT = 1.0
-CLOSE_POLL = 0.02
-"""Seconds that a store is kept open at most for what is being put, and for a fetch that has claimed
-its origin; and between two looks."""
+CLAIM_MARGIN = 5.0
+"""Seconds that a claim lasts longer than the longest fetch, so that its owner can store the result
+of a fetch that times out. A single call to SQLite or Redis fails after 5 s."""
+
+SAVE_TIMEOUT = 30.0
+"""Seconds that :meth:`PolicyStore.close` waits at most for entries that are being saved: the limit
+of one call to a store."""
+
+RELEASE_TIMEOUT = 1.0
+"""Seconds that it waits at most for cancelled fetches to release their claims. Then it releases the
+claims itself."""
+
+CLOSE_POLL_INTERVAL = 0.02
+"""Seconds between two checks in :meth:`PolicyStore.close`."""
 
 MAX_CLOCK_SKEW = 300.0
-"""Seconds by which the clocks of two machines may differ. What comes from further ahead was written
-before a clock was set right, and nothing that it says of time can be believed."""
+"""Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
+entry from further in the future was written on a wrong clock, so that its times mean nothing."""
+
+MAX_CLOCK_STEPS = 100
+"""The most clock steps that are remembered."""
 
 DAY = 86_400
 
 
 @dataclass(slots=True)
 class StoreLookup:
-    """What one fetch begins with."""
+    """The result of :meth:`PolicyStore.load`."""
 
-    settled: bool = False
-    """Nothing needs to be fetched."""
+    is_hit: bool = False
+    """The store had a usable entry, which replaces the fetch."""
     claimed: bool = False
+    """This crawl has claimed the origin."""
     body: bytes | None = None
-    """The good copy as it came; None where there is none in the store."""
+    """The good copy in the store as it was received; None if the store has none."""
+
+
+class _ClockStep(NamedTuple):
+    """A change of the machine's clock. Times are seconds since 1970 on the clock before it."""
+
+    valid_from: float
+    valid_until: float
+    """When the clock was in use during this crawl."""
+    seconds: float
+    """How far the clock was then set: forward if positive."""
 
 
 class PolicyStore:
-    """The use that one crawl makes of a store."""
+    """The store, as one crawl uses it.
+
+    ``clock`` measures durations. ``now`` returns seconds since 1970, and adjusts all origins first
+    if the machine's clock was set.
+    """
 
     def __init__(
         self,
         store: Store,
         settings: Settings,
         stats: StatsCollector,
+        clock: Clock,
         now: Callable[[], float],
     ) -> None:
         self.store = store
         self._settings = settings
         self._stats = stats
+        self._clock = clock
         self._now = now
-        # As long as a fetch may take that has to try again and again.
-        pauses = (
-            min(FIRST_RETRY_PAUSE * 2**n, MAX_RETRY_PAUSE) for n in range(settings.retry_times)
-        )
-        longest = settings.timeout * (settings.retry_times + 1) + sum(pauses)
-        self._claim_seconds = min(longest, MAX_LEASE)
-        self._saving = 0
+        self._claim_seconds = min(_longest_fetch(settings) + CLAIM_MARGIN, MAX_LEASE)
+        self._clock_valid_from = clock.time()
+        self._clock_steps: deque[_ClockStep] = deque(maxlen=MAX_CLOCK_STEPS)
+        self._saves = 0
+        """The number of calls to :meth:`save` in progress."""
         self._closed = False
         self._claims: set[str] = set()
-        """The origins that we have claimed."""
+        """The origins that this crawl has claimed."""
 
-    async def load(self, origin: Origin, found: StoreLookup) -> None:
-        """Ask the store, and wait for another crawler's fetch if there is one.
+    async def load(self, origin: Origin, lookup: StoreLookup) -> None:
+        """Restore ``origin`` from the store, or claim it.
 
-        Not for longer than our own would take: then it is fetched, whoever else has claimed it.
+        While another crawler has the claim, this polls for its result for as long as a claim lasts.
+        After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
+        step by step, so that it is complete even if this call is cancelled.
         """
         entry = await self.store.get(origin.key)
-        pause = FIRST_POLL
-        until = monotonic() + self._claim_seconds
-        while not self._use(origin, entry, found) and self.store.shared:
-            found.claimed, entry = await self.store.claim(origin.key, self._claim_seconds)
-            if found.claimed:
+        interval = FIRST_POLL_INTERVAL
+        until = self._clock.monotonic() + self._claim_seconds
+        while not self._restore(origin, entry, lookup) and self.store.shared:
+            lookup.claimed, entry = await self.store.claim(origin.key, self._claim_seconds)
+            if lookup.claimed:
                 self._claims.add(origin.key)
-                if self._use(origin, entry, found):  # it came between the two questions
+                if self._restore(origin, entry, lookup):  # put between get and claim
                     await self._release(origin.key)
                 break
-            left = until - monotonic()
-            if left <= 0:
+            remaining = until - self._clock.monotonic()
+            if remaining <= 0:
                 self._stats.inc_value("robotstxt/store/wait_timeout_count")
                 break
             self._stats.inc_value("robotstxt/store/wait_count")
-            await sleep(min(pause, left))
-            pause = min(2 * pause, MAX_POLL)
-        self._stats.inc_value(f"robotstxt/store/{'hit' if found.settled else 'miss'}_count")
-        if found.body is None and not found.settled:
-            # Where a 304 is the answer again and again, the store would never have the file.
+            await self._clock.sleep(min(interval, remaining))
+            interval = min(2 * interval, MAX_POLL_INTERVAL)
+        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
+        if lookup.body is None and not lookup.is_hit:
+            # A 304 has no body. The store would never get the file.
             origin.forget_validators()
 
     def save(
-        self, origin: str, entry: Entry | None, found: StoreLookup
+        self, origin: str, entry: Entry | None, lookup: StoreLookup
     ) -> Coroutine[Any, Any, None]:
-        """Put what the fetch came to, if it came to anything, and let others fetch.
+        """Put the entry of a fetch, if there is one, and release the claim.
 
-        It counts as begun from here on, not from when it is awaited: :meth:`close` waits for it.
+        :meth:`close` waits for the returned coroutine, even if it has not started.
         """
-        self._saving += 1
-        return self._save(origin, entry, found)
+        self._saves += 1
+        return self._save(origin, entry, lookup)
 
-    async def _save(self, origin: str, entry: Entry | None, found: StoreLookup) -> None:
+    async def _save(self, origin: str, entry: Entry | None, lookup: StoreLookup) -> None:
         try:
             if entry is not None and not self._closed:
                 await self.store.put(origin, entry)
         finally:
             try:
-                if found.claimed:
+                if lookup.claimed:
                     await self._release(origin)
             finally:
-                self._saving -= 1
+                self._saves -= 1
 
     async def _release(self, origin: str) -> None:
         try:
@@ -140,51 +169,76 @@ class PolicyStore:
             self._claims.discard(origin)
 
     async def close(self) -> None:
-        """Close the store, once everything is kept that is being kept, and no origin claimed."""
-        began = monotonic()
-        while True:
-            # What has been cancelled may have to be told yet, and what it has claimed be released.
-            limit = CLOSE_LIMIT if self._saving else CLAIM_CLOSE_LIMIT
-            if not (self._saving or self._claims) or monotonic() - began >= limit:
+        """Close the store after all saves have ended and all claims are released."""
+        started_at = self._clock.monotonic()
+        while self._saves or self._claims:
+            # A cancelled fetch still has to run in order to release its claim.
+            timeout = SAVE_TIMEOUT if self._saves else RELEASE_TIMEOUT
+            if self._clock.monotonic() - started_at >= timeout:
                 break
-            await sleep(CLOSE_POLL)
+            await self._clock.sleep(CLOSE_POLL_INTERVAL)
         for origin in tuple(self._claims):
             await self._release(origin)
         self._closed = True
         await self.store.close()
 
-    def entry(self, origin: Origin, event: FetchResult, found: StoreLookup) -> Entry | None:
-        """What there is to keep after ``event``; None where others are better off without it."""
+    def shift_clock(self, seconds: float) -> None:
+        """Note that the machine's clock was just set forward by ``seconds``.
+
+        The times in the store are on the clock that was in use when they were written.
+        """
+        now = self._clock.time()
+        self._clock_steps.append(_ClockStep(self._clock_valid_from, now - seconds, seconds))
+        self._clock_valid_from = now
+
+    def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
+        """Return the entry to save after ``event``, or None if there is nothing to save."""
         if origin.from_cache:
             return None
-        body = event.body if isinstance(event, Rules) else found.body
+        body = event.body if isinstance(event, Rules) else lookup.body
         if body is None and origin.robots is not None:
-            return None  # half of what is known: the copy is in no store
+            return None  # without the copy, which the store does not have, the entry is incomplete
         return origin.to_entry(body if origin.robots is not None else None)
 
-    def _use(self, origin: Origin, entry: Entry | None, found: StoreLookup) -> bool:
+    def _restore(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> bool:
+        """Restore ``origin`` from ``entry``. Returns whether this replaces the fetch."""
         if entry is None or entry.fetched_at > self._now() + MAX_CLOCK_SKEW:
             return False
-        entry = self._under_settings(origin, entry)
+        entry = self._interpret(origin, self._correct_clock(entry))
         robots = None
         if entry.fetched_at >= origin.fetched_at:
-            found.body = entry.body
+            lookup.body = entry.body
         if entry.body is not None and entry.fetched_at > origin.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
             robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
-        found.settled = origin.restore(entry, robots, self._now())
-        return found.settled
+        lookup.is_hit = origin.restore(entry, robots, self._now())
+        return lookup.is_hit
 
-    def _under_settings(self, origin: Origin, entry: Entry) -> Entry:
-        """Return what an entry means to this crawl.
+    def _correct_clock(self, entry: Entry) -> Entry:
+        """Return the entry with its ``unreachable_since`` on the present clock.
 
-        The crawl that wrote it may have had other settings, and another clock.
+        Otherwise a clock that is set forward would end the days of RFC 9309 §2.3.1.4 too early.
+        The other times stay: at worst, they lead to an earlier fetch.
         """
-        if entry.unreachable_since is not None:
-            entry = entry._replace(unreachable_since=min(entry.unreachable_since, entry.fetched_at))
-        meant = [AccessResult.UNREACHABLE]
+        if entry.unreachable_since is None:
+            return entry
+        # The clock of the crawl that wrote the entry may have been set back.
+        since = min(entry.unreachable_since, entry.fetched_at)
+        total = shift = 0.0
+        for step in reversed(self._clock_steps):
+            total += step.seconds
+            if step.valid_from <= entry.fetched_at <= step.valid_until:
+                shift = max(shift, total)
+        return entry._replace(unreachable_since=since + shift)
+
+    def _interpret(self, origin: Origin, entry: Entry) -> Entry:
+        """Return the entry under the settings of this crawl.
+
+        The crawl that wrote it may have had other settings.
+        """
+        allowed = [AccessResult.UNREACHABLE]
         if entry.result is not AccessResult.UNREACHABLE:
-            meant = [AccessResult.UNAVAILABLE, AccessResult.DISALLOWED]
+            allowed = [AccessResult.UNAVAILABLE, AccessResult.DISALLOWED]
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:
                 refresh_at = min(entry.refresh_at, latest)
@@ -192,7 +246,7 @@ class PolicyStore:
         if entry.status is None or entry.status < 400 or entry.result is AccessResult.RULES:
             return entry
         result = access_result(entry.status, status_policy(self._settings, origin))
-        if result not in meant:
+        if result not in allowed:  # the status has another meaning now: fetch again
             return entry._replace(expires_at=0, refresh_at=0)
         return entry._replace(result=result)
 
@@ -200,11 +254,12 @@ class PolicyStore:
 def open_policy_store(
     settings: Settings,
     stats: StatsCollector,
+    clock: Clock,
     now: Callable[[], float],
 ) -> PolicyStore | None:
-    """With the store that REP_STORE names; None where there is none.
+    """Open the store that the settings select. Returns None if they select none.
 
-    Raises :class:`SettingError` for one that cannot be used.
+    Raises :class:`SettingError` for a REP_STORE that cannot be used.
     """
     try:
         store = open_store(settings.store, jobdir=settings.jobdir, ttl=settings.store_days * DAY)
@@ -212,4 +267,12 @@ def open_policy_store(
         raise SettingError(
             f"REP_STORE is {without_password(settings.store)!r}, which cannot be used: {error}"
         ) from None
-    return None if store is None else PolicyStore(store, settings, stats, now)
+    return None if store is None else PolicyStore(store, settings, stats, clock, now)
+
+
+def _longest_fetch(settings: Settings) -> float:
+    """Return the seconds that a fetch takes if each attempt times out."""
+    longest = settings.timeout
+    for retry in range(settings.retry_times):
+        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + settings.timeout
+    return longest

@@ -1,4 +1,4 @@
-"""A request for /robots.txt as a page, answered with the copy in memory (REP_ANSWER_ROBOTS_TXT).
+"""Answers a spider's own request for a robots.txt from memory (REP_ANSWER_ROBOTS_TXT).
 
 Scrapy's SitemapSpider makes such requests, to find the sitemaps of a site.
 """
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from scrapy.http import TextResponse
 
 from ..fetch.browsers import asks_for_browser
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from ..origin import ROBOTS_TXT, State
 from ..protocol.paths import robots_txt_url
 
@@ -19,17 +20,17 @@ if TYPE_CHECKING:
 
     from ..origin import Origin
 
-FROM_CACHE = "cached"
-"""The flag of a response that no server has sent, as Scrapy's HTTP cache has it."""
+CACHED_FLAG = "cached"
+"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""
 
 
-def answer(request: Request, origin: Origin) -> TextResponse | None:
-    """The response to a request for the robots.txt of ``origin``, which can be asked.
+def robots_txt_response(request: Request, origin: Origin) -> TextResponse | None:
+    """Return the response to a request for the robots.txt of ``origin``, from memory.
 
-    None where the server has to answer: the request is for something else or asks for a browser
-    or for no cache, or the copy in memory is not all of what the origin itself sends.
+    Returns None if the server has to answer: the request is for another URL, for a browser or for
+    an uncached response, or the copy in memory is not exactly what the origin sends.
     """
-    if not (_asks_for_robots_txt(request) and _is_its_own(origin)):
+    if not (_is_for_robots_txt(request) and _has_own_copy(origin)):
         return None
     text = origin.robots.text if origin.robots is not None else None
     if text is None:
@@ -38,12 +39,12 @@ def answer(request: Request, origin: Origin) -> TextResponse | None:
         request.url,
         headers={"Content-Type": "text/plain; charset=utf-8"},
         body=text,
-        flags=[FROM_CACHE],
+        flags=[CACHED_FLAG],
         request=request,
     )
 
 
-def _asks_for_robots_txt(request: Request) -> bool:
+def _is_for_robots_txt(request: Request) -> bool:
     if request.method != "GET" or not request.url.endswith(ROBOTS_TXT):
         return False
     url, meta = urlsplit(request.url), request.meta
@@ -52,13 +53,13 @@ def _asks_for_robots_txt(request: Request) -> bool:
         and (url.path, url.query, url.fragment) == (ROBOTS_TXT, "", "")
         and "@" not in url.netloc
         and not meta.get("dont_cache")
-        and not meta.get("is_robotstxt_request")
+        and not meta.get(IS_ROBOTSTXT_REQUEST)
         and not asks_for_browser(meta)
     )
 
 
-def _is_its_own(origin: Origin) -> bool:
-    """Whether the copy is fresh, and the origin's own answer: no redirect led to it."""
+def _has_own_copy(origin: Origin) -> bool:
+    """Whether the copy of an origin is fresh, and did not come from a redirect."""
     return origin.state is State.FRESH and (
         origin.copy is not None and origin.copy.url == robots_txt_url(origin.key)
     )

@@ -1,7 +1,7 @@
-"""How many requests have waited, for what, and how long: stats of the crawl.
+"""Stats about waiting: how many requests waited, for what, and for how long.
 
-A request may wait several times before it goes on, in the scheduler's place and in the downloader.
-It counts once for a robots.txt, and once for a pace.
+A request may wait several times before it proceeds, in the scheduler or in the downloader. It
+counts once for robots.txt, and once for the delay of its site.
 """
 
 from __future__ import annotations
@@ -9,31 +9,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.statscollectors import StatsCollector
 
     from ..scheduling.clock import Clock
 
-SHORTEST = 0.01
-"""Seconds: less is a turn of the loop, and counts as no wait."""
+MIN_WAIT = 0.01
+"""Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
 
 
 class _Wait:
-    """The wait of one request. Times are seconds."""
+    """The waiting time of one request, in seconds."""
 
-    __slots__ = ("began", "for_policy", "pace", "policy")
+    __slots__ = ("for_policy", "pace_seconds", "policy_seconds", "started_at")
 
     def __init__(self) -> None:
-        self.began: float | None = None
-        """On the monotonic clock; None while it does not wait."""
+        self.started_at: float | None = None
+        """When the current wait started, on the monotonic clock. None while it does not wait."""
         self.for_policy = False
-        self.policy = 0.0
-        self.pace = 0.0
+        """Whether the current wait started as a wait for robots.txt."""
+        self.policy_seconds = 0.0
+        self.pace_seconds = 0.0
 
 
 class WaitStats:
-    """The waits of one crawl's requests."""
+    """The waiting times of the requests of one crawl."""
 
     def __init__(self, stats: StatsCollector, clock: Clock) -> None:
         self._stats = stats
@@ -41,46 +44,48 @@ class WaitStats:
         self._waits: WeakKeyDictionary[Request, _Wait] = WeakKeyDictionary()
 
     def start(self, request: Request, *, for_policy: bool) -> None:
-        """A request begins to wait: until its robots.txt is there, or for the pace of its host."""
-        if request.meta.get("is_robotstxt_request"):
+        """Start a wait: for the robots.txt of a request, or else for the delay of its site."""
+        if request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
         wait = self._waits.get(request)
         if wait is None:
             wait = self._waits[request] = _Wait()
-        wait.began, wait.for_policy = self._clock.monotonic(), for_policy
+        wait.started_at, wait.for_policy = self._clock.monotonic(), for_policy
 
-    def pause(self, request: Request, answered_at: float, *, paced: bool) -> None:
-        """A request waits no more, or not in the same way.
+    def stop(self, request: Request, answered_at: float, *, has_delay: bool) -> None:
+        """Stop the current wait of a request, which may start another one.
 
-        ``answered_at``: when its robots.txt was there, on the monotonic clock. ``paced``: whether
-        its site asks for a pace. Where it does not, what is left is the wait for the engine.
+        ``answered_at`` is when the last fetch of its robots.txt ended, on the monotonic clock. The
+        time after that is the wait for the delay of the site. ``has_delay`` is False for a site
+        without one: this time is then the turn of the engine, and does not count.
         """
         wait = self._waits.get(request)
-        if wait is None or wait.began is None:
+        if wait is None or wait.started_at is None:
             return
-        seconds = self._clock.monotonic() - wait.began
-        policy = 0.0
+        seconds = self._clock.monotonic() - wait.started_at
+        policy_seconds = 0.0
         if wait.for_policy:
-            policy = seconds if answered_at < wait.began else answered_at - wait.began
-        wait.policy += policy
-        if paced:
-            wait.pace += seconds - policy
-        wait.began = None
+            is_before = answered_at < wait.started_at
+            policy_seconds = seconds if is_before else answered_at - wait.started_at
+        wait.policy_seconds += policy_seconds
+        if has_delay:
+            wait.pace_seconds += seconds - policy_seconds
+        wait.started_at = None
 
     def finish(self, request: Request) -> None:
-        """A request goes on, or is dropped: its waits count."""
+        """Add the waits of a request to the stats: it proceeds or is dropped."""
         wait = self._waits.pop(request, None)
         if wait is not None:
-            self._count("robots_txt", wait.policy)
-            self._count("pace", wait.pace)
+            self._add("robots_txt", wait.policy_seconds)
+            self._add("pace", wait.pace_seconds)
 
-    def forget(self, request: Request) -> None:
-        """A request goes back to the scheduler."""
+    def discard(self, request: Request) -> None:
+        """Forget the waits of a request, which returns to the scheduler."""
         self._waits.pop(request, None)
 
-    def _count(self, what: str, seconds: float) -> None:
-        if seconds < SHORTEST:
+    def _add(self, kind: str, seconds: float) -> None:
+        if seconds < MIN_WAIT:
             return
-        self._stats.inc_value(f"robotstxt/wait_count/{what}")
-        name = f"robotstxt/wait_seconds/{what}"
+        self._stats.inc_value(f"robotstxt/wait_count/{kind}")
+        name = f"robotstxt/wait_seconds/{kind}"
         self._stats.set_value(name, round(self._stats.get_value(name, 0) + seconds, 3))

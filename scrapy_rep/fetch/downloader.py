@@ -16,10 +16,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
-from ..scheduling.engine import HANDLING, Handling
+from ..scheduling.handlers import HANDLING, Handling
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
@@ -51,7 +52,7 @@ _META = {
     "allow_offsite": True,
     "dont_cache": True,
     "dont_merge_cookies": True,
-    "dont_obey_robotstxt": True,
+    DONT_OBEY: True,
     "dont_redirect": True,
     "dont_retry": True,
     "download_fail_on_dataloss": False,  # this module handles a body that is cut off
@@ -60,7 +61,7 @@ _META = {
     "ftp_password": "anonymous@",
     "ftp_user": "anonymous",
     "handle_httpstatus_all": True,
-    "is_robotstxt_request": True,
+    IS_ROBOTSTXT_REQUEST: True,
 }
 
 CACHED = "cached_response"

@@ -11,6 +11,8 @@ from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHan
 from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
+
 if TYPE_CHECKING:
     from scrapy import Request
 
@@ -24,7 +26,7 @@ class FTPDownloadHandler(BuiltInHandler):
         The body of a robots.txt is cut one octet above the limit. If the server has no robots.txt,
         the status is 404. Any other failure raises the error of Twisted.
         """
-        if not request.meta.get("is_robotstxt_request"):
+        if not request.meta.get(IS_ROBOTSTXT_REQUEST):
             return await super().download_request(request)
         from .ftp_client import retrieve  # imports the reactor, which Scrapy must have installed
 

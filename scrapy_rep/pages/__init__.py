@@ -1,1 +1,1 @@
-"""What pages say about themselves: the spider middleware, and the links of a page."""
+"""The directives of pages: the spider middleware, and the links of a page."""

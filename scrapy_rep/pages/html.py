@@ -1,8 +1,8 @@
-"""The octets and the tree of an HTML page, whatever encoding it is in or claims to be in.
+"""The markup and the element tree of an HTML page in any encoding.
 
-Scrapy takes any codec of Python's that a page names (``charset=idna``, ``rot13``): some are no text
-encodings, some raise, some take quadratic time. A page with such a name is read as octets that
-agree with ASCII.
+Scrapy uses any Python codec that a page names, such as ``charset=idna`` or ``rot13``. Some of them
+are not text encodings, some raise, and some take quadratic time. This module reads a page that
+names one of these as UTF-8.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
     from scrapy.http import HtmlResponse
 
 _WIDE = ("utf-16", "utf-32")
-"""Encodings with a NUL octet in each ASCII character; each with ``-be`` and ``-le``, too."""
+"""Prefixes of encodings in which each ASCII character has a NUL octet."""
 
 _NOT_ASCII = ("iso2022", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp875")
-"""Other encodings in which the octets of markup are not those of ASCII: ISO 2022, which has escape
-sequences, and EBCDIC, in which there is no octet for ``<``."""
+"""Prefixes of other encodings in which the octets of markup differ from ASCII: ISO 2022 has escape
+sequences, and EBCDIC has other octets for all characters."""
 
 _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"])
-"""Codecs that Python counts as text encodings and that are none for a page."""
+"""Codecs that Python counts as text encodings, but that are not encodings of pages."""
 
 
-def octets(response: HtmlResponse) -> bytes:
-    """The page in an encoding that agrees with ASCII: its body, for almost all pages."""
+def markup(response: HtmlResponse) -> bytes:
+    """Return a page in an encoding that is a superset of ASCII. For most pages, it is the body."""
     body: bytes = response.body
-    wide = b"\0" in body
-    if not wide and b"\x1b" not in body and (b"<" in body or not body):
+    has_nul = b"\0" in body
+    if not has_nul and b"\x1b" not in body and (b"<" in body or not body):
         return body
     encoding = resolve_encoding(response.encoding) or ""
-    if encoding.startswith(_NOT_ASCII) or (wide and encoding.startswith(_WIDE)):
+    if encoding.startswith(_NOT_ASCII) or (has_nul and encoding.startswith(_WIDE)):
         return response.text.encode("utf-8", "replace")
     return body
 
 
 def document(response: HtmlResponse) -> tuple[Selector, str, str]:
-    """The tree of the page, its encoding, and the URL that its links are relative to."""
+    """Return the element tree of a page, its encoding, and the base URL of its links."""
     if not _is_readable(resolve_encoding(response.encoding) or ""):
         text = response.body.decode("utf-8", "replace")
         return Selector(text=text, type="html"), "utf-8", response.url
     try:
         return response.selector, response.encoding, get_base_url(response)
-    except ValueError:  # the base element holds no URL, and so counts for nothing
+    except ValueError:  # the base element has no valid URL, so it is ignored
         return Selector(text=response.text, type="html"), response.encoding, response.url
 
 
-def agrees_with_ascii(encoding: str) -> bool:
-    """Whether text of ASCII characters is the same octets in an encoding as in ASCII."""
+def is_ascii_superset(encoding: str) -> bool:
+    """Whether an encoding has the same octets as ASCII for ASCII characters."""
     return not (resolve_encoding(encoding) or "").startswith((*_WIDE, *_NOT_ASCII))
 
 
@@ -62,6 +62,6 @@ def _is_readable(encoding: str) -> bool:
         return False
     try:
         b"a".decode(encoding, "replace")
-    except LookupError:  # no text encoding, or none at all
+    except LookupError:  # not a text encoding, or unknown
         return False
     return True

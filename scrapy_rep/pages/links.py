@@ -1,7 +1,7 @@
-"""The ``rel`` of a page's links, by the URL that they lead to.
+"""The ``rel`` values of the links of a page, by the URL of the link.
 
-A link extractor tells of ``rel=nofollow`` with ``Link.nofollow``, which is lost when a request is
-made of the link. So the links of the page are looked up, whoever made the request and however.
+A link extractor returns ``Link.nofollow``, but a request that is made from the link does not keep
+it. So the middleware looks up the URL of each request among the links of the page.
 """
 
 from __future__ import annotations
@@ -15,107 +15,108 @@ from scrapy.http import HtmlResponse
 from w3lib.html import HTML5_WHITESPACE
 from w3lib.url import canonicalize_url
 
-from .html import agrees_with_ascii, document, octets
+from .html import document, is_ascii_superset, markup
 
 if TYPE_CHECKING:
     from parsel import Selector
     from scrapy.http import Response
 
-WORDS = frozenset(["nofollow", "sponsored", "ugc"])
-"""What a ``rel`` says of a link to search engines (Google)."""
+REL_VALUES = frozenset(["nofollow", "sponsored", "ugc"])
+"""The ``rel`` values for search engines. Google's page "Qualify outbound links" defines them."""
 
-NO_WORDS: frozenset[str] = frozenset()
+NO_VALUES: frozenset[str] = frozenset()
 
 MAX_UNUSUAL_LINKS = 2000
-"""How many links of a page are read with `canonicalize_url`, which is slow: those whose `href` is
-not of the usual form. In a long one each 100 characters count for one more."""
+"""How many links of a page are parsed with `canonicalize_url`: those whose `href` does not have the
+common form. The function is slow, so a page could otherwise stop the crawl for seconds. Each 100
+characters of an `href` count as one more link."""
 
-# A letter that is written as a number (&#110; or &#x6e;): no letter has a name of its own.
+# A letter as a numeric character reference (&#110; or &#x6e;). HTML has no names for letters.
 _LETTER_REFERENCE = re.compile(
     rb"&#(?:0*(?:6[5-9]|[789][0-9]|1[01][0-9]|12[0-2])|[xX]0*[4-7][0-9A-Fa-f])(?![0-9A-Fa-f])"
 )
 
-# The usual form of an href, without its fragment: canonicalize_url changes nothing of it but what
-# stands before the path and the order of the query. No part of a match can be given to another.
-_ESCAPE = "%[89A-F][0-9A-F]"  # of an octet that is not ASCII
+# The common form of an href without its fragment. canonicalize_url changes only the part before the
+# path and the order of the query. The expression is unambiguous, so that it does not backtrack.
+_ESCAPE = "%[89A-F][0-9A-F]"  # an octet that is not ASCII
 _PATH_CHARACTERS = r"[A-Za-z0-9_.~!$&'()*+,=@-]*"
 _SEGMENT = rf"(?![./]){_PATH_CHARACTERS}(?:{_ESCAPE}{_PATH_CHARACTERS})*"
 _QUERY_CHARACTERS = r"[A-Za-z0-9_.~+-]*"
 _QUERY_PART = rf"{_QUERY_CHARACTERS}(?:{_ESCAPE}{_QUERY_CHARACTERS})*"
 _PAIR = rf"(?!=){_QUERY_PART}={_QUERY_PART}"
-_USUAL = re.compile(
+_COMMON = re.compile(
     r"((?:https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)?/)?"
     rf"({_SEGMENT}(?:/{_SEGMENT})*)(?:\?({_PAIR}(?:&{_PAIR})*))?"
 )
 
 
 class Links:
-    """The links of one page. Nothing is parsed unless it holds one of `WORDS`."""
+    """The links of one page. The page is parsed only if it contains one of `REL_VALUES`."""
 
     def __init__(self, response: Response) -> None:
         self._page: HtmlResponse | None = None
-        if isinstance(response, HtmlResponse) and _has_words(octets(response)):
+        if isinstance(response, HtmlResponse) and _has_rel_values(markup(response)):
             self._page = response
 
     def rel(self, url: str) -> frozenset[str]:
-        """Those of `WORDS` that are on each of the links to a URL; none where there is no link.
+        """Return those of `REL_VALUES` that all links to a URL have; none if no link has this URL.
 
-        URLs are the same that Scrapy's duplicate filter takes for the same. Where there are more
-        than `MAX_UNUSUAL_LINKS`, those that are not read may lead to any URL that no other link of
-        the page leads to, so that URL has their words.
+        URLs are compared as Scrapy's duplicate filter compares them. If a page has more than
+        `MAX_UNUSUAL_LINKS`, the others are not parsed. They may have any URL that no parsed link
+        has, so such a URL gets their values.
         """
         if self._page is None or not any(self._marked):
-            return NO_WORDS
+            return NO_VALUES
         try:
-            same = canonicalize_url(url)
+            canonical = canonicalize_url(url)
         except ValueError:
-            return NO_WORDS
-        words = self._marked.read.get(same, self._marked.unread)
-        return NO_WORDS if not words or same in self._unmarked else words
+            return NO_VALUES
+        values = self._marked.parsed.get(canonical, self._marked.unparsed)
+        return NO_VALUES if not values or canonical in self._unmarked else values
 
     @cached_property
     def _marked(self) -> _Marked:
-        """The links with one of the words: few, so that the others are seldom looked at."""
-        read: dict[str, frozenset[str]] = {}
-        unread: frozenset[str] = NO_WORDS
-        for href, words in self._links[0]:
-            urls = self._targets.urls(href)
+        """The values of links with `REL_VALUES`. There are few, so most pages need no more."""
+        parsed: dict[str, frozenset[str]] = {}
+        unparsed: frozenset[str] = NO_VALUES
+        for href, values in self._links[0]:
+            urls = self._urls.of(href)
             if urls is None:
-                unread |= words
+                unparsed |= values
             else:
                 for url in urls:
-                    read[url] = words & read[url] if url in read else words
-        return _Marked(read, unread)
+                    parsed[url] = values & parsed[url] if url in parsed else values
+        return _Marked(parsed, unparsed)
 
     @cached_property
     def _unmarked(self) -> frozenset[str]:
-        """Where the other links lead to."""
-        return frozenset(url for href in self._links[1] for url in self._targets.urls(href) or ())
+        """The URLs of the links without `REL_VALUES`."""
+        return frozenset(url for href in self._links[1] for url in self._urls.of(href) or ())
 
     @cached_property
     def _links(self) -> tuple[list[tuple[str, frozenset[str]]], list[str]]:
-        """The links with one of the words, with their words, and the others: href, no fragment."""
+        """The hrefs of links with `REL_VALUES`, with the values, and the hrefs of the others."""
         marked: list[tuple[str, frozenset[str]]] = []
         unmarked: list[str] = []
-        known: dict[str | None, frozenset[str]] = {None: NO_WORDS}  # most links have the same rel
+        known: dict[str | None, frozenset[str]] = {None: NO_VALUES}  # most links have the same rel
         for link in self._document[0].root.iter("a", "area"):
             href, rel = link.get("href"), link.get("rel")
             if href is None:
                 continue
-            words = known.get(rel)
-            if words is None:
-                words = known[rel] = WORDS.intersection(rel.lower().replace(",", " ").split())
+            values = known.get(rel)
+            if values is None:
+                values = known[rel] = REL_VALUES.intersection(rel.lower().replace(",", " ").split())
             href = href.partition("#")[0].strip(HTML5_WHITESPACE)
-            if words:
-                marked.append((href, words))
+            if values:
+                marked.append((href, values))
             else:
                 unmarked.append(href)
         return marked, unmarked
 
     @cached_property
-    def _targets(self) -> _Targets:
+    def _urls(self) -> _LinkUrls:
         _, encoding, base = self._document
-        return _Targets(base, encoding)
+        return _LinkUrls(base, encoding)
 
     @cached_property
     def _document(self) -> tuple[Selector, str, str]:
@@ -124,35 +125,38 @@ class Links:
 
 
 class _Marked(NamedTuple):
-    """Where the links with one of `WORDS` lead to, and the words of those that were not read."""
+    """The values of the links with `REL_VALUES`."""
 
-    read: dict[str, frozenset[str]]
-    unread: frozenset[str]
+    parsed: dict[str, frozenset[str]]
+    """By URL, the values that all links to it have."""
+    unparsed: frozenset[str]
+    """The values of all links whose href was not parsed."""
 
 
-class _Targets:
-    """Where links lead to, in the form in which URLs are compared."""
+class _LinkUrls:
+    """Parses the hrefs of a page into URLs, in the form in which URLs are compared."""
 
     def __init__(self, base: str, encoding: str) -> None:
         self._base = base
-        # A request by hand has its query in UTF-8, one of a link extractor in that of the page.
+        # The query of a request has the encoding of the page if a link extractor made the request,
+        # else UTF-8.
         self._encodings = dict.fromkeys([encoding, "utf-8"])
-        self._ascii = agrees_with_ascii(encoding)
+        self._ascii = is_ascii_superset(encoding)
         self._budget = 100 * MAX_UNUSUAL_LINKS
-        # What the usual form needs, whatever else there is. "_" is like any name in a path, and
-        # the same in all forms of a URL.
-        self._known = {href: tuple(self._read(href)) for href in ("_", "/_")}
+        # The common form needs these two, even when the budget is spent. "_" stands for any path:
+        # canonicalize_url does not change it.
+        self._known = {href: tuple(self._parse(href)) for href in ("_", "/_")}
 
-    def urls(self, href: str) -> tuple[str, ...] | None:
-        """Where an href leads to: nowhere, if it holds no URL; None if it is not read."""
-        usual = _USUAL.fullmatch(href)
-        if usual is None:
+    def of(self, href: str) -> tuple[str, ...] | None:
+        """Return the URLs of an href: empty if it is invalid, None if it is not parsed."""
+        common = _COMMON.fullmatch(href)
+        if common is None:
             return self._canonical(href)
-        start, path, query = usual.groups("")
+        start, path, query = common.groups("")
         if not (start or path) or (query and not self._ascii):
             return self._canonical(href)
         if "&" in query:
-            if "%" in query:  # its parts are sorted as what the escapes stand for
+            if "%" in query:  # canonicalize_url sorts by the decoded values
                 return self._canonical(href)
             query = "&".join(sorted(query.split("&"), key=_pair))
         starts = self._canonical(start + "_")
@@ -166,20 +170,22 @@ class _Targets:
             if cost > self._budget:
                 return None
             self._budget -= cost
-            known = self._known[href] = tuple(self._read(href))
+            known = self._known[href] = tuple(self._parse(href))
         return known
 
-    def _read(self, href: str) -> dict[str, None]:
+    def _parse(self, href: str) -> dict[str, None]:
         try:
             url = urljoin(self._base, href)
             return dict.fromkeys(canonicalize_url(url, encoding=name) for name in self._encodings)
-        except ValueError:  # no URL, so no request leads there
+        except ValueError:  # not a URL, so no request has it
             return {}
 
 
-def _has_words(html: bytes) -> bool:
+def _has_rel_values(html: bytes) -> bool:
     text = html.lower()
-    return any(word.encode() in text for word in WORDS) or bool(_LETTER_REFERENCE.search(html))
+    return any(value.encode() in text for value in REL_VALUES) or bool(
+        _LETTER_REFERENCE.search(html)
+    )
 
 
 def _pair(text: str) -> list[str]:

@@ -1,8 +1,7 @@
-"""The spider middleware: what pages say about themselves, and what becomes of what comes from them.
+"""The spider middleware: the directives of pages, such as ``noindex`` and ``nofollow``.
 
-A response is annotated before the spider sees it. What the spider then makes of it passes here
-last: items of a page that is not to be indexed and requests from one that is not to be followed
-are dropped, where the settings say so.
+It annotates each response before the spider gets it. If the settings say so, it then drops items of
+pages that say ``noindex``, and requests from pages that say ``nofollow``.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
@@ -26,8 +26,8 @@ from ..protocol.html_scanner import has_meta
 from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
 from ..protocol.paths import origin_of
 from ..settings import read_settings
-from ..startup import abort_on_setting_error
-from .html import octets
+from ..startup import abort_on_setting_error, warn_about_unknown_settings
+from .html import markup
 from .links import Links
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# As Scrapy's Headers have their names.
+# By the form of the names that Scrapy's Headers use.
 _HEADERS = {name.title().encode(): name for name in HEADERS}
 _SIGNAL, _USAGE = b"Content-Signal", b"Content-Usage"
 _USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
@@ -50,27 +50,36 @@ _ALL_HEADERS = _USAGE_HEADERS | _HEADERS.keys()
 
 
 class _Page(NamedTuple):
-    """What is known of a response."""
+    """The annotations of a response."""
 
     directives: PageDirectives
     usage: dict[str, bool]
 
 
 def page_directives(response: Response, user_agent: str | Sequence[str]) -> PageDirectives:
-    """What a response says about itself to a crawler: by its headers, and by its HTML if it is any.
+    """Return the directives of a response for a crawler, from its headers and its HTML.
 
-    ``user_agent``: a product token, a whole User-Agent header, or a sequence of tokens.
+    ``user_agent`` is a product token, a User-Agent header, or a sequence of tokens. The response
+    may be of any type. Its content never raises: unreadable directives are skipped.
+
+    >>> from scrapy.http import Response
+    >>> response = Response("https://example.com/", headers={"X-Robots-Tag": "noindex"})
+    >>> page_directives(response, "mybot").noindex
+    True
     """
     return _directives(response, product_tokens(user_agent), _html(response))
 
 
 class PageDirectivesMiddleware:
-    """Annotates responses with what they say about themselves, and drops what they refuse.
+    """Annotates responses with their directives, and drops the items and requests they refuse.
 
-    ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`,
-    ``response.meta["usage"]`` a dict of uses, True where granted and False where refused. Requests
-    that come of links with ``rel="nofollow"``, ``ugc`` or ``sponsored`` have those words in
-    ``request.meta["link_rel"]``.
+    * ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`.
+    * ``response.meta["usage"]`` maps uses to True (granted) or False (refused).
+    * ``request.meta["link_rel"]`` is a sorted tuple of those of the ``rel`` values ``nofollow``,
+      ``sponsored`` and ``ugc`` that the link of the request has.
+
+    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW and REP_REQUIRE_USAGE decide what is
+    dropped.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -81,20 +90,23 @@ class PageDirectivesMiddleware:
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
-        crawler.signals.connect(self._find_robots, signals.spider_opened)
+        crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Raises :class:`~scrapy_rep.exceptions.SettingError` for a setting that cannot be read."""
+        """Called by Scrapy.
+
+        Raises :class:`~scrapy_rep.exceptions.SettingError` for an unusable setting.
+        """
         with abort_on_setting_error(crawler):
             return cls(crawler)
 
     def process_spider_input(self, response: Response) -> None:
-        """Annotate a response."""
+        """Annotate a response before the spider gets it."""
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         meta = response.meta
-        meta["page_directives"], meta["usage"] = page
+        meta[PAGE_DIRECTIVES], meta[USAGE] = page
         if not page.directives.indexable:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
@@ -103,15 +115,15 @@ class PageDirectivesMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """What the spider made of a response, without what is dropped."""
-        if response not in self._pages:  # another middleware sent it straight to its errback
+        """Yield the items and requests that the spider made from a response and may keep."""
+        if response not in self._pages:  # another middleware sent it to its errback
             self.process_spider_input(response)
         page = self._pages[response]
         links: Links | None = None
         async for output in result:
             if isinstance(output, Request):
                 links = links or Links(response)
-                if not self._follows(output, response, page, links):
+                if not self._process_request(output, response, page, links):
                     continue
             elif output is not None and (reason := self._refusal(page)):
                 await self._drop(output, response, reason)
@@ -126,7 +138,7 @@ class PageDirectivesMiddleware:
         if robots is None and not html and _ALL_HEADERS.isdisjoint(response.headers):
             return _Page(NO_DIRECTIVES, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        said = _directives(response, tokens, html)
+        directives = _directives(response, tokens, html)
         stated = []
         if robots is not None:
             stated += [
@@ -136,19 +148,21 @@ class PageDirectivesMiddleware:
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
             stated.append(usage.of_response(*lines))
-        return _Page(said, usage.evaluated(stated, said.tdm_reservation))
+        return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
 
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
         if self._robots is None:
             return None
-        known = self._robots.origins.get(origin_of(response.url) or "")
-        return known.robots if known else None
+        origin = self._robots.origins.get(origin_of(response.url) or "")
+        return origin.robots if origin else None
 
-    def _find_robots(self) -> None:
+    def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if self._robots is None:  # which warns about them otherwise
+            warn_about_unknown_settings(self._crawler)
 
     def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
-        """Why the items of a page are dropped; None where they are not."""
+        """Return why the items of a page are dropped; None if they are not."""
         if self._settings.noindex == "drop" and not page.directives.indexable:
             if page.directives.noindex:
                 return ItemNotIndexable("its page says noindex")
@@ -161,13 +175,13 @@ class PageDirectivesMiddleware:
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
     ) -> None:
-        """As Scrapy does with an item that a pipeline drops."""
+        """Drop an item with the log, signal and stats of an item that a pipeline drops."""
         self._stats.inc_value(reason.stat)
         spider = self._crawler.spider
         assert self._crawler.logformatter is not None
         assert spider is not None
         entry = self._crawler.logformatter.dropped(item, reason, response, spider)
-        if entry is not None:  # a formatter's way to say nothing
+        if entry is not None:  # a formatter returns None to log nothing
             logger.log(*logformatter_adapter(entry), extra={"spider": spider})
         await self._crawler.signals.send_catch_log_async(
             signal=signals.item_dropped,
@@ -177,14 +191,16 @@ class PageDirectivesMiddleware:
             exception=reason,
         )
 
-    def _follows(self, request: Request, response: Response, page: _Page, links: Links) -> bool:
-        """Whether a request that comes from a response may go on; notes the ``rel`` of its link."""
+    def _process_request(
+        self, request: Request, response: Response, page: _Page, links: Links
+    ) -> bool:
+        """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel = links.rel(request.url)
         if rel:
-            request.meta["link_rel"] = tuple(sorted(rel))
+            request.meta[LINK_REL] = tuple(sorted(rel))
         else:
-            request.meta.pop("link_rel", None)  # of another page's link, with a copied meta
-        if not request.meta.get("obey_nofollow", True):
+            request.meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
+        if not request.meta.get(OBEY_NOFOLLOW, True):
             return True
         if self._settings.nofollow == "drop" and page.directives.nofollow:
             self._drop_request(request, response, "nofollow")
@@ -197,7 +213,7 @@ class PageDirectivesMiddleware:
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         logger.debug(
-            "Not followed for %(reason)s of %(response)s: %(request)s",
+            "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
             extra={"spider": self._crawler.spider},
         )
@@ -210,8 +226,8 @@ def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> Pag
     stated = statements(lines, html, tokens)
     if not stated:
         return NO_DIRECTIVES
-    said = merge(stated)
-    return said.as_of(_date(response)) if said.unavailable_after else said
+    directives = merge(stated)
+    return directives.as_of(_date(response)) if directives.unavailable_after else directives
 
 
 def _lines(response: Response, header: bytes) -> list[str]:
@@ -219,13 +235,13 @@ def _lines(response: Response, header: bytes) -> list[str]:
 
 
 def _html(response: Response) -> bytes:
-    """What there is to look for directives in: nothing where no element can state any."""
-    html = octets(response) if isinstance(response, HtmlResponse) else b""
+    """Return the HTML of a response; nothing if it has no meta element."""
+    html = markup(response) if isinstance(response, HtmlResponse) else b""
     return html if has_meta(html) else b""
 
 
 def _date(response: Response) -> datetime:
-    """When the response was made; now where it does not say so."""
+    """Return the date of a response; the current time if it has no valid Date header."""
     value = response.headers.get("Date")
     seconds = http_date(value.decode("latin-1")) if value else None
     date = None if seconds is None else utc(seconds)

@@ -1,14 +1,20 @@
-"""When a request may go on: everything that touches Scrapy's engine, scheduler and slots.
+"""When a request may start: everything that touches Scrapy's engine, scheduler and slots.
 
-A request that cannot go on yet, because its robots.txt is being fetched or because its host has to
-rest, waits in a queue of this package. It does not use up one of the crawl's CONCURRENT_REQUESTS.
+A request cannot start while its robots.txt is being fetched, or before the delay of its host is
+over. Then it waits in a queue of this package, and does not use up CONCURRENT_REQUESTS.
 
-==================  ================================================================
-``clock``           the time and its timers
-``engine``          every attribute of Scrapy's engine and downloader that is used
-``hosts``           who waits for one host, in which order, and how fast it may go
-``throttle``       one queue for each host; who may go on now
-``scheduler``       stands between the engine and the crawl's scheduler
-``fetch_limit``     how many robots.txt files are fetched at once
-==================  ================================================================
+====================  ==============================================================
+``clock``             the time and timers
+``engine``            every attribute of Scrapy's engine and downloader that is used
+``handlers``          what is known of download handlers, and how a download is ended
+``hosts``             one host: the order of its requests and its delay
+``queues``            all requests that wait, and how many may
+``in_progress``       the requests that have started and have not ended
+``throttle``          when a request may start
+``reservation``       hosts that are shared with other crawlers
+``scheduler``         queues requests between the engine and the crawl's scheduler
+``fetch_limit``       how many robots.txt files are fetched at once
+``connection_limit``  the connections of download handlers with a pool
+``rendering``         pages that a rendering service fetches
+====================  ==============================================================
 """

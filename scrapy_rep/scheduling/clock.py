@@ -1,6 +1,7 @@
-"""The time, and its timers, on any of Scrapy's loops.
+"""The time and its timers, on each of Scrapy's event loops.
 
-Tests replace it by a clock of their own.
+Every part of the package that measures time or waits gets a :class:`Clock`, so that tests can pass
+a clock of their own.
 """
 
 from __future__ import annotations
@@ -24,27 +25,58 @@ class Clock:
     """The clock of this machine."""
 
     def time(self) -> float:
-        """Seconds since 1970. Somebody may set this clock while the crawl runs."""
+        """Return the seconds since 1970. The clock may be set while the crawl runs."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds on a clock that only goes forward, for durations."""
+        """Return the seconds of a clock that never goes back, to measure durations."""
         return time.monotonic()
 
     def call_later(
         self, seconds: float, call: Callable[..., object], *arguments: object
     ) -> CallLaterResult:
-        """Call ``call`` after so many seconds; the result has a method ``cancel``."""
+        """Call ``call`` after ``seconds``. The result has a method ``cancel``."""
         return call_later(seconds, call, *arguments)
 
     async def sleep(self, seconds: float) -> None:
-        """Return after so many seconds (Scrapy has a function for it from 2.18 on)."""
+        """Return after ``seconds``. Scrapy has a function for this only from 2.18 on."""
         done: Deferred[None] = Deferred()
-        timer = self.call_later(seconds, fire, done, None)
+        timer = Timer(self)
+        timer.start(seconds, fire, done, None)
         try:
             await maybe_deferred_to_future(done)
         finally:
             timer.cancel()
+
+
+class Timer:
+    """One call at a later time. A new start replaces the call that has not been made."""
+
+    __slots__ = ("_clock", "_pending")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pending: CallLaterResult | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is a call that has not been made."""
+        return self._pending is not None
+
+    def start(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
+        """Call ``call`` after ``seconds``."""
+        self.cancel()
+        self._pending = self._clock.call_later(seconds, self._run, call, arguments)
+
+    def cancel(self) -> None:
+        """Do not make the call. Does nothing where there is none."""
+        if self._pending is not None:
+            self._pending.cancel()
+            self._pending = None
+
+    def _run(self, call: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self._pending = None
+        call(*arguments)
 
 
 def fire(deferred: Deferred[T], result: T) -> None:

@@ -1,8 +1,8 @@
-"""The connections of download handlers that keep a pool of their own.
+"""The connections of download handlers that have a pool of their own.
 
-Such a handler opens no more than CONCURRENT_REQUESTS connections, and what it gets beyond that
-waits in the handler, while the time-out runs. So the fetch of a robots.txt waits here, before it is
-given to the downloader, until a connection is free. No page is begun meanwhile in its place.
+Such a handler opens at most CONCURRENT_REQUESTS connections. A request beyond that waits inside of
+the handler while its time-out runs. So the fetch of a robots.txt waits here, before it is given to
+the downloader, until a connection is free. Meanwhile, no page is started in its place.
 """
 
 from __future__ import annotations
@@ -12,32 +12,33 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .clock import fire
+from .clock import Timer, fire
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.utils.asyncio import CallLaterResult
 
     from .clock import Clock
     from .engine import Engine
 
-PERIOD = 0.5
-"""Seconds between two looks at what is being transferred. A request that is not after two of them
-waits for something else, maybe even for the robots.txt."""
+CHECK_INTERVAL = 0.5
+"""Seconds between two checks of the connections in use, as long as the interval at which the
+package watches the engine. A request that has no connection at two checks waits for something else,
+perhaps for the robots.txt itself."""
 
 
 class ConnectionLimit:
-    """Those of one crawl. Without a limit (:attr:`Engine.connection_limit`) nobody waits."""
+    """The connections of one crawl. Without :attr:`Engine.connection_limit`, no fetch waits."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
-        self._clock = clock
         self._open: set[Request] = set()
-        """The fetches that have a connection, or are on the way to it."""
+        """The fetches that have a connection, or are about to get it."""
         self._waiting: dict[Request, Deferred[None]] = {}
-        self._timer: CallLaterResult | None = None
-        self._was_idle = False
-        engine.wanted_connections = self._wanted
+        self._check_timer = Timer(clock)
+        self._fill_timer = Timer(clock)
+        self._was_free = False
+        engine.reserved_connections = self._reserved
+        engine.on_capacity_check = self.notify
 
     async def acquire(self, request: Request) -> None:
         """Wait until there is a connection for the fetch of a robots.txt."""
@@ -47,8 +48,8 @@ class ConnectionLimit:
             self._open.add(request)
             return
         waiter = self._waiting[request] = Deferred()
-        if self._timer is None:
-            self._timer = self._clock.call_later(PERIOD, self._look)
+        if not self._check_timer.is_active:
+            self._check_timer.start(CHECK_INTERVAL, self._check)
         try:
             await maybe_deferred_to_future(waiter)
         except BaseException:
@@ -57,23 +58,36 @@ class ConnectionLimit:
             raise
 
     def release(self, request: Request) -> None:
-        """The fetch is over."""
+        """End the use of a connection."""
         self._open.discard(request)
         self._fill()
+
+    def notify(self) -> None:
+        """Give free connections to the fetches that wait, once the engine has done its turn.
+
+        The engine has ended a download, or is about to start one.
+        """
+        if self._waiting and not self._fill_timer.is_active:
+            self._fill_timer.start(0, self._fill)
 
     @property
     def _is_free(self) -> bool:
         return len(self._engine.included | self._open) < self._engine.connection_limit
 
-    def _wanted(self) -> int:
-        """How many connections pages must leave to fetches that the downloader has not yet."""
-        if self._waiting:  # the engine has ended a download, or is about to start one
-            self._clock.call_later(0, self._fill)
+    def _reserved(self) -> int:
+        """Return how many connections pages must leave free for fetches.
+
+        These are the fetches that wait, and those that the downloader does not have yet.
+        """
         return len(self._waiting) + sum(not self._engine.is_active(each) for each in self._open)
 
     def _fill(self) -> None:
         while self._waiting and self._is_free:
             self._grant()
+        if not self._waiting:
+            self._check_timer.cancel()
+            self._fill_timer.cancel()
+            self._was_free = False
 
     def _grant(self) -> None:
         request, waiter = next(iter(self._waiting.items()))
@@ -81,12 +95,12 @@ class ConnectionLimit:
         self._open.add(request)
         fire(waiter, None)
 
-    def _look(self) -> None:
-        self._timer = None
+    def _check(self) -> None:
+        """Grant a connection that no request has used since the last check."""
         in_use = len(self._engine.transfers | self._open)
-        is_idle = in_use < self._engine.connection_limit
-        if is_idle and self._was_idle and self._waiting:
+        is_free = in_use < self._engine.connection_limit
+        if is_free and self._was_free and self._waiting:
             self._grant()
-        self._was_idle = is_idle and bool(self._waiting)
+        self._was_free = is_free and bool(self._waiting)
         if self._waiting:
-            self._timer = self._clock.call_later(PERIOD, self._look)
+            self._check_timer.start(CHECK_INTERVAL, self._check)

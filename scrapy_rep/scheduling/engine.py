@@ -1,194 +1,254 @@
-"""The parts of Scrapy's engine and downloader that are not public, all of them in this module.
+"""Scrapy's engine and downloader: the only module that uses what is not public there.
 
-=========================================  ====================================================
-attribute                                  used for
-=========================================  ====================================================
-``engine._slot.scheduler``                 to keep requests that have to wait (:meth:`Engine.open`)
-``engine._slot.nextcall.schedule()``       to have the engine ask for its next request
-``engine._slot.closing``                   whether the spider is closing
-``engine._start``, ``engine.scraper.slot`` whether a crawl is over but for a refresh
-``downloader.total_concurrency``           CONCURRENT_REQUESTS, without the requests that wait
-``downloader.slots``, ``_get_slot()``      to let the scheduler see who waits; the slot's own delay
-``slot.active``, ``slot.transferring``     the same, and how many connections are in use
-``slot.queue``, ``_process_queue()``       to take back what is not on its way yet
-``handlers._schemes``                      whether a download handler has a pool of its own
-``handlers._handlers``, ``_session``       to widen the connection pool of the aiohttp handler
-``handlers.download_request_async()``      to end the download of a robots.txt that takes too long
-=========================================  ====================================================
+==============================================  ====================================================
+attribute                                       without it
+==============================================  ====================================================
+``downloader.active``                           Scrapy's engine does not run
+``downloader.needs_backout``                    the same
+``engine._slot.scheduler``                      requests that wait stay in the downloader
+``engine._slot.nextcall``                       the same
+``engine._slot.closing``                        a crawl closes only when no request waits
+``engine._start``                               a crawl ends only after the last refresh of a policy
+``engine.scraper.slot``                         the same
+``downloader.total_concurrency``                requests that wait use up CONCURRENT_REQUESTS
+``downloader.domain_concurrency``               a host gets 8 requests at once after they waited
+``downloader.slots``                            download slots are not seen: the scheduler does not
+                                                prefer hosts without waiting requests, and the
+                                                delays of slots do not add to those of sites
+``downloader._get_slot``                        the same
+``downloader.get_slot_key``                     the same
+``downloader._process_queue``                   the same
+``slot.active``                                 the same
+``slot.concurrency``                            the same
+``slot.delay``                                  the same
+``slot.queue``                                  the same
+``slot.transferring``                           the same
+``downloader.handlers.download_request_async``  the download of a robots.txt that takes too long is
+                                                not ended
+``downloader.handlers._schemes``                connections of handlers with a pool are not counted
+``downloader.handlers._handlers``               the pool of Scrapy's aiohttp handler is not widened
+``handler._pool_size_total``                    the same
+``handler._session``                            the same
+``connector._limit``                            the same
+==============================================  ====================================================
 
-Where a Scrapy or a downloader of another make lacks one of them, one warning at the start of the
-crawl names what is off for it.
+:data:`REQUIRED` and :data:`FEATURES` hold the same table. :meth:`Engine.open` checks it when a
+crawl starts, and says in one warning what is missing and what is off without it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import sys
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import scrapy
 from scrapy import Request, signals
 from scrapy.utils.asyncio import create_looping_call
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
+
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
+from .handlers import AIOHTTP_HANDLER, HANDLING, Handling, handle, handling_of, is_limited, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
 
 WATCH_INTERVAL = 0.5
-"""Seconds between two looks at the engine: there is no signal for the begin of its closing."""
+"""Seconds between two checks whether the spider closes, for which Scrapy has no signal. The end of
+a crawl is delayed by as much."""
 
-_SLOT = ("active", "concurrency", "delay", "queue", "transferring")
-"""What is used of a download slot."""
+REFRESH_WAIT = 2.0
+"""Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
+for. Most files arrive within half a second."""
 
-_HANDLERS = "scrapy.core.downloader.handlers."
-UNLIMITED_HANDLERS = frozenset(
-    {
-        f"{_HANDLERS}_aiohttp.AiohttpDownloadHandler",  # once its pool is widened
-        f"{_HANDLERS}http10.HTTP10DownloadHandler",
-        f"{_HANDLERS}http11.HTTP11DownloadHandler",
-        f"{_HANDLERS}http2.H2DownloadHandler",
-    }
-)
-"""Download handlers that open as many connections as they get requests."""
-
-HANDLING = "robotstxt_handling"
-"""The meta key of the :class:`Handling` of a request."""
-
-LAST_WAIT = 2.0
-"""Seconds that a crawl which is otherwise over waits for robots.txt files that nobody waits for."""
+DEFAULT_DOMAIN_CONCURRENCY = 8
+"""Scrapy's default of CONCURRENT_REQUESTS_PER_DOMAIN."""
 
 
-class Handling:
-    """What a download handler does for one request, and for those that are made of it.
+class Feature(Enum):
+    """What needs attributes that are not public. The value says what happens without them."""
 
-    Scrapy's downloader does not end that where the download is cancelled. A handler without a
-    time-out of its own would keep the connection.
-    """
+    QUEUE = "requests that wait stay in the downloader"
+    CLOSE = "a crawl closes only when no request waits"
+    REFRESH = "a crawl ends only after the last refresh of a robots.txt"
+    EXCLUDE = "requests that wait use up CONCURRENT_REQUESTS"
+    DOMAIN = f"a host gets {DEFAULT_DOMAIN_CONCURRENCY} requests at once after they waited"
+    SLOTS = (
+        "download slots are not seen: the scheduler does not prefer hosts without waiting "
+        "requests, and the delays of slots do not add to those of sites"
+    )
+    END = "the download of a robots.txt that takes too long is not ended"
+    POOLS = "connections of download handlers with a pool are not counted"
+    WIDEN = "the pool of Scrapy's aiohttp handler is not widened for robots.txt files"
 
-    __slots__ = ("_download", "_is_over")
 
-    def __init__(self) -> None:
-        self._download: Deferred[Response] | None = None
-        self._is_over = False
+REQUIRED = ("downloader.active", "downloader.needs_backout")
+"""Attributes that Scrapy's engine itself uses of each downloader: they are not checked."""
 
-    def end(self) -> None:
-        """Nobody waits for it any more."""
-        self._is_over = True
-        if self._download is not None:
-            self._download.cancel()
+FEATURES = {
+    "engine._slot.scheduler": Feature.QUEUE,
+    "engine._slot.nextcall": Feature.QUEUE,
+    "engine._slot.closing": Feature.CLOSE,
+    "engine._start": Feature.REFRESH,
+    "engine.scraper.slot": Feature.REFRESH,
+    "downloader.total_concurrency": Feature.EXCLUDE,
+    "downloader.domain_concurrency": Feature.DOMAIN,
+    "downloader.slots": Feature.SLOTS,
+    "downloader._get_slot": Feature.SLOTS,
+    "downloader.get_slot_key": Feature.SLOTS,
+    "downloader._process_queue": Feature.SLOTS,
+    "slot.active": Feature.SLOTS,
+    "slot.concurrency": Feature.SLOTS,
+    "slot.delay": Feature.SLOTS,
+    "slot.queue": Feature.SLOTS,
+    "slot.transferring": Feature.SLOTS,
+    "downloader.handlers.download_request_async": Feature.END,
+    "downloader.handlers._schemes": Feature.POOLS,
+    "downloader.handlers._handlers": Feature.WIDEN,
+    "handler._pool_size_total": Feature.WIDEN,
+    "handler._session": Feature.WIDEN,
+    "connector._limit": Feature.WIDEN,
+}
+"""Every other attribute that is used and is not public, and the feature that is off without it.
 
-    async def run(
-        self, download: Callable[[Request], Awaitable[Response]], request: Request
-    ) -> Response:
-        """The response of a download handler, which is not asked for it once that is over."""
-        if self._is_over:
-            raise TimeoutError("the download was ended before it began")
-        self._download = deferred_from_coro(download(request))
-        try:
-            return await maybe_deferred_to_future(self._download)
-        except (asyncio.CancelledError, CancelledError):
-            if self._is_over:  # the downloader expects an exception that is no end of the program
-                raise TimeoutError("the download was ended") from None
-            raise
+``slot`` is a download slot; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool."""
 
 
 class Engine:
-    """What the package sees of one crawl's engine, and does to it."""
+    """The engine and the downloader of one crawl, as this package uses them."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._available: frozenset[Feature] = frozenset()
         self._excluded: set[Request] = set()
         self._counted: dict[Request, Any] = {}
         """The slots in which requests that wait are counted."""
         self._extra_connections = 0
         self.connection_limit = 0
         """How many connections a download handler has that may have a pool; 0 without one."""
-        self.wanted_connections: Callable[[], int] = lambda: 0
-        """How many of them pages must leave to fetches that have not begun."""
-        self._has_slots = False
+        self.reserved_connections: Callable[[], int] = lambda: 0
+        """Returns how many of these connections pages must leave free for robots.txt files."""
+        self.on_capacity_check: Callable[[], None] = lambda: None
+        """Called when the engine checks whether it may start one more download."""
+
+    @property
+    def _engine(self) -> Any:
+        return self._crawler.engine
 
     @property
     def _downloader(self) -> Any:
-        return getattr(self._crawler.engine, "downloader", None)
+        return self._engine.downloader
 
     @property
     def _slot(self) -> Any:
-        return getattr(self._crawler.engine, "_slot", None)
+        return self._engine._slot
 
     # When the crawl begins.
 
     def open(self, wrap: Callable[[Any], Any]) -> None:
-        """Put ``wrap(scheduler)`` in the place of the scheduler, and exclude requests that wait
-        from CONCURRENT_REQUESTS.
+        """Replace the scheduler by ``wrap(scheduler)``, and exclude requests that wait from
+        CONCURRENT_REQUESTS. Log one warning that names the features that are off.
         """
-        missing = []
-        self._has_slots = self._find_slots()
-        scheduler = getattr(self._slot, "scheduler", None)
-        if scheduler is None or getattr(self._slot, "nextcall", None) is None:
-            missing.append("requests that wait are kept in the downloader")
-        else:
-            self._slot.scheduler = wrap(scheduler)
-        if isinstance(getattr(self._downloader, "total_concurrency", None), int):
+        missing = self._missing()
+        off = list(dict.fromkeys(FEATURES[path] for path in missing))
+        self._available = frozenset(Feature) - frozenset(off)
+        if Feature.QUEUE in self._available:
+            self._slot.scheduler = wrap(self._slot.scheduler)
+        if Feature.EXCLUDE in self._available:
             needs_backout = self._downloader.needs_backout
-            self._downloader.needs_backout = lambda: self._needs_backout(needs_backout)
-            if self._has_limited_handler():
+            self._downloader.needs_backout = partial(self._check_capacity, needs_backout)
+            if Feature.POOLS in self._available and self._has_limited_handler():
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
-        else:
-            missing.append("requests that wait use up CONCURRENT_REQUESTS")
-        handlers = getattr(self._downloader, "handlers", None)
-        download = getattr(handlers, "download_request_async", None)
-        if download is None:
-            missing.append("the download of a robots.txt that takes too long is not ended")
-        else:
-            handlers.download_request_async = partial(_handle, download)  # type: ignore[union-attr]
-        if not hasattr(self._downloader, "_get_slot"):
-            missing.append("the scheduler does not see who waits")
-        elif not self._has_slots:
-            missing.append("the concurrency and the delays of its download slots are not seen")
-        if missing:
+        if Feature.END in self._available:
+            handlers = self._downloader.handlers
+            handlers.download_request_async = partial(handle, handlers.download_request_async)
+        if off:
             logger.warning(
-                "This engine or downloader (%(downloader)s) is not like Scrapy's own: %(missing)s.",
+                "The engine or the downloader (%(downloader)s) of this crawl differs from those of "
+                "Scrapy 2.14 to 2.19 (this is %(version)s): %(off)s. Missing: %(missing)s.",
                 {
                     "downloader": type(self._downloader).__qualname__,
-                    "missing": "; ".join(missing),
+                    "version": scrapy.__version__,
+                    "off": "; ".join(feature.value for feature in off),
+                    "missing": ", ".join(missing),
                 },
                 extra={"spider": self._crawler.spider},
             )
 
+    def _missing(self) -> list[str]:
+        """Return the paths of :data:`FEATURES` that this crawl does not have."""
+        roots = {
+            "engine": self._engine,
+            "downloader": self._downloader,
+            "slot": self._download_slot(),
+        }
+        if self._uses_aiohttp():
+            roots["handler"] = load_object(AIOHTTP_HANDLER)
+            roots["connector"] = sys.modules["aiohttp"].TCPConnector
+        missing = []
+        for path in FEATURES:
+            root, *names = path.split(".")
+            if root in roots and not _has(roots[root], names):
+                missing.append(path)
+        path = "downloader.total_concurrency"
+        if path not in missing and not isinstance(self._downloader.total_concurrency, int):
+            missing.append(path)
+        return missing
+
+    def _download_slot(self) -> Any:
+        """Return a new download slot, if the downloader has slots."""
+        if not _has(self._downloader, ["_get_slot"]) or not isinstance(
+            getattr(self._downloader, "slots", None), dict
+        ):
+            return None
+        try:
+            request = Request("data:,", meta={"download_slot": "scrapy-rep"})
+            key, slot = self._downloader._get_slot(request)
+        except Exception:  # of a downloader with another kind of slots
+            return None
+        self._downloader.slots.pop(key, None)
+        return slot
+
+    def _check_capacity(self, needs_backout: Callable[[], bool]) -> bool:
+        """Replace ``needs_backout`` of the downloader."""
+        self.on_capacity_check()
+        return self._needs_backout(needs_backout)
+
     def _needs_backout(self, needs_backout: Callable[[], bool]) -> bool:
         limit: int = self._downloader.total_concurrency
-        wanted = self.wanted_connections() if self.connection_limit else 0
-        if not (self._excluded or wanted) or limit <= 0:
+        reserved = self.reserved_connections() if self.connection_limit else 0
+        if not (self._excluded or reserved) or limit <= 0:
             return needs_backout()
         active = self._downloader.active
-        if not limit - wanted <= len(active) < limit - wanted + len(self._excluded):
-            return len(active) + wanted >= limit
-        # One that is excluded until a task of its own notices that it has ended is not active.
-        return len(active) + wanted - len(active & self._excluded) >= limit
+        if not limit - reserved <= len(active) < limit - reserved + len(self._excluded):
+            return len(active) + reserved >= limit
+        # A request that has ended stays excluded until its task notices, and is not active.
+        return len(active) + reserved - len(active & self._excluded) >= limit
 
     # Downloads.
 
     @property
     def has_capacity(self) -> bool:
         """Whether the engine may start one more download."""
-        engine = self._crawler.engine
-        assert engine is not None
-        return not engine.needs_backout()
+        return not self._engine.needs_backout()
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader has it, in whatever stage."""
+        """Whether the downloader has a request, at whatever stage."""
         return request in self._downloader.active
 
     def has_reached_slot(self, request: Request) -> bool:
-        """Whether a request may have been sent: it came as far as the queue of its slot."""
-        return "download_slot" in request.meta or not hasattr(self._downloader, "_get_slot")
+        """Whether a request may have been sent, because it came as far as its download slot.
+
+        Where the downloader has no slots, every request may have been sent.
+        """
+        return "download_slot" in request.meta or not _has(self._downloader, ["_get_slot"])
 
     @property
     def active(self) -> tuple[Request, ...]:
@@ -196,31 +256,38 @@ class Engine:
         return tuple(self._downloader.active)
 
     def exclude(self, request: Request) -> None:
-        """A request that the downloader has does not use up CONCURRENT_REQUESTS."""
+        """Exclude a request that the downloader has from CONCURRENT_REQUESTS."""
         self._excluded.add(request)
         self.wake()
 
     def include(self, request: Request) -> None:
-        """It uses up CONCURRENT_REQUESTS again, or has ended."""
+        """End what :meth:`exclude` began."""
         self._excluded.discard(request)
 
     def exclude_download(self, request: Request) -> None:
-        """A download of our own begins that does not use up CONCURRENT_REQUESTS, unless a download
-        handler may have no more connections than that.
+        """Exclude a robots.txt that this package downloads from CONCURRENT_REQUESTS.
+
+        A spider may make a request with the same ``meta``: it uses up CONCURRENT_REQUESTS, as does
+        every download where a download handler may have no more connections than that.
         """
-        if not self.connection_limit:
-            self._widen_pools(1)
-            self.exclude(request)
+        handling = handling_of(request)
+        if self.connection_limit or handling is None or request in handling.excluded:
+            return
+        handling.excluded.add(request)
+        self._widen_pools(1)
+        self.exclude(request)
 
     def include_download(self, request: Request) -> None:
-        """It has ended."""
-        if request in self._excluded:
+        """End what :meth:`exclude_download` began, also for a request that replaced this one."""
+        handling = request.meta.get(HANDLING)
+        while isinstance(handling, Handling) and handling.excluded:
             self._widen_pools(-1)
-            self.include(request)
+            self.include(handling.excluded.pop())
 
     def include_page(self, request: Request) -> None:
-        """A request waits no more. One of :meth:`exclude_download` stays as it is."""
-        if self.connection_limit or not request.meta.get("is_robotstxt_request"):
+        """Include a request that no longer waits, unless :meth:`exclude_download` excluded it."""
+        handling = handling_of(request)
+        if handling is None or request not in handling.excluded:
             self.include(request)
 
     @property
@@ -230,153 +297,152 @@ class Engine:
 
     @property
     def transfers(self) -> set[Request]:
-        """The requests that download handlers have."""
+        """The requests that were given to download handlers and have not ended."""
         found: set[Request] = set()
         for slot in self._slots.values():
             found |= slot.transferring
         return found
 
+    def _http_handlers(self) -> list[Any]:
+        """Return the download handlers of HTTP, or their paths."""
+        schemes = self._downloader.handlers._schemes
+        return [schemes[name] for name in ("http", "https") if name in schemes]
+
     def _has_limited_handler(self) -> bool:
         """Whether HTTP goes through a handler that may have a pool of CONCURRENT_REQUESTS."""
-        handlers = getattr(self._downloader, "handlers", None)
-        schemes = getattr(handlers, "_schemes", {})
-        return any(_is_limited(schemes[name]) for name in ("http", "https") if name in schemes)
+        return any(is_limited(handler) for handler in self._http_handlers())
+
+    def _uses_aiohttp(self) -> bool:
+        """Whether HTTP goes through Scrapy's handler for aiohttp."""
+        if not _has(self._downloader, ["handlers", "_schemes"]):
+            return False
+        return any(AIOHTTP_HANDLER in names_of(handler) for handler in self._http_handlers())
 
     def _widen_pools(self, connections: int) -> None:
-        """Scrapy's handler for aiohttp opens no more than CONCURRENT_REQUESTS connections."""
+        """Let Scrapy's aiohttp handler open more connections than CONCURRENT_REQUESTS."""
         self._extra_connections += connections
-        handlers = getattr(getattr(self._downloader, "handlers", None), "_handlers", {})
-        for handler in handlers.values():
-            connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
-            if getattr(connector, "_limit", 0) > 0:  # 0 means without a limit
-                connector._limit = handler._pool_size_total + self._extra_connections
+        if Feature.WIDEN not in self._available:
+            return
+        for handler in self._downloader.handlers._handlers.values():
+            if AIOHTTP_HANDLER in names_of(type(handler)):
+                connector = handler._session.connector
+                if connector._limit > 0:  # 0 means without a limit
+                    connector._limit = handler._pool_size_total + self._extra_connections
 
     def wake(self) -> None:
         """Have the engine ask for its next request soon."""
-        nextcall = getattr(self._slot, "nextcall", None)
-        if nextcall is not None and not self.is_closing:
-            nextcall.schedule()
+        if Feature.QUEUE in self._available and not self.is_closing:
+            self._slot.nextcall.schedule()
 
     # Download slots.
 
     @property
     def _slots(self) -> Any:
-        return self._downloader.slots if self._has_slots else {}
-
-    def _find_slots(self) -> bool:
-        """Whether the downloader keeps slots as Scrapy's does. Its next one may not."""
-        if not isinstance(getattr(self._downloader, "slots", None), dict):
-            return False
-        get_slot = getattr(self._downloader, "_get_slot", None)
-        if get_slot is None:
-            return False
-        try:
-            key, slot = get_slot(Request("data:,", meta={"download_slot": "scrapy-rep"}))
-        except Exception:
-            return False
-        self._downloader.slots.pop(key, None)
-        return all(hasattr(slot, name) for name in _SLOT)
+        return self._downloader.slots if Feature.SLOTS in self._available else {}
 
     def count_in_slot(self, request: Request) -> None:
-        """Count a request that waits in its slot.
+        """Count a request that waits in its download slot.
 
-        Scrapy's scheduler prefers the slots with the fewest active requests. So it asks for those
-        who can go on first.
+        Scrapy's scheduler prefers the slots with the fewest active requests. So the engine gets
+        requests of other hosts first.
         """
-        if self._has_slots:
+        if Feature.SLOTS in self._available:
             _, slot = self._downloader._get_slot(request)
             slot.active.add(request)
             self._counted[request] = slot
 
     def discount_in_slot(self, request: Request) -> None:
-        """It waits no more."""
+        """End what :meth:`count_in_slot` began."""
         slot = self._counted.pop(request, None)
         if slot is not None:
             slot.active.discard(request)
 
     def slot_limits(self, request: Request) -> tuple[int, float]:
-        """How many requests its slot lets be under way, and the seconds between two of them."""
+        """Return how many requests its slot allows at once, and the seconds between two of them."""
         downloader = self._downloader
-        concurrency = getattr(downloader, "domain_concurrency", 8)
         slots = self._slots
-        if not slots:
-            return concurrency, 0
-        key = request.meta.get("download_slot") or downloader.get_slot_key(request)
-        slot = slots.get(key)
-        return (slot.concurrency, slot.delay) if slot is not None else (concurrency, 0)
+        if slots:
+            key = request.meta.get("download_slot") or downloader.get_slot_key(request)
+            slot = slots.get(key)
+            if slot is not None:
+                return slot.concurrency, slot.delay
+        if Feature.DOMAIN in self._available:
+            return downloader.domain_concurrency, 0
+        return DEFAULT_DOMAIN_CONCURRENCY, 0
 
     def is_queued(self, request: Request) -> bool:
-        """Whether a request waits in its slot, for the sake of DOWNLOAD_DELAY."""
+        """Whether a request waits in the queue of its slot, because of DOWNLOAD_DELAY."""
         slot = self._slots.get(request.meta.get("download_slot"))
         return slot is not None and request in slot.active and request not in slot.transferring
 
-    def take_queued(
+    def remove_queued(
         self, wanted: Callable[[Request], bool]
     ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
-        """Take back the requests that wait in slots and are wanted.
+        """Remove the wanted requests from the queues of slots, and return them.
 
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
-        taken = []
+        removed = []
         for slot in self._slots.values():
             for queued in [queued for queued in slot.queue if wanted(queued[0])]:
                 slot.queue.remove(queued)
-                taken.append((*queued, self._putting_back(slot, queued)))
-        return taken
+                removed.append((*queued, partial(self._put_back, slot, queued)))
+        return removed
 
-    def _putting_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> Callable[[], None]:
-        def put_back() -> None:
-            slot.queue.append(queued)
-            self._downloader._process_queue(slot)
-
-        return put_back
+    def _put_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> None:
+        slot.queue.append(queued)
+        self._downloader._process_queue(slot)
 
     # When the crawl ends.
 
     @property
     def is_closing(self) -> bool:
-        """Whether the spider is closing, which waits for every download."""
-        return isinstance(getattr(self._slot, "closing", None), Deferred)
+        """Whether the spider closes. Then the engine waits for all downloads to end."""
+        if Feature.CLOSE not in self._available or self._slot is None:
+            return False
+        return isinstance(self._slot.closing, Deferred)
 
     @property
-    def _is_held_open(self) -> bool:
-        """Whether the crawl is over but for robots.txt files that are under way, for nobody."""
-        engine: Any = self._crawler.engine
-        active = getattr(self._downloader, "active", None)
-        if not active or getattr(engine, "_start", True) is not None:
+    def _waits_for_refreshes(self) -> bool:
+        """Whether the crawl is over but for robots.txt files that no request waits for."""
+        if not {Feature.REFRESH, Feature.QUEUE} <= self._available or self._slot is None:
             return False
-        if not all(request.meta.get("is_robotstxt_request") for request in active):
+        active = self._downloader.active
+        if not active or self._engine._start is not None:
             return False
-        scheduler = getattr(self._slot, "scheduler", None)
-        if scheduler is None or scheduler.has_pending_requests():
+        if not all(request.meta.get(IS_ROBOTSTXT_REQUEST) for request in active):
             return False
-        scraping = getattr(engine.scraper, "slot", None)
-        return scraping is not None and scraping.is_idle()
+        if self._slot.scheduler.has_pending_requests():
+            return False
+        slot = self._engine.scraper.slot
+        return slot is not None and slot.is_idle()
 
     def watch(
         self,
-        look: Callable[[], None],
+        poll: Callable[[], None],
         closing: Callable[[], None],
-        held_open: Callable[[], None],
+        waits_for_refreshes: Callable[[], None],
     ) -> None:
-        """Call ``look`` now and again; ``closing`` while the spider is closing; ``held_open`` once
-        the crawl has been held open for a while. Nothing that they raise ends this.
+        """Call ``poll`` at regular intervals, and ``closing`` instead while the spider closes.
+
+        ``waits_for_refreshes`` is called instead once only refreshes have kept the crawl from
+        its end for :data:`REFRESH_WAIT` seconds. What these calls raise is logged.
         """
-        held = 0
+        times = 0
 
         def watch() -> None:
-            nonlocal held
+            nonlocal times
             try:
-                held = held + 1 if self._is_held_open else 0
+                times = times + 1 if self._waits_for_refreshes else 0
                 if self.is_closing:
                     closing()
-                elif held * WATCH_INTERVAL > LAST_WAIT:
-                    held_open()
+                elif times * WATCH_INTERVAL > REFRESH_WAIT:
+                    waits_for_refreshes()
                 else:
-                    look()
+                    poll()
             except Exception:
                 logger.exception(
-                    "Looking at the engine failed", extra={"spider": self._crawler.spider}
+                    "Watching the engine failed", extra={"spider": self._crawler.spider}
                 )
 
         looping = create_looping_call(watch)
@@ -392,23 +458,21 @@ class Engine:
         self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
 
 
-def _handle(
-    download: Callable[[Request], Awaitable[Response]], request: Request
-) -> Awaitable[Response]:
-    """Download a request, in such a way that its :class:`Handling` can be ended."""
-    handling: Handling | None = request.meta.get(HANDLING)
-    return download(request) if handling is None else handling.run(download, request)
+def _has(value: Any, names: list[str]) -> bool:
+    """Whether a value has an attribute, which has the next one, and so on.
 
-
-def _is_limited(handler: Any) -> bool:
-    """Whether a download handler, or the path of one, is none of those that are known."""
-    try:
-        bases = load_object(handler).__mro__
-    except Exception:  # Scrapy has said so
-        return False
-    for base in bases:
-        if f"{base.__module__}.{base.__qualname__}" in UNLIMITED_HANDLERS:
-            return False
-        if {"download_request", "_make_request"} & vars(base).keys():
+    A class has the attributes that its constructors set: Scrapy makes download handlers late.
+    """
+    for name in names:
+        if isinstance(value, type) and name in _set_by_constructors(value):
             return True
+        if not hasattr(value, name):
+            return False
+        value = getattr(value, name)
     return True
+
+
+def _set_by_constructors(value: type) -> set[str]:
+    constructors = [vars(base).get("__init__") for base in value.__mro__]
+    codes = [getattr(constructor, "__code__", None) for constructor in constructors]
+    return {name for code in codes if code is not None for name in code.co_names}

@@ -1,42 +1,46 @@
-"""The requests that wait for one host, in their order, and the pace of the host. No I/O.
+"""One host: the requests that wait for it, in their order, and its pace. No I/O.
 
-Requests of one origin wait in one :class:`WaitQueue`, the highest priority first and, among equals,
-in the order of arrival. A host has a queue for each of its origins: their policies differ, but the
-pace is that of the host. Times are seconds on a monotonic clock.
+Requests of one origin wait in one :class:`WaitQueue`: the highest priority first, then in the order
+of arrival. A host has a queue for each of its origins, because each origin has its own policy. All
+of them share the pace of the host. Times are seconds on a monotonic clock.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import deque
+from bisect import bisect_left, insort
 from enum import Enum
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from .clock import Timer
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from scrapy import Request
-    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
+    from .clock import Clock
+
+EXEMPT = ""
+"""The key of the queue of requests that need not obey robots.txt, but keep the pace of the host."""
 
 OVERDUE = "overdue"
-"""The line of requests that have waited for long enough for an unreachable site."""
+"""The key of the queue of requests that may not wait for an unreachable origin any longer."""
 
 
 class BlockReason(Enum):
-    """Why nobody in a line may go on, whatever the pace of the host."""
+    """Why no request of a queue may start, whatever the pace of the host."""
 
     POLICY = "the robots.txt of the origin is being fetched"
-    FETCH_LIMIT = "too many others are being fetched"
-    UNREACHABLE = "the robots.txt of the origin is unreachable, and is asked for again later"
-    VISIT_TIME = "the site wants no visits at this time of day"
+    FETCH_LIMIT = "too many other robots.txt files are being fetched"
+    UNREACHABLE = "the robots.txt of the origin is unreachable, and is fetched again later"
+    VISIT_TIME = "the Visit-time of the site does not include this time of day"
 
 
 class Limit(Enum):
-    """Why a request may not wait until an unreachable site is asked again."""
+    """Why a request may not wait for the next attempt at an unreachable origin."""
 
     TIME = "time"
     NUMBER = "number"
@@ -51,9 +55,9 @@ class WaitingRequest(NamedTuple):
     sort_key: tuple[int, int]
     """The priority times -1, and a number that grows with each arrival."""
     request: Request
-    waiting: Deferred[bool] | None = None
-    """Fires when the request may go on: True, or False because the spider is closing. None for a
-    request that is parked: it is not in the downloader, but kept for the engine to ask for."""
+    waiter: Deferred[bool] | None = None
+    """Fires when the request may go on: True, or False because the spider closes. None for a
+    request that is not in the downloader: it is queued until the engine takes it."""
     arrived: float = 0
     """When it began to wait."""
 
@@ -65,19 +69,35 @@ class WaitQueue:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.blocks: set[BlockReason] = set()
+        self.blocks: dict[BlockReason, Timer | None] = {}
+        """Why no request may start, each reason with the timer that ends it, if there is one."""
         self.from_scheduler: list[WaitingRequest] = []
-        """From the scheduler: they go on when the engine asks for its next request."""
+        """Requests from the scheduler. They start when the engine takes its next request."""
         self.from_callers: list[WaitingRequest] = []
-        """From callers of ``engine.download_async``: they go on as soon as the host allows it. The
-        engine itself may wait for such a caller, so these never wait for the engine."""
+        """Requests of callers of ``engine.download_async``. They start as soon as the host allows
+        it: the engine itself may wait for such a caller, so they never wait for the engine."""
 
     def __len__(self) -> int:
         return len(self.from_scheduler) + len(self.from_callers)
 
+    def entries(self) -> list[WaitingRequest]:
+        """Return all requests of the queue, in their order."""
+        return sorted((*self.from_callers, *self.from_scheduler), key=_sort_key)
+
+    def unblock(self, reason: BlockReason) -> None:
+        """Remove a reason, and cancel its timer."""
+        timer = self.blocks.pop(reason, None)
+        if timer is not None:
+            timer.cancel()
+
+    def unblock_all(self) -> None:
+        """Remove every reason, and cancel the timers."""
+        for reason in tuple(self.blocks):
+            self.unblock(reason)
+
 
 class Host:
-    """One host: who waits for it, what is under way to it, and how fast it may be asked."""
+    """One host: its queues, its requests in progress and its delay."""
 
     __slots__ = (
         "delay",
@@ -90,63 +110,76 @@ class Host:
         "timer",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
         self.queues: dict[str, WaitQueue] = {}
-        """By origin. ``""`` is the line of requests that need no robots.txt."""
-        self.robots_txt: deque[WaitingRequest] = deque()
-        """Requests for a robots.txt: they come before all others."""
+        """By origin, or by :data:`EXEMPT` or :data:`OVERDUE`."""
+        self.robots_txt: list[WaitingRequest] = []
+        """Requests for a robots.txt. They start before all others."""
         self.delays: dict[str, float] = {}
-        """The seconds between two requests that each of its origins asks for."""
+        """The delays of the origins, in seconds between two requests."""
         self.delay = 0.0
+        """The longest of these delays."""
         self.last_end = -inf
-        """When the last request to it ended."""
+        """When the last request to the host ended."""
         self.in_progress: dict[Request, WaitingRequest] = {}
-        self.timer: CallLaterResult | None = None
-        """Looks again when the delay is over."""
+        self.timer = Timer(clock)
+        """Updates the host when its delay is over."""
 
     def queue(self, key: str) -> WaitQueue:
-        """The line of an origin, a new one if there is none."""
-        line = self.queues.get(key)
-        if line is None:
-            line = self.queues[key] = WaitQueue(key)
-        return line
+        """Return the queue of an origin, which is created if there is none."""
+        queue = self.queues.get(key)
+        if queue is None:
+            queue = self.queues[key] = WaitQueue(key)
+        return queue
 
     def entries(self) -> Iterator[WaitingRequest]:
-        """Everything that waits."""
-        lines = self.queues.values()
-        return chain(
-            self.robots_txt, *((*line.from_callers, *line.from_scheduler) for line in lines)
-        )
+        """Return every request that waits."""
+        return chain(self.robots_txt, *self._lists())
 
-    def set_aside(self, line: WaitQueue, orders: set[tuple[int, int]]) -> None:
-        """Move some entries of a line, by their order, to a line that is not held."""
-        other = self.queue(OVERDUE)
-        for entries, others in (
-            (line.from_callers, other.from_callers),
-            (line.from_scheduler, other.from_scheduler),
+    def _lists(self) -> Iterator[list[WaitingRequest]]:
+        for queue in self.queues.values():
+            yield queue.from_callers
+            yield queue.from_scheduler
+
+    def move_overdue(self, queue: WaitQueue, sort_keys: set[tuple[int, int]]) -> None:
+        """Move the requests with these sort keys to the queue :data:`OVERDUE`."""
+        overdue = self.queue(OVERDUE)
+        for source, target in (
+            (queue.from_callers, overdue.from_callers),
+            (queue.from_scheduler, overdue.from_scheduler),
         ):
-            for entry in entries:
-                if entry.sort_key in orders:
-                    add(others, entry)
-            entries[:] = [entry for entry in entries if entry.sort_key not in orders]
+            for entry in source:
+                if entry.sort_key in sort_keys:
+                    add(target, entry)
+            source[:] = [entry for entry in source if entry.sort_key not in sort_keys]
 
-    def discard(self, request: Request) -> None:
-        """Remove what waits with a request."""
-        for entries in (self.robots_txt, *(_lists(self.queues.values()))):
-            for entry in entries:
-                if entry.request is request:
-                    entries.remove(entry)
-                    return
+    def remove(self, entry: WaitingRequest) -> bool:
+        """Remove a request that waits. Return whether it waited."""
+        if entry in self.robots_txt:
+            self.robots_txt.remove(entry)
+            return True
+        return any(_remove(entries, entry) for entries in self._lists())
+
+    def overdue(self) -> Iterator[WaitingRequest]:
+        """Return the requests that have waited for too long, of all origins."""
+        queue = self.queues.get(OVERDUE)
+        return iter(()) if queue is None else chain(queue.from_callers, queue.from_scheduler)
 
     def remove_empty_queues(self) -> None:
-        """Remove the lines in which nothing waits and which are not held."""
-        for line in tuple(self.queues.values()):
-            if not line and not line.blocks:
-                del self.queues[line.key]
+        """Remove the queues that have no requests and are not blocked."""
+        for queue in tuple(self.queues.values()):
+            if not queue and not queue.blocks:
+                del self.queues[queue.key]
+
+    def cancel_timers(self) -> None:
+        """Cancel the timer of the delay, and those of the queues. Nothing is blocked any longer."""
+        self.timer.cancel()
+        for queue in self.queues.values():
+            queue.unblock_all()
 
     def set_delay(self, key: str, seconds: float) -> None:
-        """Note what an origin asks for; 0 takes it back. The slowest of a host's origins counts."""
+        """Set the delay of an origin; 0 removes it. The longest delay counts."""
         if seconds:
             self.delays[key] = seconds
         else:
@@ -154,11 +187,11 @@ class Host:
         self.delay = max(self.delays.values(), default=0.0)
 
     def seconds_left(self, now: float, concurrency: int, delay: float = 0) -> float:
-        """The seconds until one more request may start.
+        """Return the seconds until one more request may start.
 
-        0: it may start now; infinite: when one that is under way has ended. ``concurrency``: how
-        many may be under way where no origin asks for a pace. ``delay``: the seconds between two
-        requests that the crawl itself asks for.
+        0 means now. Infinity means when a request that is in progress has ended. ``concurrency`` is
+        the limit of requests in progress where no origin has a delay. ``delay`` is the delay
+        in seconds that the crawl itself keeps.
         """
         if not self.delay:
             return 0 if len(self.in_progress) < concurrency else inf
@@ -168,32 +201,49 @@ class Host:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits and nothing is under way."""
+        """Whether no request waits and none is in progress."""
         return not (self.queues or self.robots_txt or self.in_progress)
 
-    def first_from_callers(self) -> tuple[WaitQueue, WaitingRequest] | None:
-        """The first of those that a caller waits for."""
-        return _first((line, line.from_callers) for line in self.queues.values())
+    def first_immediate(self) -> WaitingRequest | None:
+        """Return the first request that starts as soon as the host allows it."""
+        if self.robots_txt:
+            return self.robots_txt[0]
+        return self.first_from_callers()
 
-    def first_from_scheduler(self) -> tuple[WaitQueue, WaitingRequest] | None:
-        """The first of those that go on when the engine asks."""
-        return _first((line, line.from_scheduler) for line in self.queues.values())
+    def first_from_callers(self) -> WaitingRequest | None:
+        """Return the first request of a caller in a queue that is not blocked."""
+        return _first(
+            queue.from_callers[0]
+            for queue in self.queues.values()
+            if queue.from_callers and not queue.blocks
+        )
+
+    def first_from_scheduler(self) -> WaitingRequest | None:
+        """Return the first request from the scheduler in a queue that is not blocked."""
+        return _first(
+            queue.from_scheduler[0]
+            for queue in self.queues.values()
+            if queue.from_scheduler and not queue.blocks
+        )
 
 
 def add(entries: list[WaitingRequest], entry: WaitingRequest) -> None:
-    """Add an entry in its place."""
-    insort(entries, entry, key=lambda one: one.sort_key)
+    """Add a request to a sorted list."""
+    insort(entries, entry, key=_sort_key)
 
 
-def _lists(lines: Iterable[WaitQueue]) -> Iterator[list[WaitingRequest]]:
-    for line in lines:
-        yield line.from_callers
-        yield line.from_scheduler
+def _remove(entries: list[WaitingRequest], entry: WaitingRequest) -> bool:
+    """Remove a request from a sorted list. Return whether it was there."""
+    index = bisect_left(entries, entry.sort_key, key=_sort_key)
+    if index == len(entries) or entries[index].sort_key != entry.sort_key:
+        return False
+    del entries[index]
+    return True
 
 
-def _first(
-    lines: Iterable[tuple[WaitQueue, list[WaitingRequest]]],
-) -> tuple[WaitQueue, WaitingRequest] | None:
-    """The first entry of the lines that are not held."""
-    heads = [(line, entries[0]) for line, entries in lines if entries and not line.blocks]
-    return min(heads, key=lambda head: head[1].sort_key) if heads else None
+def _sort_key(entry: WaitingRequest) -> tuple[int, int]:
+    return entry.sort_key
+
+
+def _first(heads: Iterable[WaitingRequest]) -> WaitingRequest | None:
+    return min(heads, key=_sort_key, default=None)

@@ -1,8 +1,8 @@
-"""The pace of a host, where several crawlers share it through a store.
+"""The pace of a host that several crawlers share through a store.
 
-A crawler reserves the host before each request, keeps it reserved while the request is under way,
-and releases it with the delay, which so begins when the request has ended. A crawler that dies
-loses its reservation when the lease runs out.
+A crawler reserves the host before each request, renews the reservation while the request is in
+progress, and then releases the host with the delay: no crawler can reserve it before the delay is
+over. If a crawler dies, its reservation ends with the lease.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 
+from .clock import Timer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
     from .clock import Clock
@@ -27,29 +28,32 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEASE = 30.0
-"""Seconds that a reservation lasts. It is renewed while the request is under way."""
+"""Seconds that a reservation lasts. It is renewed three times within them, so that one renewal may
+fail. After a crawler dies, others wait this long."""
 
-SHORTEST_PAUSE = 0.1
-"""Seconds between two attempts to reserve a host, at least, where its delay is shorter."""
+MIN_RETRY_INTERVAL = 0.1
+"""Seconds between two attempts to reserve a host, at least: ten questions to the store a second."""
 
 MAX_RESERVATION_WAIT = 3600.0
-"""Seconds that a crawler waits for a reservation, before it goes on without one."""
+"""Seconds after which a crawler goes on without a reservation. Twelve times the longest delay
+(REP_MAX_DELAY is 300 s by default): then something is wrong with the store."""
 
 
 class HostStore(Protocol):
-    """What is needed of a store."""
+    """The part of a store that reservations need."""
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        """0 if the host is ours for so many seconds, else the seconds after which to ask again."""
+        """Reserve a host for ``lease`` seconds. Return 0, or the seconds until the next attempt."""
 
     async def release_host(self, host: str, delay: float) -> None:
-        """Nobody can reserve it for so many seconds."""
+        """Release a host. It cannot be reserved for ``delay`` seconds."""
 
 
 class Reservations:
     """The reservations of one crawler.
 
-    ``wanted`` tells whether a request waits for a host. ``granted`` is called when it is reserved.
+    ``wanted`` says whether a request waits for a host. ``granted`` is called when a host is
+    reserved.
     """
 
     def __init__(
@@ -64,65 +68,76 @@ class Reservations:
         self._clock = clock
         self._wanted = wanted
         self._granted = granted
-        self._asking: dict[str, Deferred[None]] = {}
-        self._held: dict[str, CallLaterResult] = {}
-        """The timers that renew, by host."""
+        self._attempts: dict[str, Deferred[None]] = {}
+        """The attempts to reserve that have not ended, by host."""
+        self._retries: dict[str, Timer] = {}
+        """The timers of the hosts whose last attempt failed."""
+        self._renewals: dict[str, Timer] = {}
+        """The timers that renew the reservations, by host."""
 
-    def is_held(self, host: Host) -> bool:
+    def is_reserved(self, host: Host) -> bool:
         """Whether a host is reserved for this crawler."""
-        return host.name in self._held
+        return host.name in self._renewals
 
     def request(self, host: Host) -> None:
-        """Reserve a host, unless that is under way. ``granted`` is called afterwards."""
-        if host.name not in self._asking and host.name not in self._held:
-            asking: Deferred[None] = deferred_from_coro(self._reserve(host))
-            self._asking[host.name] = asking
-            asking.addBoth(self._asked, asking, host)
+        """Begin to reserve a host, unless that has begun. ``granted`` is called when it is done."""
+        if not {host.name} & (self._attempts.keys() | self._renewals.keys() | self._retries.keys()):
+            attempt: Deferred[None] = deferred_from_coro(self._reserve(host))
+            self._attempts[host.name] = attempt
+            attempt.addBoth(self._end_attempt, attempt, host)
 
     def release(self, host: Host, delay: float) -> None:
-        """Let other crawlers have the host after so many seconds."""
-        renewal = self._held.pop(host.name, None)
+        """Release a host. No crawler can reserve it for ``delay`` seconds."""
+        renewal = self._renewals.pop(host.name, None)
         if renewal is not None:
             renewal.cancel()
             _run(self._store.release_host(host.name, delay))
 
     def cancel(self, host: Host) -> None:
-        """Ask for a host no longer."""
-        asking = self._asking.pop(host.name, None)
-        if asking is not None:
-            asking.cancel()
+        """End the attempt to reserve a host."""
+        retry = self._retries.pop(host.name, None)
+        if retry is not None:
+            retry.cancel()
+        attempt = self._attempts.pop(host.name, None)
+        if attempt is not None:
+            attempt.cancel()
 
     async def _reserve(self, host: Host) -> None:
         began = self._clock.monotonic()
-        await self._clock.sleep(0)  # the caller is in the middle of a look at its queue
+        await self._clock.sleep(0)  # the caller is not done with its update of the host
         while self._wanted(host):
             seconds = await self._store.reserve_host(host.name, LEASE)
             if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
-                # Whoever has it may release it before its lease runs out.
-                await self._clock.sleep(min(seconds, max(host.delay, SHORTEST_PAUSE)))
+                # The crawler that has the reservation may release it before the lease ends.
+                await self._clock.sleep(min(seconds, max(host.delay, MIN_RETRY_INTERVAL)))
                 continue
             if seconds > 0:
                 logger.warning(
-                    "Other crawlers have kept %(host)s reserved for %(seconds)d s: this one "
+                    "Other crawlers have kept %(host)s reserved for %(seconds)d s: this crawler "
                     "goes on without a reservation.",
                     {"host": host.name, "seconds": MAX_RESERVATION_WAIT},
                 )
             self._renew_later(host)
             break
 
-    def _asked(self, result: Failure | None, asking: Deferred[None], host: Host) -> None:
-        """Asking for a host has come to its end: of one that was cancelled only later."""
+    def _end_attempt(self, result: Failure | None, attempt: Deferred[None], host: Host) -> None:
         failed = isinstance(result, Failure) and _log(result)
-        if self._asking.get(host.name) is not asking:
+        if self._attempts.get(host.name) is not attempt:  # it was cancelled
             return
-        del self._asking[host.name]
+        del self._attempts[host.name]
         if failed:
-            self._clock.call_later(host.delay, self._granted, host)
+            retry = self._retries[host.name] = Timer(self._clock)
+            retry.start(host.delay, self._retry, host)
         else:
             self._granted(host)
 
+    def _retry(self, host: Host) -> None:
+        del self._retries[host.name]
+        self._granted(host)
+
     def _renew_later(self, host: Host) -> None:
-        self._held[host.name] = self._clock.call_later(LEASE / 3, self._renew, host)
+        renewal = self._renewals.setdefault(host.name, Timer(self._clock))
+        renewal.start(LEASE / 3, self._renew, host)
 
     def _renew(self, host: Host) -> None:
         _run(self._store.reserve_host(host.name, LEASE))
@@ -134,7 +149,7 @@ def _run(call: Coroutine[Any, Any, object]) -> None:
 
 
 def _log(failure: Failure) -> bool:
-    """Log what went wrong, if anything did: what was cancelled did not."""
+    """Log a failure. Return False, and log nothing, if it is a cancellation."""
     error = failure.value
     assert error is not None
     if isinstance(error, (asyncio.CancelledError, CancelledError)):

@@ -1,9 +1,9 @@
-"""Stands between the engine and the scheduler of a crawl, and keeps the requests that have to wait.
+"""A scheduler between the engine and the crawl's scheduler, which queues requests that must wait.
 
-When the engine asks for its next request, it gets one that can go on: one that has waited and whose
-time has come, or the next one from the scheduler. A request from the scheduler that has to wait is
-parked, so that it uses up nothing but a little memory. Requests go back to the scheduler when the
-spider closes, and when more are parked than there is room for. They are then the same as before.
+The engine gets requests that may start: those that have waited, and those of the crawl's scheduler
+that do not have to. A request that has to wait is queued in the :class:`~.throttle.Throttle`, where
+it uses up nothing but memory. Requests go back to the scheduler unchanged when the spider closes,
+and when more wait than REP_MAX_WAITING allows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
 
+from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
+from .clock import Timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,22 +33,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PER_PASS = 100
-"""Requests that are looked at, one after the other, for one that can go on. Then the loop turns."""
+"""How many requests of the scheduler are read in one pass, in search of one that may start. After
+a pass the event loop runs: a pass takes a few milliseconds with Scrapy's queues."""
 
 PAUSE = 0.5
-SHORTEST_PAUSE = 0.02
-"""Seconds for which the scheduler is not asked, once there is no room for what it gives. The
-shorter one while it may have requests that were not looked at."""
+MIN_PAUSE = 0.02
+"""Seconds for which the scheduler is not read when there is no capacity for its requests. The
+shorter pause holds while it may have requests that were not read yet."""
 
 PAUSE_FACTOR = 10
-"""A pause is at least so many times as long as the look at the requests before it."""
+"""How many times as long as the last pass a pause is, at least. So passes that find nothing take at
+most a tenth of the time of the event loop."""
 
 
 class WaitingScheduler(BaseScheduler):
-    """The scheduler that the engine sees. Whatever is not defined here is that of ``scheduler``.
+    """The scheduler that the engine uses. It passes other attributes on to ``scheduler``.
 
-    ``queue_for`` tells the host and the line in which a request has to wait, None if it has not to.
-    ``park`` keeps it there, as :meth:`~scrapy_rep.scheduling.throttle.Throttle.park`.
+    ``queue_for`` returns the host and the key of the queue in which a request has to wait, or None.
+    ``enqueue`` puts it there, as :meth:`.Throttle.enqueue` does.
     """
 
     def __init__(
@@ -56,28 +60,33 @@ class WaitingScheduler(BaseScheduler):
         engine: Engine,
         clock: Clock,
         queue_for: Callable[[Request], tuple[str, str] | None],
-        park: Callable[[Request, tuple[str, str]], tuple[bool, list[Request]]],
+        enqueue: Callable[[Request, tuple[str, str]], tuple[bool, list[Request]]],
     ) -> None:
         self._scheduler = scheduler
         self._throttle = throttle
         self._engine = engine
         self._clock = clock
         self._queue_for = queue_for
-        self._enqueue_waiting = park
-        self._lookahead: Request | None = None
-        """The next request from the scheduler, which does not have to wait."""
+        self._enqueue = enqueue
+        self._next: Request | None = None
+        """The next request of the scheduler that does not have to wait."""
         self._prefers_waiting = True
-        self._resumes_at: float | None = None
-        """When the scheduler is asked again, while there is no room for what it gives."""
-        self._unseen = inf
-        """How many requests the scheduler may have that were not looked at."""
+        """Whether a request that has waited comes before one of the scheduler of its priority."""
+        self._pause_timer = Timer(clock)
+        self._paused_until: float | None = None
+        """When the scheduler is read again, while there is no capacity for its requests."""
+        self._pass_ended = -inf
+        self._pass_seconds = 0.0
+        self._unread = inf
+        """How many requests the scheduler may have that were not read since the last new one."""
         self._unstored: list[Request] = []
-        """Requests that the scheduler has given and could not take back."""
-        # That of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
+        """Requests of the scheduler that it raised for when they were stored again."""
+        # An attribute of the scheduler of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
         self._blocks = bool(getattr(scheduler, "idle_before_close", 0))
-        """Whether the scheduler blocks for seconds if it is asked while it has no requests."""
+        """Whether the scheduler blocks for seconds if it is read while it has no requests."""
         self._rescheduling: set[Request] = set()
         throttle.can_reschedule = self.can_reschedule
+        throttle.on_queue_change = self._shorten_pause
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)
@@ -87,41 +96,43 @@ class WaitingScheduler(BaseScheduler):
 
     @property
     def _kept(self) -> int:
-        return self._throttle.queued + len(self._unstored) + (self._lookahead is not None)
+        """How many requests were taken from the scheduler and not given to the engine."""
+        return self._throttle.queues.queued + len(self._unstored) + (self._next is not None)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        """Called by the engine, before there is anything to wait for."""
+        """Open the scheduler. The engine calls this before any request waits."""
         opened: Deferred[None] | None = self._scheduler.open(spider)
         return opened
 
     def close(self, reason: str) -> Deferred[None] | None:
-        """Called by the engine at the end: everything goes back to the scheduler."""
+        """Give all requests back to the scheduler, and close it."""
+        self._pause_timer.cancel()
         requests = self._throttle.drain()
-        if self._lookahead is not None:
-            requests.append(self._lookahead)
-            self._lookahead = None
+        if self._next is not None:
+            requests.append(self._next)
+            self._next = None
         requests += self._unstored
         self._unstored = []
-        # Scrapy's queues give back first what came last.
+        # Scrapy's default queues return the latest request first.
         for request in reversed(requests):
             self._reschedule(request)
         if self._unstored:
             logger.error(
-                "The scheduler did not take back %(count)d requests that were waiting: they are "
-                "lost, such as %(request)s.",
+                "The scheduler could not store %(count)d waiting requests again. They are lost, "
+                "such as %(request)s.",
                 {"count": len(self._unstored), "request": self._unstored[0]},
             )
-        # Scrapy does without it where a scheduler has none.
+        # This method is optional for Scrapy.
         close = getattr(self._scheduler, "close", None)
         closed: Deferred[None] | None = close(reason) if close is not None else None
         return closed
 
     def has_pending_requests(self) -> bool:
-        """Whether there are requests, in the scheduler or here."""
+        """Whether there are requests, in the scheduler or in a queue of this package."""
         return bool(self._kept or self._scheduler.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
-        """Store a request. False if it is dropped, as a duplicate for instance."""
+        """Store a request. Return False if it is dropped, for instance as a duplicate."""
         if request.meta:
             remove_annotations(request.meta)
         if request in self._rescheduling:
@@ -129,14 +140,14 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
-        self._unseen = inf
-        if self._resumes_at is not None:
-            self._pause(SHORTEST_PAUSE)
+        self._unread = inf
+        if self._paused_until is not None:
+            self._pause(MIN_PAUSE)
         return stored
 
     def next_request(self) -> Request | None:
-        """The next request that can go on; None if there is none at the moment."""
-        if self._throttle.hosts or self._lookahead is not None or self._unstored:
+        """Return the next request that may start, if there is one."""
+        if self._throttle.hosts or self._next is not None or self._unstored:
             request = self._choose()
         else:
             request = self._scheduler.next_request()
@@ -147,8 +158,8 @@ class WaitingScheduler(BaseScheduler):
     def can_reschedule(self, request: Request) -> bool:
         """Whether a request that a downloader middleware returns goes back to the scheduler.
 
-        If so, it is stored unchanged, and is no duplicate. If not, the caller of
-        ``engine.download_async`` would have it downloaded at once.
+        If so, it is stored unchanged, and is not a duplicate. If not, a caller of
+        ``engine.download_async`` waits for it, and the engine would download it at once.
         """
         if request not in self._throttle.from_scheduler or request in self._rescheduling:
             return False
@@ -156,49 +167,52 @@ class WaitingScheduler(BaseScheduler):
         return True
 
     def _choose(self) -> Request | None:
-        """A request that has waited, or one from the scheduler: the more urgent, or in turn."""
+        """Return a request that has waited, or one of the scheduler.
+
+        The higher priority comes first. With equal priorities they alternate.
+        """
         while True:
-            ahead = self._look_ahead()
+            unthrottled = self._read()
             entry = self._throttle.peek()
-            if entry is None and ahead is None:
-                self._throttle.collect_finished()
+            if entry is None and unthrottled is None:
+                self._throttle.recheck()
                 entry = self._throttle.peek()
                 if entry is None:
                     return None
             if entry is None or (
-                ahead is not None and self._comes_first(ahead, -entry.sort_key[0])
+                unthrottled is not None and self._comes_first(unthrottled, -entry.sort_key[0])
             ):
-                assert ahead is not None
-                self._lookahead = None
+                assert unthrottled is not None
+                self._next = None
                 self._prefers_waiting = True
-                self._throttle.start(ahead)
-                return ahead
+                self._throttle.start(unthrottled)
+                return unthrottled
             self._prefers_waiting = False
             request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
                 return request
 
-    def _comes_first(self, ahead: Request, priority: int) -> bool:
-        if ahead.priority != priority:
-            return ahead.priority > priority
+    def _comes_first(self, request: Request, priority: int) -> bool:
+        if request.priority != priority:
+            return request.priority > priority
         return not self._prefers_waiting
 
-    def _look_ahead(self) -> Request | None:
-        """The next request from the scheduler that does not have to wait. The others are parked."""
+    def _read(self) -> Request | None:
+        """Read the scheduler up to a request that does not have to wait. Queue the others."""
         began = self._clock.monotonic()
         refused: list[Request] = []
         full: set[tuple[str, str]] = set()
         try:
             for _ in range(MAX_PER_PASS):
-                request, self._lookahead = self._lookahead or self._pull(), None
+                request, self._next = self._next or self._pull(), None
                 if request is None:
                     break
-                line = self._queue_for(request)
-                if line is None:
-                    self._lookahead = request
+                queue = self._queue_for(request)
+                if queue is None:
+                    self._next = request
                     break
-                if line in full or not self._enqueue(request, line):
-                    full.add(line)
+                if queue in full or not self._try_enqueue(request, queue):
+                    full.add(queue)
                     refused.append(request)
             else:
                 self._engine.wake()
@@ -206,33 +220,48 @@ class WaitingScheduler(BaseScheduler):
             for request in reversed(refused):
                 self._reschedule(request)
         if refused:
-            if self._unseen == inf:
-                self._unseen = self._size
-            self._unseen -= len(refused)
-            if self._lookahead is None:
-                took = self._clock.monotonic() - began
-                shortest = SHORTEST_PAUSE if self._unseen > 0 else PAUSE
-                self._pause(max(PAUSE_FACTOR * took, shortest))
-        return self._lookahead
+            if self._unread == inf:
+                self._unread = self._size
+            self._unread -= len(refused)
+            if self._next is None:
+                self._pass_ended = self._clock.monotonic()
+                self._pass_seconds = self._pass_ended - began
+                shortest = MIN_PAUSE if self._unread > 0 else PAUSE
+                self._pause(max(PAUSE_FACTOR * self._pass_seconds, shortest))
+        return self._next
 
     @property
     def _size(self) -> int:
-        """How many requests the scheduler has; 0 where it does not say."""
+        """How many requests the scheduler has; 0 where it has no length."""
         return len(self._scheduler) if hasattr(self._scheduler, "__len__") else 0
 
     def _pause(self, seconds: float) -> None:
-        """Ask the scheduler in so many seconds, unless there is room before."""
-        resumes_at = self._clock.monotonic() + seconds
-        if self._resumes_at is None or resumes_at < self._resumes_at:
-            self._clock.call_later(seconds, self._engine.wake)
-            self._resumes_at = resumes_at
+        """Read the scheduler again after so many seconds, or as soon as there is capacity."""
+        until = self._clock.monotonic() + seconds
+        if self._paused_until is None or until < self._paused_until:
+            self._paused_until = until
+            self._pause_timer.start(seconds, self._resume)
+
+    def _resume(self) -> None:
+        self._paused_until = None
+        self._engine.wake()
+
+    def _shorten_pause(self) -> None:
+        """Read the scheduler soon: some of its requests may no longer have to wait.
+
+        A pause is then as long as the last pass, so that passes take half of the time at most.
+        """
+        if self._paused_until is not None:
+            shortest = self._pass_ended + max(self._pass_seconds, MIN_PAUSE)
+            self._pause(max(shortest - self._clock.monotonic(), 0))
 
     def _pull(self) -> Request | None:
-        if self._resumes_at is not None:
-            is_full = self._throttle.queued >= self._throttle.capacity
-            if is_full and self._clock.monotonic() < self._resumes_at:
+        if self._paused_until is not None:
+            is_paused = self._clock.monotonic() < self._paused_until
+            if is_paused and self._throttle.queues.is_full:
                 return None
-            self._resumes_at = None
+            self._paused_until = None
+            self._pause_timer.cancel()
         if self._unstored:
             return self._unstored.pop()
         if self._blocks and self._kept and not self._scheduler.has_pending_requests():
@@ -240,31 +269,33 @@ class WaitingScheduler(BaseScheduler):
         request: Request | None = self._scheduler.next_request()
         return request
 
-    def _enqueue(self, request: Request, line: tuple[str, str]) -> bool:
-        """Keep a request until it can go on. Whether there is room for it."""
-        kept, evicted = self._enqueue_waiting(request, line)
+    def _try_enqueue(self, request: Request, queue: tuple[str, str]) -> bool:
+        """Queue a request until it may start. Return whether there was capacity for it."""
+        is_queued, evicted = self._enqueue(request, queue)
         for other in reversed(evicted):
             self._reschedule(other)
-        return kept
+        return is_queued
 
     def _reschedule(self, request: Request) -> None:
-        """Store a request that the scheduler has given, as it is."""
+        """Store a request of the scheduler again, unchanged."""
         try:
             self._store(request)
         except Exception:
             self._unstored.append(request)
-            logger.exception("The scheduler does not take back %(request)s", {"request": request})
+            logger.exception(
+                "The scheduler could not store %(request)s again", {"request": request}
+            )
 
     def _store(self, request: Request) -> None:
         duplicates = getattr(self._scheduler, "df", None)
         if duplicates is not None:
-            self._scheduler.df = BaseDupeFilter()  # which knows no duplicates
+            self._scheduler.df = BaseDupeFilter()  # it finds no duplicates
             try:
                 self._scheduler.enqueue_request(request)
             finally:
                 self._scheduler.df = duplicates
         elif not self._scheduler.enqueue_request(request) and not request.dont_filter:
-            # It has a filter that is not known here.
+            # The scheduler has a duplicate filter at another place.
             request.dont_filter = True
             try:
                 self._scheduler.enqueue_request(request)
@@ -273,13 +304,13 @@ class WaitingScheduler(BaseScheduler):
 
 
 def remove_annotations(meta: dict[str, Any]) -> None:
-    """Remove what this package has noted about one request, or about its response.
+    """Remove what this package has noted in ``meta`` about one request, or about its response.
 
-    It is not for another request to which a spider or a middleware copies it. What somebody else
-    keeps under these names stays.
+    A spider or a middleware may have copied it to another request. Values of other components under
+    the same keys stay.
     """
-    if isinstance(meta.get("robotstxt"), Verdict):
-        del meta["robotstxt"]
-    if isinstance(meta.get("page_directives"), PageDirectives):
-        del meta["page_directives"]
-        meta.pop("usage", None)
+    if isinstance(meta.get(ROBOTSTXT), Verdict):
+        del meta[ROBOTSTXT]
+    if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
+        del meta[PAGE_DIRECTIVES]
+        meta.pop(USAGE, None)

@@ -1,29 +1,27 @@
-"""Which requests wait, and which may go on: one queue for each host.
+"""When a request may start: one set of queues for each host.
 
-A request waits in the line of its origin while its robots.txt is being fetched (the line is held),
-while its site wants no visits, or until the pace of its host lets it go. Most of those that wait
-were taken from the scheduler and are kept here ("parked"). The first ones of an origin, and those
-of callers of ``engine.download_async``, wait inside of the downloader.
+A request waits in the queue of its origin while its robots.txt is being fetched or its Visit-time
+has not begun (the queue is blocked), and until the delay of its host is over.
 
-What leaves a line is judged afterwards, by the middleware: what was known when it came counts no
-more.
+The middleware judges a request when it leaves its queue, by the policy of that time.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import partial
 from itertools import count
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy import signals
-from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from ..protocol.paths import host_of, origin_of
-from .clock import fire
-from .hosts import BlockReason, Host, Limit, WaitingRequest, add
+from ..protocol.paths import host_of
+from .clock import Timer, fire
+from .hosts import EXEMPT, BlockReason, Host, Limit, WaitingRequest
+from .in_progress import RequestsInProgress, waiter_of
+from .queues import WaitQueues, is_robots_request
 from .reservation import Reservations
 
 if TYPE_CHECKING:
@@ -31,25 +29,18 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from .clock import Clock
     from .engine import Engine
     from .rendering import RenderingService
     from .reservation import HostStore
 
-EXEMPT = ""
-"""The line of requests that need no robots.txt, but keep the pace of their host."""
-
-MAX_PER_PASS = 100
-"""Hosts that are looked at for one whose pace can be forgotten."""
-
 
 class Throttle:
-    """The queues of one crawl.
+    """The queues, the delays and the requests in progress of one crawl.
 
-    ``capacity``: how many requests may be parked. ``most_hosts``: how many hosts that ask for a
-    pace are remembered while nothing is under way to them.
+    ``capacity`` is how many requests may be queued. ``most_hosts`` is how many hosts with a delay
+    are kept while none of their requests waits or is in progress.
     """
 
     def __init__(
@@ -67,30 +58,24 @@ class Throttle:
         self._engine = engine
         self._clock = clock
         self._most_hosts = most_hosts
-        self.capacity = capacity
-        self.queued = 0
-        """How many requests are kept for the engine."""
-        self.hosts: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that somebody waits for, or that ask for a pace, by name."""
+        self.queues = WaitQueues(engine, clock, capacity)
+        self.hosts = self.queues.hosts
+        self.in_progress = RequestsInProgress(engine, rendering)
         self._ready: OrderedDict[str, Host] = OrderedDict()
-        """Those that may have a request for the engine, the one that waited longest first."""
+        """The hosts that have a request for the engine; the one that waits longest comes first."""
         self.from_scheduler: set[Request] = set()
-        """The requests that the engine has from the scheduler. The others that the downloader has
-        are those of callers of ``engine.download_async``."""
+        """The requests that the engine has from the scheduler. The downloader has others, too:
+        those of callers of ``engine.download_async``."""
         self._arrivals = count()
-        self._waiting: set[Request] = set()
-        """The requests that wait inside of the downloader."""
-        self._in_progress: dict[Request, Host] = {}
-        self._unjudged: set[Request] = set()
-        """Those that were let go and have not come to the middleware since."""
         self._reservations: Reservations | None = None
         self.can_reschedule: Callable[[Request], bool] = lambda _: False
         """Whether a request that a downloader middleware returns goes back to the scheduler."""
-        self._listens = False
+        self.on_queue_change: Callable[[], None] = lambda: None
+        """Called when requests that the scheduler has may no longer have to wait."""
         self._closed = False
 
     def share(self, store: HostStore) -> None:
-        """Keep the pace of hosts together with the other crawlers that use a store."""
+        """Share the pace of hosts with the other crawlers that use a store."""
         self._reservations = Reservations(
             store, self._clock, wanted=self._is_wanted, granted=self._update
         )
@@ -98,52 +83,55 @@ class Throttle:
     # For the middleware.
 
     def try_start(self, request: Request, name: str) -> bool:
-        """Whether a request may go on to the host ``name`` now; if so, it is under way."""
+        """Start a request to the host ``name``, if it may start now. Return whether it has."""
         host = self.hosts.get(name)
-        if host is None or (not host.delay and _is_robots_request(request)):
+        if host is None or (not host.delay and is_robots_request(request)):
             return True
-        # One that was let go may have to wait again: only now is it known what its origin asks for.
-        self._unjudged.discard(request)
-        own = host.in_progress.pop(request, None)
+        # A request that has left a queue may have to wait again: the delay is known only now.
+        own = self.in_progress.remove(request)
         may_start = not host.delay or (
             (own is not None or not self._is_preceded(host, request))
             and self._may_start(host, request)
         )
         if may_start or own is not None:
-            self._start(host, own or self._entry(request))
+            self.in_progress.start(host, own or self._entry(request), judged=True)
         return may_start
 
     async def wait(self, request: Request, name: str, key: str) -> bool:
-        """Wait for the host ``name`` in its line ``key``. False: the spider is closing.
+        """Wait in the queue ``key`` of the host ``name``. Return False if the spider closes.
 
-        The line is that of an origin, or :data:`EXEMPT`. A request that was under way gets its
-        old place in the line.
+        ``key`` is an origin or :data:`~.hosts.EXEMPT`. A request that was in progress waits where
+        it was in the order before.
         """
         host = self._host(name)
-        entry = self._withdraw(request) or self._entry(request)
+        entry = self.in_progress.remove(request) or self._entry(request)
         if self._closed:
             self._update(host)
             return False
         waiter: Deferred[bool] = Deferred()
-        self._enter(host, key, entry._replace(waiting=waiter))
+        entry = entry._replace(waiter=waiter)
+        from_scheduler = request in self.from_scheduler
+        self.queues.add(host, key, entry, from_scheduler=from_scheduler)
+        self._update(host)
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
-            if request in self._waiting:  # the download was cancelled
-                self._remove(host, request)
+            if self.queues.remove(host, entry):  # the download was cancelled
+                self._update(host)
 
     def is_in_progress(self, request: Request) -> bool:
-        """Whether a request was let go after it had waited."""
-        return request in self._in_progress
+        """Whether a request has started and has not ended."""
+        return request in self.in_progress
 
     def finish(self, request: Request, *, sent: bool) -> None:
-        """A request that was let go has ended, or goes no further. ``sent``: its host may have had
-        it, so that the next one keeps the distance.
+        """End a request that is in progress.
+
+        ``sent`` says whether the host may have received it: then the delay begins now.
         """
-        host = self._in_progress.get(request)
+        host = self.in_progress.host(request)
         if host is None:
             return
-        self._withdraw(request)
+        self.in_progress.remove(request)
         if sent:
             host.last_end = self._clock.monotonic()
         if self._reservations is not None and not host.in_progress:
@@ -151,8 +139,8 @@ class Throttle:
         self._update(host)
 
     def block(self, name: str, key: str, reason: BlockReason) -> None:
-        """Let nobody in a line go on until :meth:`unblock` is called."""
-        self._host(name).queue(key).blocks.add(reason)
+        """Start no request of a queue until :meth:`unblock` is called."""
+        self._host(name).queue(key).blocks.setdefault(reason, None)
 
     def block_for(
         self,
@@ -162,15 +150,27 @@ class Throttle:
         reason: BlockReason,
         then: Callable[[str, str, BlockReason], None] | None = None,
     ) -> None:
-        """Let nobody of an origin go on for so many seconds.
+        """Start no request of a queue for so many seconds.
 
-        They go on then, or when ``then`` says so, which is called with the host, the line and the
-        reason.
+        Then ``then`` is called with the host, the key and the reason: it has to call
+        :meth:`unblock`. Without ``then`` the queue is unblocked.
         """
-        line = self._host(name).queue(key)
-        if reason not in line.blocks:
-            line.blocks.add(reason)
-            self._clock.call_later(seconds, then or self.unblock, name, key, reason)
+        if self._closed:
+            return
+        queue = self._host(name).queue(key)
+        if reason not in queue.blocks:
+            timer = queue.blocks[reason] = Timer(self._clock)
+            timer.start(seconds, then or self.unblock, name, key, reason)
+        if reason is BlockReason.UNREACHABLE:
+            self.on_queue_change()
+
+    def unblock(self, name: str, key: str, reason: BlockReason) -> None:
+        """End what :meth:`block` or :meth:`block_for` began for this reason."""
+        queue = self.queues.find(name, key)
+        if queue is not None and reason in queue.blocks:
+            queue.unblock(reason)
+            self._update(self.hosts[name])
+            self.on_queue_change()
 
     def postpone(
         self,
@@ -180,78 +180,57 @@ class Throttle:
         *,
         most: float,
         then: Callable[[str, str, BlockReason], None],
-        may_start: Callable[[Request], bool] = lambda _: False,
+        is_excepted: Callable[[Request], bool] = lambda _: False,
     ) -> None:
-        """Let those who wait for an unreachable origin wait for so many seconds more.
+        """Block the queue of an unreachable origin for so many seconds more, as :meth:`block_for`.
 
-        Those who would wait for more than ``most`` seconds in all, and those for whom there is no
-        room, go on now, as if they were in a line of their own. So do those that ``may_start``.
+        Requests that would wait for more than ``most`` seconds in all, those that are excepted, and
+        those for which there is no capacity, move to the queue :data:`~.hosts.OVERDUE`, which is
+        not blocked.
         """
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        if host is None or line is None:
+        queue = self.queues.find(name, key)
+        if queue is None:
             return
-        earliest = self._clock.monotonic() + seconds - most
-        entries = sorted(
-            (*line.from_callers, *line.from_scheduler), key=lambda entry: entry.sort_key
-        )
-        may_wait = [
-            entry.sort_key
-            for entry in entries
-            if entry.arrived >= earliest and not may_start(entry.request)
-        ]
-        others = self.queued + len(self._waiting) - len(entries)
-        kept = set(may_wait[: max(self.capacity - others, self._share)])
-        overdue = {entry.sort_key for entry in entries} - kept
+        host = self.hosts[name]
+        latest = self._clock.monotonic() + seconds - most
+        overdue = self.queues.overdue(queue, latest, is_excepted)
         if overdue:
-            host.set_aside(line, overdue)
-        if kept:
+            host.move_overdue(queue, overdue)
+        if queue:
             self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
         self._update(host)
 
     def limit(
         self, request: Request, name: str, key: str, seconds: float, most: float
     ) -> Limit | None:
-        """What keeps a request from waiting for an unreachable origin for so many seconds.
+        """Return why a request may not wait for an unreachable origin for so many seconds.
 
-        It may wait for ``most`` seconds in all. None if it may wait.
+        It may wait for ``most`` seconds in all. None means that it may wait.
         """
         now = self._clock.monotonic()
-        host = self._in_progress.get(request)
+        host = self.in_progress.host(request)
         arrived = host.in_progress[request].arrived if host is not None else now
         if now + seconds > arrived + most:
             return Limit.TIME
-        return None if self._has_room(name, key) else Limit.NUMBER
+        return None if self.queues.has_capacity(name, key) else Limit.NUMBER
 
     def is_full(self, name: str, key: str) -> bool:
-        """Whether no more requests of an unreachable origin may wait."""
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        held = line is not None and BlockReason.UNREACHABLE in line.blocks
-        return held and not self._has_room(name, key)
+        """Whether an origin is unreachable, and no more of its requests may wait."""
+        queue = self.queues.find(name, key)
+        is_unreachable = queue is not None and BlockReason.UNREACHABLE in queue.blocks
+        return is_unreachable and not self.queues.has_capacity(name, key)
 
-    def first_in_line(self, name: str, key: str) -> Request | None:
-        """The first request that waits for an origin; None if there is none."""
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        if line is None or not line:
-            return None
-        heads = (entries[0] for entries in (line.from_callers, line.from_scheduler) if entries)
-        return min(heads, key=lambda entry: entry.sort_key).request
-
-    def unblock(self, name: str, key: str, reason: BlockReason) -> None:
-        """A reason for which a line was held is gone."""
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        if host is not None and line is not None and reason in line.blocks:
-            line.blocks.discard(reason)
-            self._update(host)
+    def first_waiting(self, name: str, key: str) -> Request | None:
+        """Return the first request that waits for an origin, if there is one."""
+        queue = self.queues.find(name, key)
+        entries = queue.entries() if queue is not None else []
+        return entries[0].request if entries else None
 
     def set_delay(self, name: str, key: str, seconds: float, last_end: float | None) -> None:
-        """Let no request to a host start within so many seconds after the last one's end.
+        """Start no request to a host within so many seconds after the last one ended.
 
-        This is what the origin ``key`` on it asks for; 0 takes it back. ``last_end``: when the last
-        request to it ended that the caller knows of, on the monotonic clock.
+        This is the delay of the origin ``key`` on the host; 0 removes it. ``last_end`` is when the
+        last request ended that the caller knows of, on the monotonic clock.
         """
         host = self.hosts.get(name)
         if host is None:
@@ -263,76 +242,65 @@ class Throttle:
             return
         had_delay = bool(host.delay)
         host.set_delay(key, seconds)
-        if host.timer is not None:  # which may be for a longer delay
-            host.timer.cancel()
-            host.timer = None
+        host.timer.cancel()  # it may be for a longer delay
         if not had_delay:
             if last_end is not None:
                 host.last_end = max(host.last_end, last_end)
-            self._begin_pace(host)
+            self._apply_to_active(host)
         self._update(host)
-        self._drop_oldest()
+        self.queues.remove_idle_hosts(self._most_hosts)
 
     def delay(self, name: str) -> float:
-        """The seconds between two requests that the origins on a host ask for."""
+        """Return the delay of a host: the longest of its origins."""
         host = self.hosts.get(name)
         return host.delay if host else 0
 
     def is_in_use(self, name: str, key: str) -> bool:
-        """Whether somebody waits for an origin, or was let go and is not judged yet."""
+        """Whether a request of an origin waits, or has started and is not judged."""
         host = self.hosts.get(name)
-        if host is None:
-            return False
-        return key in host.queues or any(
-            origin_of(self._rendering.page_url(request)) == key
-            for request in host.in_progress
-            if request in self._unjudged
+        return host is not None and (
+            key in host.queues
+            or self.in_progress.has_unjudged(host, key)
+            or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits inside of the downloader."""
-        return request in self._waiting
+        return request in self.queues.in_downloader
 
     def has_waiting(self, name: str, key: str) -> bool:
-        """Whether anybody waits for an origin."""
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        return line is not None and len(line) > 0
-
-    def close(self) -> None:
-        """The spider is closing: nobody waits inside of the downloader any longer."""
-        self._closed = True
-        for host in tuple(self.hosts.values()):
-            for entry in tuple(host.entries()):
-                if entry.waiting is not None:
-                    host.discard(entry.request)
-                    self._left(entry)
-                    fire(entry.waiting, False)
-            self._update(host)
+        """Whether a request of an origin waits."""
+        return bool(self.queues.find(name, key))
 
     def collect_finished(self) -> None:
-        """Notice requests that have ended without a signal."""
-        for request in tuple(self._in_progress):
-            if not self._engine.is_active(request):
-                # A middleware before or after ours may have dropped, answered or replaced it.
-                is_judged = request not in self._unjudged
-                sent = is_judged and self._engine.has_reached_slot(request)
-                self.finish(request, sent=sent and not self._rendering.is_replaced(request))
+        """End the requests in progress that have ended without a signal."""
+        for request, sent in self.in_progress.ended():
+            self.finish(request, sent=sent)
 
     def prune(self) -> None:
-        """Forget what is over: requests from the scheduler, and the paces of hosts at rest."""
+        """Remove what is over: requests from the scheduler, and the delays of idle hosts."""
         self.from_scheduler.intersection_update(self._engine.active)
-        self._drop_oldest()
+        self.queues.remove_idle_hosts(self._most_hosts)
+
+    def close(self) -> None:
+        """End the waiting of all requests inside of the downloader: the spider closes."""
+        self._closed = True
+        for host in tuple(self.hosts.values()):
+            host.cancel_timers()
+            for entry in tuple(host.entries()):
+                if entry.waiter is not None and self.queues.remove(host, entry):
+                    fire(entry.waiter, False)
+            self._update(host)
 
     # For the scheduler.
 
     def has_queue(self, name: str, key: str) -> bool:
-        """Whether a request of an origin that comes now has to wait behind others, or for them."""
+        """Whether an origin has a queue, in which a new request has to wait."""
         host = self.hosts.get(name)
         return host is not None and key in host.queues
 
     def is_throttled(self, name: str, request: Request) -> bool:
-        """Whether the pace of a host, or who waits for it, keeps a request from it for now."""
+        """Whether the delay of a host, or other requests that wait for it, keep a request."""
         host = self.hosts.get(name)
         return (
             host is not None
@@ -341,298 +309,188 @@ class Throttle:
         )
 
     def start(self, request: Request) -> None:
-        """A request goes to the engine that does not have to wait."""
-        key = origin_of(self._rendering.page_url(request))
+        """Start a request that does not have to wait, before the engine gets it."""
+        key = self._rendering.origin(request)
         host = self.hosts.get(host_of(key)) if key else None
         if host is not None and host.delay and self._may_start(host, request):
-            self._let_go(host, self._entry(request))
+            self.in_progress.start(host, self._entry(request), judged=False)
 
     def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
-        """Keep a request until it may go on. Whether there is room for it; and the requests for
-        which there is none any longer, because their origins have more than their share.
+        """Queue a request until it may start.
+
+        Return whether there was capacity for it, and the requests that were evicted for it, because
+        their origins have more than their share.
         """
         host = self._host(name)
         evicted: list[Request] = []
-        if self.queued >= self.capacity:
-            evicted = self._evict(len(host.queue(key)) + 1)
+        if self.queues.is_full:
+            evicted = self.queues.evict(len(host.queue(key)) + 1)
             if not evicted:
-                self._forget_if_over(host)
+                self._forget_if_idle(host)
                 return False, []
-        self._enter(host, key, self._entry(request))
+        self.queues.add(host, key, self._entry(request), from_scheduler=True)
+        self._update(host)
         return True, evicted
 
     def peek(self) -> WaitingRequest | None:
-        """The entry whose request the engine may have next."""
-        while self._ready:
-            host = next(iter(self._ready.values()))
-            found = host.first_from_scheduler()
-            if found is not None and self._may_start(host, found[1].request):
-                return found[1]
-            del self._ready[host.name]
-        return None
+        """Return what :meth:`pop` would start, if there is a request that may start."""
+        found = self._first_ready()
+        return found[1] if found is not None else None
 
     def pop(self) -> Request | None:
-        """Let the request go on that :meth:`peek` has shown.
+        """Start the request that :meth:`peek` returns, and return it.
 
-        None where it waits in the downloader already.
+        None where the request waits inside of the downloader, and goes on there.
         """
-        host = next(iter(self._ready.values()))
-        self._ready.move_to_end(host.name)
-        found = host.first_from_scheduler()
+        found = self._first_ready()
         assert found is not None
-        line, entry = found
-        del line.from_scheduler[0]
+        host, entry = found
+        self._ready.move_to_end(host.name)
         self._leave(host, entry)
-        return entry.request if entry.waiting is None else None
+        self._update_ready(host)
+        return entry.request if entry.waiter is None else None
+
+    def recheck(self) -> None:
+        """Find out whether requests may start now, after something changed without a signal.
+
+        Requests end so, and the concurrency and the delay of a download slot change so.
+        """
+        self.collect_finished()
+        for host in tuple(self._ready.values()):
+            self._update(host)
 
     def drain(self) -> list[Request]:
-        """All requests that are parked, in their order. They are so no longer."""
-        found = [
-            (entry, host)
-            for host in self.hosts.values()
-            for entry in host.entries()
-            if entry.waiting is None
-        ]
-        for entry, host in found:
-            host.discard(entry.request)
-            self._left(entry)
+        """Remove all queued requests, and return them in their order: the crawl is over."""
+        self._closed = True
+        self.collect_finished()
+        removed: list[WaitingRequest] = []
         for host in tuple(self.hosts.values()):
-            for line in host.queues.values():
-                line.blocks.clear()
-            self._forget_if_over(host)
-        return [entry.request for entry, _ in sorted(found, key=lambda one: one[0].sort_key)]
+            host.cancel_timers()
+            queued = [entry for entry in host.entries() if entry.waiter is None]
+            removed += [entry for entry in queued if self.queues.remove(host, entry)]
+            self._update(host)
+        return [entry.request for entry in sorted(removed, key=lambda entry: entry.sort_key)]
 
-    # Lines.
+    # Which request may start.
 
     def _host(self, name: str) -> Host:
-        host = self.hosts.get(name)
-        if host is None:
-            host = self.hosts[name] = Host(name)
-            self._listen()
-        return host
+        self.in_progress.listen(self._crawler.signals, self.finish)
+        return self.queues.host(name)
 
     def _entry(self, request: Request) -> WaitingRequest:
-        order = (-request.priority, next(self._arrivals))
-        return WaitingRequest(order, request, arrived=self._clock.monotonic())
+        sort_key = (-request.priority, next(self._arrivals))
+        return WaitingRequest(sort_key, request, arrived=self._clock.monotonic())
 
-    @property
-    def _share(self) -> int:
-        """How many requests of one origin may wait, however many others do."""
-        return self.capacity // (len(self.hosts) + 1)
+    def _seconds_left(self, host: Host, request: Request) -> float:
+        if host.delay and host.in_progress:  # whatever the limits of the slot
+            return inf
+        limits = self._engine.slot_limits(request)
+        return host.seconds_left(self._clock.monotonic(), *limits)
 
-    def _has_room(self, name: str, key: str) -> bool:
-        host = self.hosts.get(name)
-        line = host.queues.get(key) if host else None
-        if self.queued + len(self._waiting) < self.capacity:
-            return True
-        return (len(line) if line is not None else 0) < self._share
+    def _may_start(self, host: Host, request: Request) -> bool:
+        """Whether a request may start now."""
+        return not self._seconds_left(host, request) and not self._needs_reservation(host)
 
-    def _enter(self, host: Host, key: str, entry: WaitingRequest) -> None:
-        """An entry begins to wait."""
-        request = entry.request
-        if entry.waiting is None or request in self.from_scheduler:
-            add(host.queue(key).from_scheduler, entry)
-        elif _is_robots_request(request):
-            host.robots_txt.append(entry)
-        else:
-            add(host.queue(key).from_callers, entry)
-        if entry.waiting is None:
-            self.queued += 1
-        else:
-            self._waiting.add(request)
-            self._engine.exclude(request)
-        self._engine.count_in_slot(request)
-        self._update(host)
+    def _needs_reservation(self, host: Host) -> bool:
+        return (
+            self._reservations is not None
+            and bool(host.delay)
+            and not self._reservations.is_reserved(host)
+        )
 
-    def _left(self, entry: WaitingRequest) -> None:
-        """An entry waits no more."""
-        request = entry.request
-        self._engine.discount_in_slot(request)
-        if entry.waiting is None:
-            self.queued -= 1
-        else:
-            self._waiting.discard(request)
-            self._engine.include_page(request)
+    def _is_wanted(self, host: Host) -> bool:
+        """Whether a request waits for a host in a queue that is not blocked."""
+        return not self._closed and bool(host.first_immediate() or host.first_from_scheduler())
 
-    def _remove(self, host: Host, request: Request) -> None:
-        for entry in tuple(host.entries()):
-            if entry.request is request:
-                host.discard(request)
-                self._left(entry)
-        self._update(host)
+    def _is_preceded(self, host: Host, request: Request) -> bool:
+        """Whether a request that waits for a host comes before one that has just arrived."""
+        if is_robots_request(request):
+            return bool(host.robots_txt)
+        if request not in self.from_scheduler:
+            return host.first_immediate() is not None
+        return self._is_wanted(host)
 
-    def _leave(self, host: Host, entry: WaitingRequest) -> None:
-        """An entry waits no more, and goes on."""
-        self._left(entry)
-        self._let_go(host, entry)
-        host.remove_empty_queues()
+    def _first_ready(self) -> tuple[Host, WaitingRequest] | None:
+        for host in self._ready.values():
+            entry = host.first_from_scheduler()
+            if entry is not None and self._may_start(host, entry.request):
+                return host, entry
+        return None
 
-    def _let_go(self, host: Host, entry: WaitingRequest) -> None:
-        self._unjudged.add(entry.request)
-        self._start(host, entry)
-        if entry.waiting is not None:
-            fire(entry.waiting, True)
+    # Changes.
 
     def _update(self, host: Host) -> None:
-        """Let those go who may, and have the engine ask for the others."""
-        while (found := self._first_called(host)) is not None:
-            entries, entry = found
-            # A caller depends on the pace of the host, and on nothing else that is under way.
+        """Start the requests that may start, and arrange for the others to start in time."""
+        while (entry := host.first_immediate()) is not None:
+            # A caller waits for the pace of the host, and for nothing else that is in progress.
             if host.delay and not self._may_start(host, entry.request):
                 break
-            entries.remove(entry)
             self._leave(host, entry)
-        scheduled = None if self._closed else host.first_from_scheduler()
-        if scheduled is not None and self._may_start(host, scheduled[1].request):
-            self._ready.setdefault(host.name, host)
-            self._engine.wake()
         if self._reservations is not None and not host.in_progress and not self._is_wanted(host):
             self._reservations.cancel(host)
             self._reservations.release(host, 0)
-        self._forget_if_over(host)
+        self._update_ready(host)
+        self._forget_if_idle(host)
 
-    @staticmethod
-    def _first_called(host: Host) -> tuple[Any, WaitingRequest] | None:
-        """The first that does not wait for the engine, and where it is."""
-        if host.robots_txt:
-            return host.robots_txt, host.robots_txt[0]
-        found = host.first_from_callers()
-        return (found[0].from_callers, found[1]) if found else None
-
-    def _may_start(self, host: Host, request: Request) -> bool:
-        """Whether a request may start now; if not, :meth:`_update` is called in time."""
-        limits = self._engine.slot_limits(request)
-        left = host.seconds_left(self._clock.monotonic(), *limits)
-        if left:
-            if left < inf and host.timer is None:
-                host.timer = self._clock.call_later(left, self._delay_is_over, host)
-            return False
-        if self._reservations is None or not host.delay or self._reservations.is_held(host):
-            return True
-        self._reservations.request(host)
-        return False
-
-    def _delay_is_over(self, host: Host) -> None:
-        host.timer = None
-        self._update(host)
-
-    def _is_wanted(self, host: Host) -> bool:
-        """Whether somebody waits for a host who might go on."""
-        return not self._closed and bool(
-            host.robots_txt or host.first_from_callers() or host.first_from_scheduler()
-        )
-
-    def _is_preceded(self, host: Host, request: Request) -> bool:
-        """Whether somebody waits for a host who comes before a request that came just now."""
-        if _is_robots_request(request):
-            return bool(host.robots_txt)
-        if request not in self.from_scheduler:
-            return bool(host.robots_txt or host.first_from_callers())
-        return self._is_wanted(host)
-
-    def _evict(self, more_than: int) -> list[Request]:
-        """Take back what some origins have parked beyond their share of the capacity.
-
-        The share is what each has if all have the same, and at least ``more_than``.
-        """
-        lines = [
-            line
-            for host in self.hosts.values()
-            for line in host.queues.values()
-            if line.from_scheduler
-        ]
-        share = max(self.capacity // (len(lines) + 1), more_than, 1)
-        evicted: list[Request] = []
-        for line in lines:
-            if len(line.from_scheduler) <= share:
-                continue
-            parked = [entry for entry in line.from_scheduler if entry.waiting is None]
-            for entry in reversed(parked[share:]):  # of the lowest priority, and the last to come
-                line.from_scheduler.remove(entry)
-                self._left(entry)
-                evicted.append(entry.request)
-        evicted.reverse()
-        return evicted
-
-    def _forget_if_over(self, host: Host) -> None:
-        """Remove what there is nothing to remember of."""
-        host.remove_empty_queues()
-        if host.is_idle and not host.delays and self.hosts.get(host.name) is host:
-            del self.hosts[host.name]
+    def _update_ready(self, host: Host) -> None:
+        """Offer the first request from the scheduler to the engine, or wait until it may start."""
+        if self._closed:
             self._ready.pop(host.name, None)
-            if host.timer is not None:
-                host.timer.cancel()
-                host.timer = None
+            return
+        entry = host.first_from_scheduler()
+        if entry is not None and not self._update_later(host, entry.request):
+            self._ready[host.name] = host
+            self._engine.wake()
+        else:
+            self._ready.pop(host.name, None)
+        immediate = host.first_immediate()
+        if immediate is not None:
+            self._update_later(host, immediate.request)
 
-    def _drop_oldest(self) -> None:
-        """Forget the pace of the host that has not been asked for the longest time."""
-        for _ in range(min(len(self.hosts) - self._most_hosts, MAX_PER_PASS)):
-            host = next(iter(self.hosts.values()))
-            if host.is_idle and not host.seconds_left(self._clock.monotonic(), 1):
-                host.delays.clear()
-                self._forget_if_over(host)
-            else:
-                self.hosts.move_to_end(host.name)
+    def _update_later(self, host: Host, request: Request) -> bool:
+        """Update the host when a request may start. Return False if it may start now.
 
-    # What is under way.
+        While another request is in progress, its end is what updates the host.
+        """
+        seconds = self._seconds_left(host, request)
+        if seconds:
+            if seconds < inf and not host.timer.is_active:
+                host.timer.start(seconds, self._update, host)
+        elif self._reservations is not None and self._needs_reservation(host):
+            self._reservations.request(host)
+        else:
+            return False
+        return True
 
-    def _start(self, host: Host, entry: WaitingRequest) -> None:
-        host.in_progress[entry.request] = entry
-        self._in_progress[entry.request] = host
+    def _leave(self, host: Host, entry: WaitingRequest) -> None:
+        """Start a request that waits."""
+        self.queues.remove(host, entry)
+        self.in_progress.start(host, entry, judged=False)
+        if entry.waiter is not None:
+            fire(entry.waiter, True)
+        host.remove_empty_queues()
 
-    def _withdraw(self, request: Request) -> WaitingRequest | None:
-        self._unjudged.discard(request)
-        host = self._in_progress.pop(request, None)
-        return host.in_progress.pop(request, None) if host is not None else None
+    def _forget_if_idle(self, host: Host) -> None:
+        """Remove a host that has no requests and no delay."""
+        if self.queues.remove_if_idle(host):
+            self._ready.pop(host.name, None)
 
-    def _begin_pace(self, host: Host) -> None:
-        """A host begins to ask for a pace, which holds for what the downloader has already, too."""
+    # Requests that the downloader has when a host gets its first delay.
+
+    def _apply_to_active(self, host: Host) -> None:
+        """Apply the first delay of a host to the requests that the downloader has already."""
 
         def is_to_host(request: Request) -> bool:
-            key = origin_of(self._rendering.page_url(request))
+            key = self._rendering.origin(request)
             return key is not None and host_of(key) == host.name
 
         for request in self._engine.active:
-            # Those that have not come to the middleware yet are let go, or wait, when they come.
-            if request not in self._waiting and is_to_host(request):
-                self._start(host, host.in_progress.get(request) or self._entry(request))
-        for request, download, put_back in self._engine.take_queued(is_to_host):
-            entry = self._withdraw(request) or self._entry(request)
-            waiter: Deferred[bool] = Deferred()
-            waiter.addCallback(self._leave_queue, request, download, put_back)
-            self._waiting.add(request)
-            self._engine.exclude(request)
-            add(host.queue(EXEMPT).from_callers, entry._replace(waiting=waiter))
-
-    def _leave_queue(
-        self, goes_on: bool, request: Request, download: Deferred[Any], put_back: Callable[[], None]
-    ) -> None:
-        """A request that was taken from the queue of its slot waits no more."""
-        if download.called:  # it was cancelled
-            self.finish(request, sent=False)
-        elif goes_on:
-            put_back()
-        elif self.can_reschedule(request):
-            download.callback(request)
-        else:
-            download.errback(IgnoreRequest("the spider is closing"))
-
-    # What Scrapy tells.
-
-    def _listen(self) -> None:
-        if not self._listens:
-            self._listens = True
-            connect = self._crawler.signals.connect
-            connect(self._left_downloader, signal=signals.request_left_downloader)
-            connect(self._response_received, signal=signals.response_received)
-
-    def _left_downloader(self, request: Request) -> None:
-        self.finish(request, sent=True)
-
-    def _response_received(self, request: Request, response: Response) -> None:
-        # What a cache has answered was not sent.
-        self.finish(request, sent="cached" not in response.flags)
-
-
-def _is_robots_request(request: Request) -> bool:
-    return bool(request.meta.get("is_robotstxt_request"))
+            # A request that has not come to the middleware yet starts or waits when it comes.
+            if request not in self.queues.in_downloader and is_to_host(request):
+                entry = host.in_progress.get(request) or self._entry(request)
+                self.in_progress.start(host, entry, judged=True)
+        for request, download, put_back in self._engine.remove_queued(is_to_host):
+            entry = self.in_progress.remove(request) or self._entry(request)
+            cancelled = partial(self.finish, request, sent=False)
+            waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)
+            self.queues.add_counted(host, EXEMPT, entry._replace(waiter=waiter))

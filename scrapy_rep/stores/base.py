@@ -1,4 +1,4 @@
-"""What every store can do."""
+"""The interface of all stores."""
 
 from __future__ import annotations
 
@@ -8,61 +8,65 @@ if TYPE_CHECKING:
     from .entry import Entry
 
 MAX_LEASE = 3600.0
-"""Seconds that a claim, a reservation or a delay lasts at most, whatever was asked for. What says
-that it lasts longer was written by something else, or by a wrong clock, and counts as expired."""
+"""Seconds that a claim, a reservation or a delay lasts at most. A stored one that lasts longer was
+written by another program, or with a wrong clock, and counts as expired."""
 
 MAX_RETRY = 60.0
-"""Seconds, at most, after which to ask again for a host that another crawler has reserved."""
+"""The most seconds that :meth:`Store.reserve_host` returns."""
+
+MIN_RETRY = 0.001
+"""The fewest seconds above 0 that :meth:`Store.reserve_host` returns."""
 
 
 class StoreError(Exception):
-    """A store cannot do now what it is for. The message says why, for people."""
+    """A store cannot do what it was called for. The message says why, for people."""
 
 
 class Store(Protocol):
-    """Entries by origin, and what several crawlers have to agree upon.
+    """Entries by origin, and the claims and reservations that crawlers share.
 
-    Every method may raise :class:`StoreError`, and may be cancelled while it is awaited: then it is
-    done, or not done, but never half. A claim or a reservation that a cancelled call has made ends
-    by itself, at once. Every call ends within a time that the store sets. They work on each of
-    Scrapy's loops.
+    Every async method may raise :class:`StoreError`, and ends within a time that the store sets. It
+    works on each event loop that Scrapy supports.
+
+    Every async method may be cancelled. Then the operation is complete or has no effect, never
+    half done. A claim or a reservation that a cancelled call has made is undone at once.
     """
 
     @property
     def shared(self) -> bool:
-        """Whether several crawlers use it at once."""
+        """Whether several crawlers use the store at once."""
 
     def open(self) -> None:
-        """Be ready, before the crawl begins: this may block. Raises StoreError."""
+        """Prepare the store before the crawl starts. This may block. Raises StoreError."""
 
     async def close(self) -> None:
-        """Finish what is under way, and let go. Never fails."""
+        """Finish the calls in progress, and release all resources. Never raises."""
 
     async def get(self, origin: str) -> Entry | None:
-        """What was put there last. None, too, for what is no entry."""
+        """Return the last entry put for an origin, or None if there is no valid one."""
 
     async def put(self, origin: str, entry: Entry) -> None:
-        """Keep it, in place of what was there."""
+        """Store an entry, and replace the previous one."""
 
     async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        """Whether it is ours to fetch, for so long at most; and what was put there last.
+        """Claim the fetch of an origin for at most ``seconds``.
 
-        Both at one moment: whoever claims sees what the one before has put.
+        Returns whether the claim was made, and the last entry put. Both are read in one atomic
+        step: a crawler that gets the claim also gets the entry that the previous owner put.
         """
 
     async def release(self, origin: str) -> None:
-        """Give up our claim. What somebody else has claimed since stays claimed."""
+        """End this crawler's claim. A claim of another crawler stays."""
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        """Reserve a host for this crawler, or renew the reservation, for ``lease`` seconds.
+        """Reserve a host for this crawler, or renew its reservation, for ``lease`` seconds.
 
-        Returns 0 if it is reserved for us, else the seconds after which to ask again: above 0, and
-        at most :data:`MAX_RETRY`.
+        Returns 0 if this crawler has the reservation. Otherwise returns the seconds after which to
+        try again: at least :data:`MIN_RETRY`, and at most :data:`MAX_RETRY`.
         """
 
     async def release_host(self, host: str, delay: float) -> None:
-        """End our reservation: nobody, this crawler included, can reserve the host for ``delay``
-        seconds.
+        """End this crawler's reservation. No crawler can reserve the host for ``delay`` seconds.
 
-        Does nothing where the reservation is no longer ours.
+        Has no effect where this crawler does not have the reservation.
         """

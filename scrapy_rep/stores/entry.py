@@ -1,4 +1,4 @@
-"""What a store keeps of one origin, and the octets that represent it.
+"""The entry that a store keeps for one origin, and the octets that represent it.
 
     octets   = version deflated
     deflated = zlib stream (RFC 1950), with the preset dictionary of the version, of content
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     """
 
     result: AccessResult
-    """What the last fetch that was not cancelled ended with: RULES, UNAVAILABLE, DISALLOWED or
+    """The result of the last fetch that was not cancelled: RULES, UNAVAILABLE, DISALLOWED or
     UNREACHABLE."""
     fetched_at: float
     """When that fetch ended."""
@@ -50,40 +50,47 @@ class Entry(NamedTuple):
     failure: str | None = None
     """Why the origin is unreachable, in words."""
     unreachable_since: float | None = None
+    """When the first of the failed fetches in a row ended."""
     failures: int = 0
     """The number of failed fetches in a row."""
 
 
 BODY_LIMIT = SIZE_LIMIT + 1
-"""Octets of a body: one more than are read, so that a cut line is known to be one."""
+"""The most octets of a body: one more than the parser reads, so that it can detect a cut line."""
 
 URL_LIMIT = 8000
-"""RFC 9110, section 4.1: "It is RECOMMENDED that all senders and recipients support, at a minimum,
-URIs with lengths of 8000 octets"."""
+"""The most characters of a URL. RFC 9110 §4.1: "It is RECOMMENDED that all senders and recipients
+support, at a minimum, URIs with lengths of 8000 octets"."""
 
 FAILURE_LIMIT = 1000
+"""The most characters of a failure's text (ours)."""
+
 VALIDATOR_LIMIT = 256
+"""The most characters of a validator. The fetcher ignores a longer one (ours)."""
 
 HEAD_LIMIT = 1 << 16
-"""Octets: more than the longest URLs, validators and failure come to, each character escaped."""
+"""The most octets of a head. Two URLs, two validators and a failure of the maximum length are
+shorter, with each character escaped."""
 
 CONTENT_LIMIT = HEAD_LIMIT + 1 + BODY_LIMIT
 OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
-"""Octets of an entry: deflate makes nothing longer than by 1 in 4,000, and its own few octets."""
+"""The most octets of an entry. Deflate adds at most 1 octet in 4,000, a header and a trailer."""
 
 LATEST = 253_402_300_800.0
-"""The first second of the year 10000. No time is later."""
+"""The latest valid time: the first second of the year 10000."""
 
 MAX_FAILURES = 1_000_000_000
+"""More failures than one a second for 30 years."""
 
 _URL = re.compile("(?:https?|ftp)://[!-~]+")
-_VALIDATOR = re.compile("[ -~\x80-\xff]+")  # what can be in a header
-_FAILURE = re.compile("[^\ud800-\udfff]*")  # what can be encoded
+_VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
+_FAILURE = re.compile("[^\ud800-\udfff]*")  # the characters that UTF-8 can encode
 
 VERSION = b"\x03"
-"""Of the octets, and of everything in which they lie: a change of either is another version."""
+"""The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
+them needs a new version."""
 
-# Deflate finds again what stands here. It is a part of the version: never change it.
+# The preset dictionary: text that is common in entries. Do not change it within a version.
 _DICTIONARY = (
     b'{"result": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
     b'{"result": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
@@ -149,8 +156,8 @@ def encode(entry: Entry) -> bytes:
 def decode(octets: bytes) -> Entry:
     """Return the entry that these octets represent.
 
-    Raises ValueError for octets that :func:`encode` of this version does not produce. Uses no more
-    memory than the largest possible entry, whatever the octets are.
+    Raises ValueError for octets that :func:`encode` of this version does not produce. Memory use is
+    limited to a few times the size of the largest entry, for any octets.
     """
     head, body = _inflated(octets)
     try:

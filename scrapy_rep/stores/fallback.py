@@ -1,7 +1,8 @@
-"""A store that may fail in mid-crawl.
+"""A store that uses memory while another store fails.
 
-What it cannot do is done in memory, with one warning; now and again it is asked whether it can
-again, and then it gets what was learnt meanwhile.
+When a call to the store fails, the crawl gets one warning, and the call is made in memory. So are
+all calls of the next :data:`RETRY_INTERVAL` seconds. Then one call tries the store again. When the
+store works again, it gets the entries that were put in memory.
 """
 
 from __future__ import annotations
@@ -23,36 +24,41 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RETRY_INTERVAL = 30.0
-"""Seconds until a store that has failed is asked again."""
+"""Seconds between two attempts at a store that has failed: failed attempts cost little, and a store
+that works again is soon in use."""
 
 WARNING_INTERVAL = 3600.0
-"""Seconds between two warnings: a store may fail, for what it is asked, now and then."""
+"""Seconds between two warnings, since a store may fail now and then for hours."""
 
+COPY_BATCH = 20
+"""The most entries that one call copies back to the store. The call waits for them."""
 
-RESTORE_BATCH = 20
-"""Entries that are given back with one call, which waits for them."""
-
-RESTORE_LIMIT = 1.0
-"""Seconds after which that call gives back no more."""
+COPY_TIME_LIMIT = 1.0
+"""Seconds after which that call copies no further entry."""
 
 
 class FallbackStore:
-    """``store``, which never raises :class:`StoreError` once it is open."""
+    """Calls ``store``, and uses memory where it fails. No async method raises StoreError."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
         self._memory = MemoryStore()
         self._clock = clock
         self._next_attempt_at: float | None = None
+        """None while the store works."""
         self._next_warning_at = clock()
         self.failures = 0
+        """The number of calls that have failed."""
 
     @property
     def shared(self) -> bool:
         return self._store.shared
 
     def open(self) -> None:
-        """Raises StoreError. Those who go on nevertheless say so with :meth:`mark_failed`."""
+        """Open the store.
+
+        Raises StoreError. To use this object nevertheless, call :meth:`mark_failed`.
+        """
         self._store.open()
 
     async def close(self) -> None:
@@ -61,28 +67,28 @@ class FallbackStore:
     async def get(self, origin: str) -> Entry | None:
         async def get(store: Store) -> Entry | None:
             if store is self._store:
-                await self._restore()
+                await self._copy_back()
             return await store.get(origin)
 
-        return await self._do(get)
+        return await self._call(get)
 
     async def put(self, origin: str, entry: Entry) -> None:
-        await self._do(lambda store: store.put(origin, entry))
+        await self._call(lambda store: store.put(origin, entry))
 
     async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        return await self._do(lambda store: store.claim(origin, seconds))
+        return await self._call(lambda store: store.claim(origin, seconds))
 
     async def release(self, origin: str) -> None:
-        await self._do(lambda store: store.release(origin))
+        await self._call(lambda store: store.release(origin))
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        return await self._do(lambda store: store.reserve_host(host, lease))
+        return await self._call(lambda store: store.reserve_host(host, lease))
 
     async def release_host(self, host: str, delay: float) -> None:
-        await self._do(lambda store: store.release_host(host, delay))
+        await self._call(lambda store: store.release_host(host, delay))
 
     def mark_failed(self, error: StoreError) -> None:
-        """The store has failed."""
+        """Use memory until the next attempt, and log why."""
         now = self._clock()
         self._next_attempt_at = now + RETRY_INTERVAL
         self.failures += 1
@@ -96,37 +102,38 @@ class FallbackStore:
             {"error": str(error).rstrip("."), "seconds": RETRY_INTERVAL},
         )
 
-    async def _do(self, act: Callable[[Store], Awaitable[T]]) -> T:
-        was_away = self._next_attempt_at is not None
+    async def _call(self, method: Callable[[Store], Awaitable[T]]) -> T:
+        had_failed = self._next_attempt_at is not None
         if self._next_attempt_at is not None:
             now = self._clock()
             if now < self._next_attempt_at:
-                return await act(self._memory)
-            self._next_attempt_at = now + RETRY_INTERVAL  # one call tries, the others go on
+                return await method(self._memory)
+            # This call tries the store. Calls made in the meantime use memory.
+            self._next_attempt_at = now + RETRY_INTERVAL
         try:
-            result = await act(self._store)
+            result = await method(self._store)
         except StoreError as error:
             self.mark_failed(error)
-            return await act(self._memory)
-        if was_away:
+            return await method(self._memory)
+        if had_failed:
             self._next_attempt_at = None
             logger.info("The store of robots.txt files works again.")
         return result
 
-    async def _restore(self) -> None:
-        """Let the store have some of what was learnt while it was away, unless it has newer."""
-        until = monotonic() + RESTORE_LIMIT
-        for _ in range(RESTORE_BATCH):
-            kept = self._memory.take()
-            if kept is None:
+    async def _copy_back(self) -> None:
+        """Copy some entries from memory to the store, unless the store has newer ones."""
+        until = monotonic() + COPY_TIME_LIMIT
+        for _ in range(COPY_BATCH):
+            last = self._memory.pop()
+            if last is None:
                 return
-            origin, entry = kept
+            origin, entry = last
             try:
-                there = await self._store.get(origin)
-                if there is None or there.fetched_at < entry.fetched_at:
+                stored = await self._store.get(origin)
+                if stored is None or stored.fetched_at < entry.fetched_at:
                     await self._store.put(origin, entry)
-            except BaseException:  # also where it is cancelled
-                self._memory.take_back(origin, entry)
+            except BaseException:  # a StoreError, or a cancellation
+                self._memory.put_if_absent(origin, entry)
                 raise
             if monotonic() > until:
                 return

@@ -1,10 +1,9 @@
-"""Entries in memory: for the crawlers of one process, and for as long as a store cannot be reached.
+"""Entries in memory, for the crawlers of one process, and as the fallback of another store.
 
-A single crawl without a store needs none of this: what it knows are its origins.
+A single crawl without a store does not use this module: its policy cache is enough.
 
-A named memory stays until the process ends. Spiders that run one after the other share it so,
-though between two of them no crawler has it open. It is bounded instead: what was put first goes
-first.
+The data of a named memory store stays until the process ends, so that spiders which run one after
+another share it. Its size is limited: the entry that was put first is evicted first.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from .base import MAX_LEASE, MAX_RETRY
+from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,24 +22,22 @@ if TYPE_CHECKING:
     from .entry import Entry
 
 MAX_ENTRIES = 10_000
-"""Entries, claims and hosts that are kept while a store cannot be reached."""
+"""The most entries, claims and hosts that the fallback of another store keeps: a failure that lasts
+30 s at 300 new origins a second."""
 
-MOST_NAMED = 100_000
-"""The same in a named memory. It is REP_CACHE_SIZE as it is by default."""
+MAX_NAMED_ENTRIES = 100_000
+"""The same for a named memory store. This is the default of REP_CACHE_SIZE."""
 
-OCTETS = 64 * 2**20
-"""Octets of files that are kept in one memory: some 16,000 of average size."""
+MAX_OCTETS = 64 * 2**20
+"""The most octets of robots.txt files in one memory: some 16,000 files of average size."""
 
 ENTRY_OCTETS = 100
-"""Octets that an entry counts as, besides its file."""
-
-SHORTEST_RETRY = 0.001
-"""Seconds, at least, after which to ask again for a host."""
+"""The octets that an entry counts in addition to its file."""
 
 
-class _Kept(NamedTuple):
+class _StoredEntry(NamedTuple):
     entry: Entry
-    since: float
+    put_at: float
 
     @property
     def octets(self) -> int:
@@ -51,153 +48,159 @@ class _Lease(NamedTuple):
     """A claim, a reservation, or a delay."""
 
     owner: object
-    """The store that has made it; None for a delay, which is over for nobody before its time."""
+    """The store that made it; None for a delay, which applies to all stores."""
     until: float
 
 
-class Memory:
-    """What the stores of one process have in common. ``clock``: seconds that only ever grow.
+class MemoryData:
+    """The data that memory stores share. ``clock`` returns seconds and never goes backward.
 
-    The crawlers of a process may run in several threads.
+    The crawlers of a process may run in several threads: hold ``lock`` while you use this object.
     """
 
     def __init__(
-        self, most: int = MAX_ENTRIES, octets: int = OCTETS, clock: Callable[[], float] = monotonic
+        self,
+        max_entries: int = MAX_ENTRIES,
+        max_octets: int = MAX_OCTETS,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.most = most
         self.clock = clock
         self.lock = Lock()
-        self.entries: OrderedDict[str, _Kept] = OrderedDict()
+        self.entries: OrderedDict[str, _StoredEntry] = OrderedDict()
         self.claims: OrderedDict[str, _Lease] = OrderedDict()
         self.hosts: OrderedDict[str, _Lease] = OrderedDict()
-        self._most_octets = octets
+        self._max_entries = max_entries
+        self._max_octets = max_octets
         self._octets = 0
 
     def put(self, origin: str, entry: Entry) -> None:
-        """Keep an entry, and forget the oldest that there is no room for."""
+        """Store an entry, and evict the oldest entries that exceed the limits."""
         if origin in self.entries:
             self.remove(origin)
-        kept = self.entries[origin] = _Kept(entry, self.clock())
-        self._octets += kept.octets
-        while len(self.entries) > self.most or self._octets > self._most_octets:
+        stored = self.entries[origin] = _StoredEntry(entry, self.clock())
+        self._octets += stored.octets
+        while len(self.entries) > self._max_entries or self._octets > self._max_octets:
             self.remove(next(iter(self.entries)))
 
     def remove(self, origin: str) -> Entry:
-        kept = self.entries.pop(origin)
-        self._octets -= kept.octets
-        return kept.entry
+        """Remove and return an entry."""
+        stored = self.entries.pop(origin)
+        self._octets -= stored.octets
+        return stored.entry
 
     def lease(
         self, leases: OrderedDict[str, _Lease], name: str, owner: object, seconds: float
     ) -> float:
-        """Lease a name for so many seconds. Returns 0, or the seconds for which it is taken."""
+        """Lease a name for ``seconds``.
+
+        Returns 0, or the seconds that remain of another owner's lease.
+        """
         now = self.clock()
-        there = leases.get(name)
-        if there is not None and there.owner is not owner and there.until > now:
-            return there.until - now
+        current = leases.get(name)
+        if current is not None and current.owner is not owner and current.until > now:
+            return current.until - now
         self.set_lease(leases, name, owner, seconds)
         return 0
 
     def set_lease(
         self, leases: OrderedDict[str, _Lease], name: str, owner: object, seconds: float
     ) -> None:
-        """Lease a name, whoever has it."""
+        """Lease a name, and replace any current lease."""
         until = self.clock() + min(seconds, MAX_LEASE)
         leases[name] = _Lease(owner, until)
         leases.move_to_end(name)
-        if len(leases) > self.most:
+        if len(leases) > self._max_entries:
             leases.popitem(last=False)
 
-    def holds(self, leases: OrderedDict[str, _Lease], name: str, owner: object) -> bool:
-        """Whether a lease is that of ``owner`` and not over."""
-        there = leases.get(name)
-        return there is not None and there.owner is owner and there.until > self.clock()
+    def has_lease(self, leases: OrderedDict[str, _Lease], name: str, owner: object) -> bool:
+        """Return whether ``owner`` has a lease that has not expired."""
+        current = leases.get(name)
+        return current is not None and current.owner is owner and current.until > self.clock()
 
 
 class MemoryStore:
-    """The store of one crawler in a memory, a new one unless ``memory`` is given.
+    """One crawler's view of a :class:`MemoryData`, a new one unless ``data`` is given.
 
-    ``ttl``: seconds after which an entry is forgotten.
+    ``ttl``: seconds after which an entry expires.
     """
 
-    shared = False
-
-    def __init__(self, memory: Memory | None = None, *, ttl: float = inf) -> None:
-        self._memory = memory or Memory()
+    def __init__(
+        self, data: MemoryData | None = None, *, ttl: float = inf, shared: bool = False
+    ) -> None:
+        self.shared = shared
+        self._data = data or MemoryData()
         self._ttl = ttl
 
+    @classmethod
+    def named(cls, name: str, *, ttl: float = inf) -> MemoryStore:
+        """Return a store that shares its data with the stores of this process by this name."""
+        with _named_data_lock:
+            if name not in _named_data:
+                _named_data[name] = MemoryData(MAX_NAMED_ENTRIES)
+        return cls(_named_data[name], ttl=ttl, shared=True)
+
     def open(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to do: what is kept is for others, too."""
+        """Do nothing: other stores may use the data."""
 
     async def get(self, origin: str) -> Entry | None:
-        with self._memory.lock:
+        with self._data.lock:
             return self._get(origin)
 
     async def put(self, origin: str, entry: Entry) -> None:
-        with self._memory.lock:
-            self._memory.put(origin, entry)
+        with self._data.lock:
+            self._data.put(origin, entry)
 
     async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        memory = self._memory
-        with memory.lock:
-            taken = memory.lease(memory.claims, origin, self, seconds)
-            return not taken, self._get(origin)
+        data = self._data
+        with data.lock:
+            remaining = data.lease(data.claims, origin, self, seconds)
+            return not remaining, self._get(origin)
 
     async def release(self, origin: str) -> None:
-        memory = self._memory
-        with memory.lock:
-            if memory.holds(memory.claims, origin, self):
-                del memory.claims[origin]
+        data = self._data
+        with data.lock:
+            if data.has_lease(data.claims, origin, self):
+                del data.claims[origin]
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        memory = self._memory
-        with memory.lock:
-            wait = memory.lease(memory.hosts, host, self, lease)
-        return min(max(wait, SHORTEST_RETRY), MAX_RETRY) if wait else 0
+        data = self._data
+        with data.lock:
+            remaining = data.lease(data.hosts, host, self, lease)
+        return min(max(remaining, MIN_RETRY), MAX_RETRY) if remaining else 0
 
     async def release_host(self, host: str, delay: float) -> None:
-        memory = self._memory
-        with memory.lock:
-            if memory.holds(memory.hosts, host, self):
-                memory.set_lease(memory.hosts, host, None, delay)
+        data = self._data
+        with data.lock:
+            if data.has_lease(data.hosts, host, self):
+                data.set_lease(data.hosts, host, None, delay)
 
-    def take(self) -> tuple[str, Entry] | None:
-        """One of the entries, which is not kept any longer; None when there is none left."""
-        memory = self._memory
-        with memory.lock:
-            if not memory.entries:
+    def pop(self) -> tuple[str, Entry] | None:
+        """Remove and return the entry that was put last, with its origin. None if there is none."""
+        data = self._data
+        with data.lock:
+            if not data.entries:
                 return None
-            origin = next(reversed(memory.entries))
-            return origin, memory.remove(origin)
+            origin = next(reversed(data.entries))
+            return origin, data.remove(origin)
 
-    def take_back(self, origin: str, entry: Entry) -> None:
-        """Keep what was taken, unless there is something newer by now."""
-        with self._memory.lock:
-            if origin not in self._memory.entries:
-                self._memory.put(origin, entry)
+    def put_if_absent(self, origin: str, entry: Entry) -> None:
+        """Store an entry, unless the origin has one."""
+        with self._data.lock:
+            if origin not in self._data.entries:
+                self._data.put(origin, entry)
 
     def _get(self, origin: str) -> Entry | None:
-        kept = self._memory.entries.get(origin)
-        if kept is not None and self._memory.clock() - kept.since > self._ttl:
-            self._memory.remove(origin)
+        stored = self._data.entries.get(origin)
+        if stored is None:
             return None
-        return kept.entry if kept is not None else None
+        if self._data.clock() - stored.put_at > self._ttl:
+            self._data.remove(origin)
+            return None
+        return stored.entry
 
 
-class NamedMemoryStore(MemoryStore):
-    """The store of one of the crawlers that share the memory ``name`` of this process."""
-
-    shared = True
-
-    def __init__(self, name: str, *, ttl: float = inf) -> None:
-        with _lock:
-            if name not in _memories:
-                _memories[name] = Memory(MOST_NAMED)
-        super().__init__(_memories[name], ttl=ttl)
-
-
-_memories: dict[str, Memory] = {}
-_lock = Lock()
+_named_data: dict[str, MemoryData] = {}
+_named_data_lock = Lock()

@@ -1,24 +1,25 @@
-"""Entries in Redis: for the workers of a crawl on many machines.
+"""Entries in Redis, for the workers of a crawl on many machines.
 
 =========================  ======  ==========================================================
-key                        holds   it expires
+key                        value   expires
 =========================  ======  ==========================================================
-``rep:3:{origin}``         entry   so long after it was put as REP_STORE_DAYS says
-``rep:3:{origin}:claim``   token   with the claim; its holder deletes it earlier
-``rep:3:host:{host}``      token   with the lease of the crawler that has reserved the host
-``rep:3:host:{host}``      ``-``   with the delay, after which it may be reserved again
+``rep:3:{origin}``         entry   REP_STORE_DAYS after the last put
+``rep:3:{origin}:claim``   token   with the claim; its owner may delete it earlier
+``rep:3:host:{host}``      token   with the reservation of the host
+``rep:3:host:{host}``      ``-``   with the delay, after which the host can be reserved again
 =========================  ======  ==========================================================
 
-The 3 is the version: another leaves these keys alone. The braces keep an origin's keys on one node
-of a cluster. All times are durations that the server counts, so that no two clocks need agree. A
-claim or a reservation that does not expire, or not in time, is none of ours and counts as expired.
+The 3 is the version. Stores of other versions use other keys. The braces are a hash tag: they keep
+the keys of one origin on one node of a cluster. All times are durations that the server counts, so
+that the clocks of the workers need not agree. A claim or a reservation that does not expire within
+:data:`~.base.MAX_LEASE` was written by another program, and counts as expired.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from math import ceil
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import redis
@@ -27,34 +28,33 @@ from redis.retry import Retry
 
 from .base import MAX_LEASE, MAX_RETRY, StoreError
 from .entry import OCTETS_LIMIT, VERSION, decode, encode
-from .threads import Threads
+from .threaded import ThreadedStore
 from .url import HIDDEN, is_ambiguous
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .entry import Entry
 
-T = TypeVar("T")
-
 PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 
-THREADS = 8
-"""Calls that are under way at once; each has a connection."""
+CONNECTIONS = 8
+"""The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
+connections by default, which is enough for 1,250 workers."""
 
 SOCKET_TIMEOUT = 5.0
-"""Seconds until a server that does not answer counts as gone."""
+"""Seconds after which a server that does not answer counts as failed."""
 
 MAX_ERROR_LENGTH = 300
-"""Characters of what a server tells that are shown."""
+"""The most characters of a server's error message that are shown."""
 
 MAX_TTL = 100 * 366 * 86_400
-"""Seconds: Redis counts milliseconds in 64 bits."""
+"""Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
 
-# Each script names its keys, and no others are touched: so they run on a cluster, too. pcall, since
-# a key may be of another type.
+# Each script declares all keys that it uses, so that it also runs on a cluster. It uses pcall where
+# a key may have another type.
 
-# KEYS: claim, entry. ARGV: token, milliseconds, the longest that a claim may last, the last octet.
+# KEYS: claim, entry. ARGV: token, milliseconds, the maximum of a claim, index of the last octet.
 _CLAIM = """
 local left = redis.call("PTTL", KEYS[1])
 local claimed = left <= 0 or left > tonumber(ARGV[3]) or redis.pcall("GET", KEYS[1]) == ARGV[1]
@@ -76,8 +76,8 @@ end
 return 0
 """
 
-# KEYS: host. ARGV: token, milliseconds, the longest that a reservation may last.
-# Returns the milliseconds to wait, and whether a reservation was made: none was renewed.
+# KEYS: host. ARGV: token, milliseconds, the maximum of a reservation.
+# Returns the milliseconds to wait, and 1 for a new reservation, 0 for a renewed one or none.
 _RESERVE_HOST = """
 local left = redis.call("PTTL", KEYS[1])
 local holds = left > 0 and left <= tonumber(ARGV[3])
@@ -103,15 +103,15 @@ return 1
 """
 
 
-class RedisStore:
-    """The store on the server that ``url`` names. ``keep``: seconds until an entry is forgotten."""
+class RedisStore(ThreadedStore):
+    """The store on the server at ``url``. ``ttl``: seconds after which an entry expires."""
 
     shared = True
 
     def __init__(self, url: str, *, ttl: float) -> None:
+        super().__init__(CONNECTIONS)
         self._ttl = ceil(min(max(ttl, 1), MAX_TTL))
         self._token = uuid4().hex
-        self._threads = Threads(THREADS)
         if is_ambiguous(url):
             raise StoreError(
                 "'/', '?', '#' and '@' in its user name and its password must be percent-encoded"
@@ -121,9 +121,9 @@ class RedisStore:
                 url,
                 socket_timeout=SOCKET_TIMEOUT,
                 socket_connect_timeout=SOCKET_TIMEOUT,
-                retry=Retry(NoBackoff(), 1),  # a connection may have been closed while it was idle
+                retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
             )
-        except ValueError:  # whose message may hold a part of the password
+        except ValueError:  # its message may contain a part of the password
             raise StoreError("its URL cannot be read, perhaps for its port or an option") from None
         options = self._client.connection_pool.connection_kwargs
         options["decode_responses"] = False  # entries are octets, whatever the URL says
@@ -138,48 +138,17 @@ class RedisStore:
 
     def open(self) -> None:
         try:
-            self._client.ping()
-        except (redis.RedisError, OSError) as error:
-            raise self._failed(error) from None
-        except (TypeError, ValueError) as error:  # of an option in the URL, and its value
+            self._call(self._client.ping)
+        except (TypeError, ValueError) as error:  # an unknown option in the URL, or a wrong value
             raise StoreError(f"its URL has an option of no use ({type(error).__name__})") from None
 
-    async def close(self) -> None:
-        await self._threads.close(self._disconnect)
-
-    async def get(self, origin: str) -> Entry | None:
-        return await self._run(self._get, origin)
-
-    async def put(self, origin: str, entry: Entry) -> None:
-        await self._run(self._put, origin, entry, always=True)
-
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        def undo(made: tuple[bool, Entry | None]) -> None:
-            if made[0]:
-                self._release(origin)
-
-        return await self._run(self._claim, origin, seconds, undo=undo)
-
-    async def release(self, origin: str) -> None:
-        await self._run(self._release, origin, always=True)
-
-    async def reserve_host(self, host: str, lease: float) -> float:
-        def undo(made: tuple[float, bool]) -> None:
-            if made[1]:
-                self._release_host(host)
-
-        return (await self._run(self._reserve_host, host, lease, undo=undo))[0]
-
-    async def release_host(self, host: str, delay: float) -> None:
-        await self._run(self._release_host, host, delay, always=True)
-
-    # In a thread.
+    # Blocking methods
 
     def _get(self, origin: str) -> Entry | None:
         try:
             return _entry(self._client.getrange(_key(origin), 0, OCTETS_LIMIT))
         except redis.ResponseError as error:
-            if "WRONGTYPE" in str(error):  # no entry: the next put replaces it
+            if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
             raise
 
@@ -197,35 +166,26 @@ class RedisStore:
         self._release_script(keys=[f"{_key(origin)}:claim"], args=[self._token])
 
     def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
-        """The seconds to wait, and whether a reservation was made: none was renewed."""
-        left, made = self._reserve_host_script(
+        remaining, is_new = self._reserve_host_script(
             keys=[_host_key(host)],
             args=[self._token, _milliseconds(lease), _milliseconds(MAX_LEASE)],
         )
-        return min(left / 1000, MAX_RETRY), bool(made)
+        return min(remaining / 1000, MAX_RETRY), bool(is_new)
 
-    def _release_host(self, host: str, delay: float = 0) -> None:
+    def _release_host(self, host: str, delay: float) -> None:
         milliseconds = _milliseconds(delay) if delay > 0 else 0
         self._release_host_script(keys=[_host_key(host)], args=[self._token, milliseconds])
 
-    async def _run(
-        self,
-        call: Callable[..., T],
-        *arguments: object,
-        undo: Callable[[T], object] | None = None,
-        always: bool = False,
-    ) -> T:
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
         try:
-            return await self._threads.run(call, *arguments, undo=undo, always=always)
+            yield
         except (redis.RedisError, OSError) as error:
-            raise self._failed(error) from None
-
-    def _failed(self, error: Exception) -> StoreError:
-        """What went wrong, without the password: a server may repeat what it was told."""
-        told = str(error).partition(", with args")[0]
-        for secret in self._secrets:
-            told = told.replace(secret, HIDDEN)
-        return StoreError(told[:MAX_ERROR_LENGTH] or type(error).__name__)
+            # Without the password: a server may repeat the command that contained it.
+            message = str(error).partition(", with args")[0]
+            for secret in self._secrets:
+                message = message.replace(secret, HIDDEN)
+            raise StoreError(message[:MAX_ERROR_LENGTH] or type(error).__name__) from None
 
     def _disconnect(self) -> None:
         with suppress(redis.RedisError, OSError):
@@ -245,7 +205,7 @@ def _entry(octets: bytes) -> Entry | None:
         return None
     try:
         return decode(octets)
-    except ValueError:  # not of our making: as if it were not there
+    except ValueError:  # damaged, or of another program: treated as missing
         return None
 
 

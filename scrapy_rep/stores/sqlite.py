@@ -1,12 +1,12 @@
-"""Entries in a SQLite file: for one crawl after another, and for several on one machine.
+"""Entries in a SQLite file, for crawls on one machine, one after another or at the same time.
 
-The file is its owner's alone, and no symbolic link. One thread holds the one connection. Each
-change is one transaction in the write-ahead log, so that a process that is killed leaves what it
-had changed, and no half of anything; readers and the one writer do not wait for each other, and
-writers wait for each other for the time of one change.
+Only the owner of the file can read a new file, and the file is not a symbolic link. One thread
+uses the one connection. Each change is one transaction in the write-ahead log: a killed process
+leaves complete changes only. Readers and the one writer do not wait for each other. Writers wait
+for each other for the duration of one change.
 
-The processes have a clock in common, the machine's, which may be set. So a claim and a reservation
-hold from when they were made, not before, and for :data:`~.store.MAX_LEASE` at most.
+All processes use the machine's clock, which a user may set. So a claim or a reservation is valid
+only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` seconds.
 """
 
 from __future__ import annotations
@@ -18,29 +18,27 @@ import stat
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from .base import MAX_LEASE, MAX_RETRY, StoreError
+from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, decode, encode
-from .threads import Threads
+from .threaded import ThreadedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 APPLICATION_ID = 0x5245_5053
-"""Tells a store from any other database. It is in the header of the file."""
+"""Identifies a store in the header of the file: "REPS" in ASCII."""
 
 BUSY_TIMEOUT = 5.0
-"""Seconds that a change waits for those of other processes."""
+"""Seconds that a change waits for the changes of other processes: the default of Python."""
 
-CLOCK_STEP = 5.0
-"""Seconds by which the clock may be corrected without anything being lost. What was begun later
-than that was begun before the clock was set back, and is over."""
+CLOCK_TOLERANCE = 5.0
+"""Seconds by which the clock may be set back without an effect on claims and reservations. One that
+starts later than this in the future was made before the clock was set back, and has expired."""
 
 _SCHEMA = """
 CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL);
@@ -62,45 +60,46 @@ INSERT INTO entries VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET kept_at = excluded.kept_at, entry = excluded.entry
 """
 
-# No more than a few with each change: no transaction is ever long.
-_FORGET = """
+# At most 3 with each put, so that each transaction is short.
+_DELETE_EXPIRED = """
 DELETE FROM entries WHERE origin IN (SELECT origin FROM entries WHERE kept_at < ? LIMIT 3)
 """
 
-# Whether a claim or a reservation holds. It is false, too, for what is no number.
-_HOLDS = f"""
-until > :now AND since <= :now + {CLOCK_STEP} AND until <= :now + {MAX_LEASE + CLOCK_STEP}
+# Whether a claim or a reservation is valid. False also for values that are not numbers.
+_IS_VALID = f"""
+until > :now AND since <= :now + {CLOCK_TOLERANCE} AND until <= :now + {MAX_LEASE + CLOCK_TOLERANCE}
 """
 
 _CLAIM = f"""
 INSERT INTO claims VALUES (:origin, :token, :now, :until)
 ON CONFLICT (origin) DO UPDATE SET token = :token, since = :now, until = :until
-WHERE token = :token OR NOT ({_HOLDS})
+WHERE token = :token OR NOT ({_IS_VALID})
 """
 
-_RESERVED = f"SELECT until, token = :token AND {_HOLDS} FROM hosts WHERE host = :host"
+_RESERVED = f"SELECT until, token = :token AND {_IS_VALID} FROM hosts WHERE host = :host"
 
 _RESERVE = f"""
 INSERT INTO hosts VALUES (:host, :token, :now, :until)
 ON CONFLICT (host) DO UPDATE SET token = :token, since = :now, until = :until
-WHERE token = :token OR NOT ({_HOLDS})
+WHERE token = :token OR NOT ({_IS_VALID})
 """
 
 _RELEASE_HOST = f"""
 UPDATE hosts SET token = '', since = :now, until = :until
-WHERE host = :host AND token = :token AND {_HOLDS}
+WHERE host = :host AND token = :token AND {_IS_VALID}
 """
 
 
 class _UnusableError(Exception):
-    """The file is a store, but not one that can be used."""
+    """The file is a store, but it cannot be used."""
 
 
-class SQLiteStore:
+class SQLiteStore(ThreadedStore):
     """The store in the file ``path``.
 
-    ``keep``: seconds after which an entry is forgotten. ``ours``: nobody else's file can be there,
-    so that whatever cannot be read there was a store. ``now``: seconds since 1970.
+    ``ttl``: seconds after which an entry expires. ``exclusive``: only this package writes to
+    ``path``, so that a file that cannot be read is a damaged store. ``now`` returns seconds since
+    1970.
     """
 
     def __init__(
@@ -109,121 +108,78 @@ class SQLiteStore:
         *,
         ttl: float,
         shared: bool = True,
-        ours: bool = False,
+        exclusive: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
+        super().__init__(threads=1)
         self.shared = shared
-        self._path = Path(path).absolute()  # wherever the process goes
+        self._path = Path(path).absolute()  # the process may change its directory
         self._ttl = ttl
-        self._ours = ours
+        self._exclusive = exclusive
         self._now = now
         self._token = uuid4().hex
-        self._threads = Threads(1)
         self._connection: sqlite3.Connection | None = None
         self._read_only = False
 
     def open(self) -> None:
-        with self._errors():
-            self._connected()
+        self._call(self._connect)
 
-    async def close(self) -> None:
-        await self._threads.close(self._disconnect)
+    # Blocking methods
 
-    async def get(self, origin: str) -> Entry | None:
-        return await self._run(self._get, origin)
-
-    async def put(self, origin: str, entry: Entry) -> None:
-        await self._run(self._put, origin, entry, always=True)
-
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        def undo(made: tuple[bool, Entry | None]) -> None:
-            if made[0]:
-                self._act(self._release, origin)
-
-        return await self._run(self._claim, origin, seconds, undo=undo)
-
-    async def release(self, origin: str) -> None:
-        await self._run(self._release, origin, always=True)
-
-    async def reserve_host(self, host: str, lease: float) -> float:
-        def undo(made: tuple[float, bool]) -> None:
-            if made[1]:
-                self._act(self._release_host, host, 0)
-
-        return (await self._run(self._reserve_host, host, lease, undo=undo))[0]
-
-    async def release_host(self, host: str, delay: float) -> None:
-        await self._run(self._release_host, host, delay, always=True)
-
-    # In the thread.
-
-    def _get(self, db: sqlite3.Connection, origin: str) -> Entry | None:
-        row = db.execute(_GET, (origin, OCTETS_LIMIT)).fetchone()
+    def _get(self, origin: str) -> Entry | None:
+        row = self._connect().execute(_GET, (origin, OCTETS_LIMIT)).fetchone()
         if row is None:
             return None
         try:
             return decode(row[0])
-        except ValueError:  # damaged: as if it were not there
+        except ValueError:  # damaged: treated as missing
             return None
 
-    def _put(self, db: sqlite3.Connection, origin: str, entry: Entry) -> None:
+    def _put(self, origin: str, entry: Entry) -> None:
+        db = self._connect()
         if self._read_only:
             return
         now = self._now()
         octets = encode(entry)
-        with _change(db):
+        with _transaction(db):
             db.execute(_PUT, (origin, now, octets))
-            db.execute(_FORGET, (now - self._ttl,))
+            db.execute(_DELETE_EXPIRED, (now - self._ttl,))
 
-    def _claim(
-        self, db: sqlite3.Connection, origin: str, seconds: float
-    ) -> tuple[bool, Entry | None]:
+    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+        db = self._connect()
         if self._read_only:
-            return True, self._get(db, origin)
-        _, values = self._from_now(seconds)
-        with _change(db):
+            return True, self._get(origin)
+        values = self._lease(seconds)
+        with _transaction(db):
             claim = db.execute(_CLAIM, {**values, "origin": origin})
-            return claim.rowcount > 0, self._get(db, origin)
+            return claim.rowcount > 0, self._get(origin)
 
-    def _release(self, db: sqlite3.Connection, origin: str) -> None:
+    def _release(self, origin: str) -> None:
+        db = self._connect()
         if not self._read_only:
             db.execute("DELETE FROM claims WHERE origin = ? AND token = ?", (origin, self._token))
 
-    def _reserve_host(self, db: sqlite3.Connection, host: str, lease: float) -> tuple[float, bool]:
-        """The seconds to wait, and whether a reservation was made: none was renewed."""
+    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
+        db = self._connect()
         if self._read_only:
             return 0, False
-        now, values = self._from_now(lease)
-        values["host"] = host
-        with _change(db):
-            found = db.execute(_RESERVED, values).fetchone()
+        values = {**self._lease(lease), "host": host}
+        with _transaction(db):
+            current = db.execute(_RESERVED, values).fetchone()
             if db.execute(_RESERVE, values).rowcount > 0:
-                return 0, found is None or not found[1]
-        return min(max(float(found[0]) - now, 0.001), MAX_RETRY), False
+                return 0, current is None or not current[1]
+        remaining = float(current[0]) - float(values["now"])
+        return min(max(remaining, MIN_RETRY), MAX_RETRY), False
 
-    def _release_host(self, db: sqlite3.Connection, host: str, delay: float) -> None:
+    def _release_host(self, host: str, delay: float) -> None:
+        db = self._connect()
         if not self._read_only:
-            _, values = self._from_now(delay)
-            db.execute(_RELEASE_HOST, {**values, "host": host})
+            db.execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
 
-    def _from_now(self, seconds: float) -> tuple[float, dict[str, object]]:
-        """The time, and the values that say whose something is and how long it holds."""
+    def _lease(self, seconds: float) -> dict[str, str | float]:
+        """Return the parameters of a statement that makes a lease."""
         now = self._now()
-        until = now + min(seconds, MAX_LEASE)
-        return now, {"token": self._token, "now": now, "until": until}
-
-    async def _run(
-        self,
-        act: Callable[..., T],
-        *arguments: object,
-        undo: Callable[[T], object] | None = None,
-        always: bool = False,
-    ) -> T:
-        return await self._threads.run(self._act, act, *arguments, undo=undo, always=always)
-
-    def _act(self, act: Callable[..., T], *arguments: object) -> T:
-        with self._errors():
-            return act(self._connected(), *arguments)
+        return {"token": self._token, "now": now, "until": now + min(seconds, MAX_LEASE)}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -231,58 +187,67 @@ class SQLiteStore:
             yield
         except (sqlite3.Error, OSError) as error:
             self._disconnect()
-            # Not one of its subclasses: SQLITE_CORRUPT and SQLITE_NOTADB.
-            broken = type(error) is sqlite3.DatabaseError
-            if broken and (self._ours or _is_ours(self._path)):
+            # SQLITE_CORRUPT and SQLITE_NOTADB raise DatabaseError itself, not a subclass.
+            is_damaged = type(error) is sqlite3.DatabaseError
+            if is_damaged and (self._exclusive or _is_store(self._path)):
                 with suppress(OSError):
                     self._quarantine(str(error))
             raise StoreError(f"{self._path}: {error}") from error
 
-    # The connection.
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
 
-    def _connected(self) -> sqlite3.Connection:
-        if self._connection is None:
-            try:
-                self._connection = self._connect()
-            except _UnusableError as why:
-                self._quarantine(str(why))
-                self._connection = self._connect()
-        return self._connection
+    # The connection
 
     def _connect(self) -> sqlite3.Connection:
-        self._begin_file()
+        """Return the connection. Open it first, if there is none."""
+        if self._connection is None:
+            try:
+                self._connection = self._open_connection()
+            except _UnusableError as error:
+                self._quarantine(str(error))
+                self._connection = self._open_connection()
+        return self._connection
+
+    def _open_connection(self) -> sqlite3.Connection:
+        self._create_file()
         self._read_only = not os.access(self._path, os.W_OK)
-        how = ""
+        query = ""
         if self._read_only:
-            # Who reads the log writes to the files beside it; where there are none, nobody writes.
-            in_use = self._beside("-wal").exists()
-            how = "?mode=ro" if in_use else "?mode=ro&immutable=1"
+            # A reader of the write-ahead log writes to the files beside it. Without these files
+            # there is no writer, so that the file can be read as immutable.
+            is_in_use = self._sidecar("-wal").exists()
+            query = "?mode=ro" if is_in_use else "?mode=ro&immutable=1"
         connection = sqlite3.connect(
-            self._path.as_uri() + how,
+            self._path.as_uri() + query,
             uri=True,
             timeout=BUSY_TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
         )
         try:
-            self._check_file(connection)
+            self._check_path(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _begin_file(self) -> None:
-        """Have a file that is its owner's alone, before SQLite makes one that is everybody's.
+    def _create_file(self) -> None:
+        """Create the file with mode 0600, unless it exists, and refuse symbolic links.
 
-        It gives those beside it the same mode. A file that is there keeps its own. Where others
-        may write to the folder, a symbolic link would have us write to any file of ours.
+        SQLite would create it readable for all users. SQLite gives the files beside it the same
+        mode. Where other users can write to the folder, a symbolic link of theirs would make the
+        crawl write to any file of its own user.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with suppress(FileExistsError):
             os.close(os.open(self._path, flags, 0o600))
         for suffix in ("", "-wal", "-shm", "-journal"):
-            path = self._beside(suffix)
+            path = self._sidecar(suffix)
             with suppress(FileNotFoundError):
                 mode = path.lstat().st_mode
                 if stat.S_ISLNK(mode):
@@ -290,21 +255,22 @@ class SQLiteStore:
                 if not stat.S_ISREG(mode):
                     raise StoreError(f"{path} is not a regular file")
 
-    def _check_file(self, db: sqlite3.Connection) -> None:
-        """That no link has come in its place meanwhile: SQLite says what it has opened."""
+    def _check_path(self, db: sqlite3.Connection) -> None:
+        """Check that a symbolic link has not replaced the file since :meth:`_create_file`."""
         opened = Path(db.execute("PRAGMA database_list").fetchone()[2])
-        same_folder = opened.parent.samefile(self._path.parent)
-        if opened.name != self._path.name or not same_folder:
+        is_same_folder = opened.parent.samefile(self._path.parent)
+        if opened.name != self._path.name or not is_same_folder:
             raise StoreError(f"{self._path} is a symbolic link, which a store may not be")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        wanted = int.from_bytes(VERSION, "big")
-        application, version = _header(db)
+        """Check the version of the database, and create its tables if it is new."""
+        expected = int.from_bytes(VERSION, "big")
+        application, version = _read_header(db)
         if application not in (0, APPLICATION_ID):
             raise sqlite3.OperationalError("this is the database of another application")
-        if application == APPLICATION_ID and version != wanted:
-            db.execute("PRAGMA journal_mode = DELETE")  # fails while another version uses it
-            raise _UnusableError(f"it is of version {version}, not {wanted}")
+        if application == APPLICATION_ID and version != expected:
+            db.execute("PRAGMA journal_mode = DELETE")  # fails while another process uses it
+            raise _UnusableError(f"it is of version {version}, not {expected}")
         if self._read_only:
             logger.warning(
                 "The store %(path)s cannot be written: what it holds is used, nothing is added.",
@@ -314,15 +280,15 @@ class SQLiteStore:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         if application == 0:
-            with _change(db):
-                self._create(db, wanted)
-        with _change(db):
+            with _transaction(db):
+                self._create_tables(db, expected)
+        with _transaction(db):
             now = self._now()
             for table in ("claims", "hosts"):
-                db.execute(f"DELETE FROM {table} WHERE NOT ({_HOLDS})", {"now": now})
+                db.execute(f"DELETE FROM {table} WHERE NOT ({_IS_VALID})", {"now": now})
 
-    def _create(self, db: sqlite3.Connection, version: int) -> None:
-        if _header(db)[0] == APPLICATION_ID:  # by another process, just now
+    def _create_tables(self, db: sqlite3.Connection, version: int) -> None:
+        if _read_header(db)[0] == APPLICATION_ID:  # another process has just created them
             return
         if db.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise sqlite3.OperationalError("this is the database of another application")
@@ -331,31 +297,27 @@ class SQLiteStore:
         db.execute(f"PRAGMA user_version = {version}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                connection.close()
-
-    def _beside(self, suffix: str) -> Path:
+    def _sidecar(self, suffix: str) -> Path:
+        """Return the path of a file beside the database, such as its write-ahead log."""
         return self._path.with_name(self._path.name + suffix)
 
-    def _quarantine(self, why: str) -> None:
-        aside = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
+    def _quarantine(self, reason: str) -> None:
+        """Rename the file and its sidecars, so that a new store can be created."""
+        target = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
         for suffix in ("", "-wal", "-shm"):
-            file = self._beside(suffix)
+            file = self._sidecar(suffix)
             if file.exists():
-                file.replace(aside.with_name(aside.name + suffix))
+                file.replace(target.with_name(target.name + suffix))
         logger.warning(
-            "The store %(path)s cannot be used (%(why)s): it is now %(aside)s, and a new one is "
-            "begun.",
-            {"path": self._path, "why": why, "aside": aside},
+            "The store %(path)s cannot be used (%(reason)s): it is now %(target)s, and a new one "
+            "is begun.",
+            {"path": self._path, "reason": reason, "target": target},
         )
 
 
 @contextmanager
-def _change(db: sqlite3.Connection) -> Iterator[None]:
-    """One transaction, the writer's from its start."""
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Run one transaction, which locks the database for other writers from its start."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -365,20 +327,21 @@ def _change(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("ROLLBACK")
 
 
-def _header(db: sqlite3.Connection) -> tuple[int, int]:
-    """The application and the version of a database."""
+def _read_header(db: sqlite3.Connection) -> tuple[int, int]:
+    """Return the application and the version of a database."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     return int(application), int(version)
 
 
-def _is_ours(path: Path) -> bool:
-    # https://www.sqlite.org/fileformat2.html#the_database_header: the application at offset 68.
+def _is_store(path: Path) -> bool:
+    """Return whether the header of a file, which may be damaged otherwise, is that of a store."""
+    # The application is at offset 68: https://www.sqlite.org/fileformat2.html#the_database_header
     try:
         with path.open("rb") as file:
             header = file.read(100)
     except OSError:
         return False
-    return header[:16] == b"SQLite format 3\0" and header[68:72] == APPLICATION_ID.to_bytes(
-        4, "big"
-    )
+    application = header[68:72]
+    is_sqlite = header.startswith(b"SQLite format 3\0")
+    return is_sqlite and application == APPLICATION_ID.to_bytes(4, "big")

@@ -1,4 +1,4 @@
-"""Calls that block, in threads: the one module of the stores that knows Scrapy's loops."""
+"""Threads for blocking calls. The only module of the stores that knows Scrapy's event loops."""
 
 from __future__ import annotations
 
@@ -20,64 +20,70 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-QUEUE_LIMIT = 10.0
-"""Seconds that a call waits at most until it begins. Where each call takes its time to fail, those
-behind it fail at once."""
+QUEUE_TIMEOUT = 10.0
+"""Seconds that a call may wait in the queue until it starts. Twice the 5 s after which a call to
+SQLite or Redis fails, so that calls behind two failing ones fail at once."""
 
-CALL_LIMIT = 30.0
-"""Seconds after which a call counts as failed, whatever becomes of it."""
+CALL_TIMEOUT = 30.0
+"""Seconds after which a call counts as failed, even if it is still in progress. The default of
+REP_TIMEOUT: after it, a fetch would have been as fast."""
 
 
-class Threads:
-    """Threads of its own, so that nothing else in the process waits for what happens there.
+class ThreadPool:
+    """Threads for the calls of one store, so that no other part of the process waits for them.
 
-    Calls begin in the order in which they were made.
+    Calls start in the order in which they were made.
     """
 
-    def __init__(self, number: int) -> None:
-        self._executor = ThreadPoolExecutor(number, thread_name_prefix="robotstxt-store")
+    def __init__(self, size: int) -> None:
+        self._executor = ThreadPoolExecutor(size, thread_name_prefix="robotstxt-store")
         self._in_progress: set[Future[Any]] = set()
         self._closed = False
 
     async def run(
         self,
-        call: Callable[..., T],
+        function: Callable[..., T],
         *arguments: object,
         undo: Callable[[T], object] | None = None,
-        always: bool = False,
+        shield: bool = False,
     ) -> T:
-        """What ``call`` returns or raises. Whoever waits may be cancelled; what has begun ends.
+        """Call ``function`` in a thread, and return its result or raise its exception.
 
-        What has not begun by then is not done, unless it is to be done ``always``. Where the result
-        comes too late for somebody who was cancelled, ``undo`` is called with it, in a thread.
-        Raises StoreError for what does not begin, or end, in time.
+        A cancellation prevents a call that has not started, unless ``shield`` is true. A call that
+        has started ends normally; then a thread calls ``undo``, if given, with its result.
+
+        Raises StoreError for a call that does not start within :data:`QUEUE_TIMEOUT`, or does not
+        end within :data:`CALL_TIMEOUT`.
         """
         if self._closed:
             raise StoreError("it is closed")
-        one = _Call(call, arguments, undo)
-        work = self._submit(one)
+        call = _Call(function, arguments, undo)
+        work = self._submit(call)
         try:
-            return await _result(work, keep=always)
+            return await _result(work, shield=shield)
         except BaseException:
-            if one.give_up():
-                self._submit(one.take_back)
+            if call.abandon():
+                self._submit(call.undo)
             raise
 
-    async def close(self, last: Callable[[], None]) -> None:
-        """Make one last call, after all others: those take :data:`CALL_LIMIT` seconds at most."""
+    async def close(self, function: Callable[[], None]) -> None:
+        """Call ``function`` in a thread after all other calls, and end the threads.
+
+        Waits for the other calls for at most :data:`CALL_TIMEOUT` seconds.
+        """
         if self._closed:
             return
         self._closed = True
-        until = monotonic() + CALL_LIMIT
+        until = monotonic() + CALL_TIMEOUT
         try:
             with suppress(StoreError):
                 while True:
-                    # Once at least: somebody may have been cancelled who does not know it yet.
+                    # At least once: a call that was just cancelled may still submit its undo.
                     before, left = tuple(self._in_progress), max(until - monotonic(), 0)
-                    await _result(self._submit(partial(wait, before, left)), left, keep=True)
+                    await _result(self._submit(partial(wait, before, left)), left, shield=True)
                     if not self._in_progress or not left:
                         break
-                await _result(self._submit(last), keep=True)
+                await _result(self._submit(function), shield=True)
         finally:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -89,78 +95,78 @@ class Threads:
 
 
 class _Call(Generic[T]):
-    """One call, whose result may be given up at any moment."""
+    """One call in a thread. The caller may abandon its result at any moment."""
 
     def __init__(
         self,
-        call: Callable[..., T],
+        function: Callable[..., T],
         arguments: tuple[object, ...],
         undo: Callable[[T], object] | None,
     ) -> None:
-        self._call = call
+        self._function = function
         self._arguments = arguments
         self._undo = undo
         self._made_at = monotonic()
         self._lock = Lock()
         self._abandoned = False
         self._results: list[T] = []
-        """The result, once it is there; nothing before."""
+        """The result, once there is one."""
 
     def __call__(self) -> T:
-        if monotonic() - self._made_at > QUEUE_LIMIT:
-            raise StoreError(f"it is too slow: a call has waited for {QUEUE_LIMIT:g} s")
-        result = self._call(*self._arguments)
+        if monotonic() - self._made_at > QUEUE_TIMEOUT:
+            raise StoreError(f"it is too slow: a call has waited for {QUEUE_TIMEOUT:g} s")
+        result = self._function(*self._arguments)
         with self._lock:
             self._results.append(result)
-            late = self._abandoned
-        if late:
-            self.take_back()
+            abandoned = self._abandoned
+        if abandoned:
+            self.undo()
         return result
 
-    def give_up(self) -> bool:
-        """Nobody waits for the result any longer. Whether it is there and has to be undone."""
+    def abandon(self) -> bool:
+        """Discard the result. Returns whether the caller must call :meth:`undo`."""
         with self._lock:
             self._abandoned = True
             return self._undo is not None and bool(self._results)
 
-    def take_back(self) -> None:
-        """Undo it, where that can be done."""
+    def undo(self) -> None:
+        """Undo the call, if it can be undone. It must have a result."""
         if self._undo is not None:
             self._undo(self._results[0])
 
 
-async def _result(work: Future[T], limit: float | None = None, *, keep: bool = False) -> T:
-    """What it comes to, in time. ``keep``: it is not cancelled with whoever waits for it."""
-    limit = CALL_LIMIT if limit is None else limit
+async def _result(work: Future[T], timeout: float | None = None, *, shield: bool = False) -> T:
+    """Return the result of ``work``. Without ``shield``, a cancellation also cancels ``work``."""
+    timeout = CALL_TIMEOUT if timeout is None else timeout
     if not is_asyncio_available():
-        return await _as_deferred(work, limit, keep=keep)
+        return await _as_deferred(work, timeout, shield=shield)
     future = asyncio.wrap_future(work)
     try:
-        await asyncio.wait((future,), timeout=limit)
+        await asyncio.wait((future,), timeout=timeout)
         if not future.done():
-            raise _too_late(limit)
+            raise _timeout_error(timeout)
         return future.result()
     finally:
         if not future.done():
-            if keep:
+            if shield:
                 future.add_done_callback(lambda late: late.cancelled() or late.exception())
             else:
                 future.cancel()
 
 
-def _as_deferred(work: Future[T], limit: float, *, keep: bool = False) -> Deferred[T]:
-    from twisted.internet import reactor  # there is one: it is no asyncio that runs
+def _as_deferred(work: Future[T], timeout: float, *, shield: bool = False) -> Deferred[T]:
+    from twisted.internet import reactor  # one is installed, since asyncio does not run
 
     clock: Any = reactor
 
     def cancel(_: Deferred[T]) -> None:
-        if not keep:
+        if not shield:
             work.cancel()
 
     deferred: Deferred[T] = Deferred(cancel)
 
-    def settle() -> None:
-        if deferred.called:  # cancelled, or too late
+    def fire() -> None:
+        if deferred.called:  # cancelled, or timed out
             return
         error = work.exception()
         if error is None:
@@ -168,20 +174,20 @@ def _as_deferred(work: Future[T], limit: float, *, keep: bool = False) -> Deferr
         else:
             deferred.errback(error)
 
-    def done(_: Future[T]) -> None:
+    def on_done(_: Future[T]) -> None:
         if not work.cancelled():
-            reactor.callFromThread(settle)
+            reactor.callFromThread(fire)
 
-    def stop(result: object) -> object:
+    def stop_timer(result: object) -> object:
         if timer.active():
             timer.cancel()
         return result
 
-    timer = clock.callLater(limit, lambda: deferred.errback(_too_late(limit)))
-    deferred.addBoth(stop)
-    work.add_done_callback(done)
+    timer = clock.callLater(timeout, lambda: deferred.errback(_timeout_error(timeout)))
+    deferred.addBoth(stop_timer)
+    work.add_done_callback(on_done)
     return deferred
 
 
-def _too_late(limit: float) -> StoreError:
-    return StoreError(f"it has not answered for {limit:g} s")
+def _timeout_error(timeout: float) -> StoreError:
+    return StoreError(f"it has not answered for {timeout:g} s")

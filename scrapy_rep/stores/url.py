@@ -1,8 +1,8 @@
-"""URLs of stores: what of one may be shown.
+"""URLs of stores, without their passwords.
 
-RFC 3986, section 3, which Redis's client reads too: the authority ends at the first ``/``, ``?`` or
-``#``. A password that holds one of them, and is not percent-encoded, is cut there; so wherever an
-``@`` may come too late nothing is shown.
+By RFC 3986 §3, which the Redis client follows, the authority of a URL ends at the first ``/``,
+``?`` or ``#``. A password that contains one of them and is not percent-encoded is cut there. So
+where an ``@`` stands behind that place, the whole URL is hidden.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 HIDDEN = "***"
+"""Replaces a password."""
 
 _URL = re.compile(
     r"(?P<scheme>[^:/?#@]*://)(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
 )
 _SECRET = re.compile("pass|pwd|secret|token|credential", re.IGNORECASE)
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]:]*)(?::\d*)?")
-_FILES = ("sqlite://", "unix://")
+_FILE_SCHEMES = ("sqlite://", "unix://")
+"""The path of these URLs is that of a file, which may contain an ``@``."""
 
 
 class _Parts(NamedTuple):
@@ -26,19 +28,19 @@ class _Parts(NamedTuple):
     authority: str
     path: str
     options: str
-    """What begins with ``?`` or ``#``, up to what may be a password."""
-    secret: bool
-    """Whether something came behind that."""
+    """The query and the fragment, up to the value that may be a password."""
+    has_secret: bool
+    """Whether the query or the fragment has such a value."""
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether there is an ``@`` behind the place where one can end a password."""
-        in_path = "@" in self.path and (self.authority != "" or self.scheme not in _FILES)
+        """Whether an ``@`` behind the authority may be the end of a password."""
+        in_path = "@" in self.path and (self.authority != "" or self.scheme not in _FILE_SCHEMES)
         return in_path or "@" in self.options
 
 
 def without_password(url: str) -> str:
-    """``url`` as it may be shown: with stars in place of whatever may be a password."""
+    """Return ``url`` with :data:`HIDDEN` in place of everything that may be a password."""
     parts = _parts(url)
     if parts is None:
         return HIDDEN if "@" in url or (_SECRET.search(url) and "=" in url) else url
@@ -48,15 +50,23 @@ def without_password(url: str) -> str:
     if at:
         name, colon, _ = user.partition(":")
         user = f"{name}:{HIDDEN}" if colon else HIDDEN
-    if not _HOST.fullmatch(host):  # what should be a port may be a password without its @
+    if not _HOST.fullmatch(host):  # an invalid port may be a password without its @
         host = f"{host.partition(':')[0]}:{HIDDEN}"
     return "".join(
-        (parts.scheme, user, at, host, parts.path, parts.options, HIDDEN if parts.secret else "")
+        (
+            parts.scheme,
+            user,
+            at,
+            host,
+            parts.path,
+            parts.options,
+            HIDDEN if parts.has_secret else "",
+        )
     )
 
 
 def is_ambiguous(url: str) -> bool:
-    """Whether a password in ``url`` may be cut, since it is not percent-encoded."""
+    """Return whether a password in ``url`` may be cut because it is not percent-encoded."""
     parts = _parts(url)
     return parts is not None and parts.is_ambiguous
 
@@ -70,7 +80,8 @@ def _parts(url: str) -> _Parts | None:
     for part in re.split("(?<=[?&;#])", rest):
         name, equals, _ = part.partition("=")
         shown += name + equals
-        if equals and _SECRET.search(unquote_plus(name)):  # it may hold whatever follows
-            return _Parts(scheme, authority, path, shown, secret=True)
+        if equals and _SECRET.search(unquote_plus(name)):
+            # All that follows may belong to the password.
+            return _Parts(scheme, authority, path, shown, has_secret=True)
         shown += part[len(name) + len(equals) :]
-    return _Parts(scheme, authority, path, shown, secret=False)
+    return _Parts(scheme, authority, path, shown, has_secret=False)

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import create_looping_call, is_asyncio_available
-from scrapy.utils.defer import _schedule_coro
+from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
-from testing.web import Web
 
 if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from testing.web import Site
+
 
 @dataclass
 class Outcome:
-    """What became of a crawl's requests, by URL, and what the crawl says of itself."""
+    """The responses and failures of a crawl by URL, with its stats and its middleware."""
 
     crawler: Crawler = field(repr=False)
     responses: dict[str, Response] = field(default_factory=dict)
@@ -46,7 +51,7 @@ class Outcome:
 
 
 class Visitor(Spider):
-    """Asks for each of its URLs, all at once, and keeps what became of them."""
+    """Requests all of its URLs at once, and records the response or the failure of each."""
 
     name = "visitor"
     custom_settings: dict[str, Any] = {"LOG_LEVEL": "DEBUG"}  # noqa: RUF012
@@ -78,18 +83,62 @@ class Visitor(Spider):
         self.outcome.failures[request.url] = failure.value
 
 
+class AtHome(Visitor):
+    """Visits one host only."""
+
+    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
+
+
 class Closer(Visitor):
-    """Closes itself a moment after it has asked for everything, while its requests wait."""
+    """Closes itself while its requests wait.
+
+    It closes 0.3 seconds after each site of ``awaited`` has received a request.
+    """
+
+    awaited: Sequence[Site] = ()
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
+        while not all(site.received for site in self.awaited):
+            await sleep(0.02)
         await sleep(0.3)
         self.stop()
 
 
+class FirstPageCloser(Visitor):
+    """Closes itself when it has received a page."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        raise CloseSpider("enough")
+
+
+class Caller(Visitor):
+    """Passes its requests to ``engine.download_async``, not to the scheduler."""
+
+    callback: Any = staticmethod(NO_CALLBACK)
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            _schedule_coro(self._call(request.replace(callback=self.callback, errback=None)))
+        yield Request("data:,")
+
+    async def _call(self, request: Request) -> None:
+        engine = self.crawler.engine
+        assert engine is not None
+        try:
+            self.outcome.responses[request.url] = await engine.download_async(request)
+        except IgnoreRequest as error:
+            self.outcome.failures[request.url] = error
+
+
+class CallerAndCloser(Caller, Closer):
+    """Closes itself while its calls wait."""
+
+
 class Watcher(Visitor):
-    """Keeps the most downloads that were under way at any time."""
+    """Records the largest number of downloads that were in progress at the same time."""
 
     most = 0
 
@@ -109,9 +158,39 @@ class Watcher(Visitor):
         self.look.stop()
 
 
+@dataclass
+class Clock:
+    """A clock that a test moves, relative to the clock of this machine."""
+
+    ahead: float = 0
+    """The seconds that were skipped, on both clocks."""
+    step: float = 0
+    """The seconds by which the wall clock was set."""
+
+    def time(self) -> float:
+        return time.time() + self.ahead + self.step
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def set(self, now: float) -> None:
+        """Set the wall clock to ``now``, in seconds since 1970. It continues from there."""
+        self.step = now - time.time() - self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the package during the test."""
+    clock = Clock()
+    name = "scrapy_rep.scheduling.clock.Clock"
+    monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
+    monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
+    return clock
+
+
 Crawl = Callable[..., Awaitable[Outcome]]
 
-# Twisted does not promise a crawl that nothing of it is in the way; these make it quick.
+# Crawls without delays, retries and other waiting.
 SETTINGS: dict[str, Any] = {
     "ADDONS": {Addon: 500},
     "DOWNLOAD_DELAY": 0,
@@ -124,15 +203,8 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture
-def web() -> Iterator[Web]:
-    web = Web()
-    yield web
-    web.close()
-
-
-@pytest.fixture
 def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
-    """Crawl URLs or requests with the add-on on, under further settings."""
+    """Crawl URLs or requests with the add-on, under further settings."""
     caplog.set_level(logging.DEBUG)
 
     async def run(
@@ -151,7 +223,7 @@ def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
 
 
 def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the package itself has warned about."""
+    """The warnings of the package."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -160,7 +232,7 @@ def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawler:
-    """A crawler for the loop that the test runs on."""
+    """A crawler for the event loop that the test runs on."""
     values = {**SETTINGS, **(settings or {})}
     runner: type[AsyncCrawlerRunner | CrawlerRunner] = AsyncCrawlerRunner
     if not is_reactor_installed():
@@ -173,8 +245,17 @@ def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -
     return runner(merged).create_crawler(spider)
 
 
+async def together(*crawlers: Crawler, requests: Sequence[Sequence[str | Request]]) -> None:
+    """Run crawlers in this process at the same time, each with its own requests."""
+    runs = [
+        deferred_from_coro(run_crawler(crawler, requests=asked))
+        for crawler, asked in zip(crawlers, requests, strict=True)
+    ]
+    await maybe_deferred_to_future(DeferredList(runs, fireOnOneErrback=True))
+
+
 async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
-    """Run it to its end."""
+    """Run a crawler until its spider is closed."""
     if is_asyncio_available():
         await crawler.crawl_async(**arguments)
     else:

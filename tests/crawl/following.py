@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class FollowingHandler:
-    """Downloads as Scrapy's handler does, and gives the page to which a redirect leads."""
+    """Downloads with Scrapy's own handler, and returns the page at the end of the redirects."""
 
     lazy = True
 

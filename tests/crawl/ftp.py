@@ -1,4 +1,4 @@
-"""An FTP server on loopback, in a thread of its own, that keeps a record of who asked for what."""
+"""An FTP server on loopback, in a thread of its own, that records what it received."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 class FtpSite:
-    """Serves a folder to everybody and to ``me``, or to nobody where ``anonymous`` is false.
+    """Serves a folder to anonymous users and to the user ``me``.
 
-    ``greeting`` is said to whoever connects.
+    Without ``anonymous`` every login fails. ``greeting`` is sent to each client that connects.
     """
 
     def __init__(
@@ -76,22 +76,22 @@ class FtpSite:
 
     @property
     def received(self) -> list[tuple[str, str, str]]:
-        """User, password and name of every file that was sent."""
-        return self._in_full(self._received)
+        """The user, the password and the file name of each file that was sent."""
+        return self._up_to_date(self._received)
 
     @property
     def cut_off(self) -> list[str]:
-        """The names of those that the client did not want to the end."""
-        return self._in_full(self._cut_off)
+        """The names of the files whose transfer the client ended early."""
+        return self._up_to_date(self._cut_off)
 
     @property
     def connected_to(self) -> list[str]:
-        """The addresses that it was told to connect to, in active mode."""
-        return self._in_full(self._connected_to)
+        """The arguments of the PORT commands, which name addresses to connect to."""
+        return self._up_to_date(self._connected_to)
 
     @property
     def paths(self) -> list[str]:
-        """The files that were sent, in their order."""
+        """The paths of the files that were sent, in order."""
         return ["/" + name for _, _, name in self.received]
 
     def close(self) -> None:
@@ -99,8 +99,8 @@ class FtpSite:
         self._running = False
         self._thread.join()
 
-    def _in_full(self, record: list[T]) -> list[T]:
-        """A record, once the server has written down what its clients have seen already."""
+    def _up_to_date(self, record: list[T]) -> list[T]:
+        """A copy of a record, after the server has recorded everything that it has sent."""
         turn = self._turns
         while self._thread.is_alive() and self._turns < turn + 2:
             time.sleep(0.005)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.exceptions import CloseSpider
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
@@ -18,7 +17,7 @@ from scrapy_rep.scheduling.clock import sleep
 from testing.faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall
 from testing.web import Page, redirect, text
 
-from .conftest import Visitor
+from .conftest import AtHome, FirstPageCloser, Visitor
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -68,12 +67,6 @@ async def test_a_meta_refresh_is_not_followed(web: Web, crawl: Crawl) -> None:
 # OffsiteMiddleware
 
 
-class AtHome(Visitor):
-    """Stays on one host."""
-
-    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
-
-
 async def test_allowed_domains_are_for_pages(web: Web, crawl: Crawl) -> None:
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
     site = web.site(redirect(elsewhere.url("/r")))
@@ -113,7 +106,7 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
     site = web.site(text(RULES, Set_Cookie="from=robots"), pages)
     other = web.site(RULES)  # cookies do not know ports
     further = [site.url("/second"), other.url("/third")]
-    await crawl(site.urls("/first"), {"FURTHER": further}, spider=Caller)
+    await crawl(site.urls("/first"), {"FURTHER": further}, spider=CallingCallback)
     cookies = [
         {received.path: received.headers.get("cookie") for received in each.received}
         for each in (site, other)
@@ -193,29 +186,20 @@ async def test_a_paused_crawl_goes_on(web: Web, crawl: Crawl) -> None:
     assert outcome_of(site) == RULES_HOLD
 
 
-class Closer(Visitor):
-    """Has seen enough with its first page."""
-
-    def parse(self, response: Response, **_: Any) -> Any:
-        super().parse(response)
-        raise CloseSpider("enough")
-
-
 async def test_closing_does_not_wait_for_a_robots_txt(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     silent = web.site(stall(), host="127.0.0.2")
     site = web.site(RULES)
-    outcome = await crawl(
-        [silent.url("/a"), site.url("/public")], {"REP_TIMEOUT": 60}, spider=Closer
-    )
+    urls = [silent.url("/a"), site.url("/public")]
+    outcome = await crawl(urls, {"REP_TIMEOUT": 60}, spider=FirstPageCloser)
     assert outcome.stats["finish_reason"] == "enough"
     assert "robotstxt/unreachable" not in outcome.stats, "it was not waited for"
     assert silent.page_paths == []
     assert "Traceback" not in caplog.text
 
 
-class Caller(Visitor):
+class CallingCallback(Visitor):
     """Asks the engine for further pages from a callback."""
 
     async def parse(self, response: Response, **_: Any) -> Any:
@@ -232,7 +216,7 @@ class Caller(Visitor):
 async def test_the_engine_may_be_called_from_a_callback(web: Web, crawl: Crawl) -> None:
     sites = [web.site(RULES), web.site(RULES)]
     further = [url for site in sites for url in site.urls(*PATHS)]
-    outcome = await crawl(sites[0].urls("/first"), {"FURTHER": further}, spider=Caller)
+    outcome = await crawl(sites[0].urls("/first"), {"FURTHER": further}, spider=CallingCallback)
     assert sites[0].paths == ["/robots.txt", "/first", "/public"]
     assert sites[1].paths == ["/robots.txt", "/public"]
     assert len(outcome.failures) == 2

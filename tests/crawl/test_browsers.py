@@ -1,4 +1,4 @@
-"""A crawl whose pages go through a browser, and whose robots.txt files do not."""
+"""Crawls that load pages in a browser, and robots.txt files without one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRAPPED = (
 
 
 class Browser:
-    """A download handler that shows what asks for it in a browser."""
+    """A download handler that uses a browser for requests with ``playwright`` in their meta."""
 
     lazy = False
     shown: list[str]
@@ -57,7 +57,7 @@ class Browser:
 
 
 class Assigns:
-    """A downloader middleware that sends every request through the browser."""
+    """A downloader middleware that sends every request to the browser."""
 
     def process_request(self, request: Request) -> None:
         request.meta["playwright"] = True
@@ -74,7 +74,7 @@ class Defaults:
 
 
 class Rebuilds:
-    """One that makes other requests of them."""
+    """A downloader middleware that replaces every request by a new one."""
 
     def process_request(self, request: Request) -> Request | None:
         if "rebuilt" in request.meta:
@@ -98,7 +98,7 @@ async def test_no_robots_txt_goes_through_a_browser(
     assert Browser.shown == ["/public"]
 
 
-async def test_not_even_where_the_page_says_so(web: Web, crawl: Crawl) -> None:
+async def test_nor_if_the_page_is_a_request_for_a_browser(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
     pages = [Request(url, meta={"playwright": True}) for url in site.urls(*PATHS)]
     settings = {
@@ -111,7 +111,7 @@ async def test_not_even_where_the_page_says_so(web: Web, crawl: Crawl) -> None:
 
 
 class Driver:
-    """A downloader middleware that answers with what a browser shows, whatever is asked for."""
+    """A downloader middleware that returns the page that a browser makes of a robots.txt."""
 
     def process_request(self, request: Request) -> Response | None:
         if request.url.endswith("/robots.txt"):
@@ -119,7 +119,9 @@ class Driver:
         return None
 
 
-async def test_what_a_browser_made_of_a_robots_txt_is_unwrapped(web: Web, crawl: Crawl) -> None:
+async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
+    web: Web, crawl: Crawl
+) -> None:
     answered, sent = web.site(RULES), web.site(Page(WRAPPED))
     missing = web.site(Page(WRAPPED, 404))
     outcome = await crawl(answered.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Driver: 800}})
@@ -130,7 +132,7 @@ async def test_what_a_browser_made_of_a_robots_txt_is_unwrapped(web: Web, crawl:
 
 
 class Recorder:
-    """A download handler that keeps the meta of each robots.txt, as scrapy-zyte-api gets it."""
+    """A download handler that records the meta of each robots.txt, as scrapy-zyte-api gets it."""
 
     lazy = False
     metas: list[dict[str, Any]]
@@ -154,7 +156,7 @@ class Recorder:
 
 
 class Reader:
-    """A downloader middleware that reads the header where that of scrapy-zyte-api may."""
+    """A downloader middleware that records Accept-Encoding, in the place of scrapy-zyte-api."""
 
     codings: list[bytes | None]
 
@@ -189,7 +191,7 @@ BY_BROWSER = {"ZYTE_API_AUTOMAP_PARAMS": {"browserHtml": True, "geolocation": "U
         ({"REP_INHERIT_META": ["zyte_api_automap"]}, {"zyte_api_automap": True}, HTTP),
     ],
 )
-async def test_scrapy_zyte_api_is_asked_for_an_http_response(
+async def test_scrapy_zyte_api_gets_parameters_for_an_http_response(
     crawl: Crawl, settings: dict[str, Any], page: dict[str, Any], expected: Mapping[str, Any] | None
 ) -> None:
     request = Request("http://a.example/public", meta=page)
@@ -197,15 +199,15 @@ async def test_scrapy_zyte_api_is_asked_for_an_http_response(
     await crawl([request], {**handled, **settings})
     (meta,) = Recorder.metas
     assert meta.get("zyte_api_automap") == expected
-    assert Recorder.codings == [not expected], "which it warns of"
+    assert Recorder.codings == [not expected], "scrapy-zyte-api warns about this header"
     assert Reader.codings == [None if expected else b"gzip"]
     assert "zyte_api" not in meta
 
 
-# What a page hands on
+# Meta keys of the page
 
 
-async def test_inherit_meta(crawl: Crawl) -> None:
+async def test_rep_inherit_meta(crawl: Crawl) -> None:
     given = {
         "proxy": "http://127.0.0.1:1",
         "bindaddress": "127.0.0.1",
@@ -231,7 +233,7 @@ async def test_inherit_meta(crawl: Crawl) -> None:
         assert meta["dont_obey_robotstxt"] is meta["handle_httpstatus_all"] is True
 
 
-async def test_a_middleware_can_tell_a_request_for_robots_txt(web: Web, crawl: Crawl) -> None:
+async def test_a_middleware_can_recognize_a_request_for_robots_txt(web: Web, crawl: Crawl) -> None:
     class Selective:
         def process_request(self, request: Request) -> None:
             if not request.meta.get("is_robotstxt_request"):

@@ -1,6 +1,6 @@
-"""Documentation of what Scrapy's own middleware does, so that the README's claims stay true.
+"""What Scrapy's own middleware does, so that the README describes it correctly.
 
-A test that fails here on a new Scrapy is good news: change the README.
+If a test fails on a new Scrapy, correct the README.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from testing.web import Received, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 pytestmark = pytest.mark.documentation
 
@@ -33,7 +33,7 @@ DISALLOWED = "User-agent: *\nDisallow: /\n"
 @pytest.mark.parametrize(
     ("robots", "asked", "by_scrapy", "by_us"),
     [
-        pytest.param(Page(DISALLOWED, delay=0.5), 8, 6, 0, id="eight wait for one robots.txt"),
+        pytest.param(Page(DISALLOWED, delay=0.5), 8, 6, 0, id="eight wait for one file"),
         pytest.param(Page(status=503), 1, 1, 0, id="503 allows everything"),
         pytest.param(Page(DISALLOWED, 404), 1, 0, 1, id="the body of a 404 is obeyed"),
     ],
@@ -65,7 +65,7 @@ async def test_a_redirect_to_another_host_is_dropped_as_offsite(web: Web, crawl:
 
 
 class TwoSchemes:
-    """A host on the web that is closed by http and open by https. Nothing is sent."""
+    """A host that disallows everything on http, and nothing on https. Nothing is sent."""
 
     asked: list[str] = []  # noqa: RUF012
 
@@ -84,11 +84,16 @@ async def test_two_schemes_share_a_file(crawl: Crawl) -> None:
         assert len([url for url in TwoSchemes.asked if url.endswith("/robots.txt")]) == fetched
 
 
-async def test_the_first_answer_holds_for_ever(web: Web, crawl: Crawl) -> None:
-    short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01, "CONCURRENT_REQUESTS": 1}
+async def test_a_robots_txt_is_used_for_the_whole_crawl(
+    web: Web, crawl: Crawl, clock: Clock
+) -> None:
+    async def a_day_later(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        clock.ahead += 86_400
+        writer.write(Page().octets())
+
     for settings, fetches in ((BUILT_IN, 1), (OURS, 2)):
-        site = web.site(text("", Cache_Control="no-store"), {"/1": Page(delay=0.1)})
-        await crawl(site.urls("/1", "/2"), {**settings, **short})
+        site = web.site(text(""), {"/1": a_day_later})
+        await crawl(site.urls("/1", "/2"), {**settings, "CONCURRENT_REQUESTS": 1})
         assert site.robots_fetches == fetches
 
 
@@ -104,7 +109,7 @@ async def test_an_endless_file_is_read_to_the_time_out(web: Web, crawl: Crawl) -
 
 
 class Meeting:
-    """A page that is answered once two requests for it are under way, or after so many turns."""
+    """A page that is sent once two requests for it are in progress, or after so many turns."""
 
     def __init__(self, turns: int) -> None:
         self.turns = turns

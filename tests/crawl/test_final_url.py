@@ -1,4 +1,4 @@
-"""Pages that end at another URL: a browser, or a download handler, has followed redirects."""
+"""Final URLs: a browser or a download handler follows redirects itself."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.scheduling.clock import sleep
 from testing.faults import stall
 from testing.web import Page, redirect, text
 
-from .conftest import Visitor, our_warnings
+from .conftest import Closer, our_warnings
 from .following import FOLLOWING
-from .test_http_cache import DUMMY, Gone, cache_settings
+from .test_http_cache import DUMMY, TemporaryWeb, cache_settings
 from .test_other_downloads import Splash
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy.http import Response
@@ -55,11 +54,13 @@ async def test_a_disallowed_page_is_annotated_and_counted(
     assert outcome.stats["robotstxt/final_url/disallowed"] == 1
     assert "robotstxt/forbidden" not in outcome.stats
     (warning,) = our_warnings(caplog)
-    assert warning.startswith(f"<GET {site.url('/moved')}> ended at {site.url('/private')}, ")
+    assert warning.startswith(
+        f"<GET {site.url('/moved')}> was redirected to {site.url('/private')}, "
+    )
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
-async def test_the_warning_comes_once(
+async def test_the_warning_is_logged_once(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     pages = {f"/{number}": redirect(f"/private/{number}") for number in range(3)}
@@ -83,7 +84,7 @@ async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
     assert not our_warnings(caplog)
 
 
-async def test_nothing_is_done_where_the_setting_says_so(site: Site, crawl: Crawl) -> None:
+async def test_ignore_checks_nothing(site: Site, crawl: Crawl) -> None:
     outcome = await crawl(site.urls("/moved"), IGNORE)
     assert outcome.responses[site.url("/private")].meta["robotstxt"].allowed
     assert "robotstxt/final_url" not in outcome.stats
@@ -126,14 +127,14 @@ async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
         assert other.robots_fetches == 1
 
 
-async def test_a_page_does_not_wait_for_the_pace_of_where_it_ended(web: Web, crawl: Crawl) -> None:
+async def test_a_page_does_not_wait_for_the_delay_of_its_final_host(web: Web, crawl: Crawl) -> None:
     other = web.site("User-agent: *\nCrawl-delay: 200\n", host="127.0.0.2")
     site = web.site(RULES, {"/moved": redirect(other.url("/a"))})
     outcome = await crawl(site.urls("/moved"), {**DROP, "CLOSESPIDER_TIMEOUT": 30})
     assert list(outcome.responses) == other.urls("/a")
 
 
-async def test_pages_that_wait_for_a_late_robots_txt_do_not_hold_up_others(
+async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
     web: Web, crawl: Crawl
 ) -> None:
     paths = [f"/{number}" for number in range(4)]
@@ -151,10 +152,10 @@ async def test_pages_that_wait_for_a_late_robots_txt_do_not_hold_up_others(
     assert sorted(outcome.responses) == sorted([*slow.urls(*paths), *live.urls(*paths)])
 
 
-async def test_only_so_many_pages_wait_beside_concurrent_requests(
+async def test_the_size_of_waiting_pages_is_limited(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.final_url.MOST_HELD", 2000)
+    monkeypatch.setattr("scrapy_rep.crawl.final_url.MAX_WAITING_SIZE", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = [f"/{number}" for number in range(8)]
     site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})
@@ -175,7 +176,7 @@ async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> N
 
 async def test_a_page_from_the_http_cache_is_judged(crawl: Crawl, tmp_path: Path) -> None:
     cache = cache_settings(tmp_path, DUMMY)
-    with Gone() as web:
+    with TemporaryWeb() as web:
         site = web.site(RULES, {"/moved": redirect("/private")})
         await crawl(site.urls("/moved"), {**IGNORE, **cache})
     outcome = await crawl(site.urls("/moved"), {**DROP, **cache})
@@ -203,7 +204,9 @@ def browsed(url: str, *finals: str) -> Iterator[Request]:
         pytest.param("data:,", id="nor this"),
     ],
 )
-async def test_what_is_no_other_url_is_not_judged(web: Web, crawl: Crawl, final: str) -> None:
+async def test_equivalent_urls_and_urls_without_robots_txt_are_not_checked(
+    web: Web, crawl: Crawl, final: str
+) -> None:
     site = web.site("User-agent: *\nAllow: /a-\nDisallow: /\n")
     final = final.format(root=site.root, upper=site.root.upper())
     settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
@@ -231,9 +234,7 @@ class SplashJson(Splash):
         return response.replace(url=request.meta["splash"]["args"]["url"].rpartition("/")[0] + path)
 
 
-async def test_the_final_url_that_a_rendering_service_tells_is_judged(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_final_url_of_a_rendering_service_is_checked(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
     splash = web.site(host="127.0.0.2")
     settings = {
@@ -248,25 +249,12 @@ async def test_the_final_url_that_a_rendering_service_tells_is_judged(
     assert splash.robots_fetches == 0
 
 
-async def test_what_has_no_robots_txt_may_end_anywhere(web: Web, crawl: Crawl) -> None:
+async def test_requests_without_robots_txt_are_not_checked(web: Web, crawl: Crawl) -> None:
     """As the handler for s3: does, which gives the URL of the web that it has asked."""
     site = web.site("User-agent: *\nDisallow: /\n")
     settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
     outcome = await crawl([*browsed("data:,", site.url("/a"))], settings)
     assert list(outcome.responses) == site.urls("/a")
-
-
-class Closer(Visitor):
-    """Closes itself once a site was asked for its robots.txt."""
-
-    awaited: Site
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        while not self.awaited.received:
-            await sleep(0.05)
-        self.stop()
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
@@ -284,7 +272,8 @@ async def test_a_spider_that_closes_does_not_wait(
         "JOBDIR": str(tmp_path),
         "CLOSESPIDER_TIMEOUT": 60,
     }
-    outcome = await crawl([Request(site.url("/moved"))], settings, spider=Closer, awaited=silent)
+    moved = Request(site.url("/moved"))
+    outcome = await crawl([moved], settings, spider=Closer, awaited=[silent])
     assert not outcome.failures
     if mode == "annotate":
         response: Response = outcome.responses[silent.url("/a")]

@@ -1,10 +1,8 @@
-"""How long what is known holds, by what the servers received. The clock is moved by hand."""
+"""The lifetime of policies, as the servers see it. The tests move the clock."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,36 +23,12 @@ if TYPE_CHECKING:
 
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 HOUR = 3600
 DAY = 24 * HOUR
 DOWN = Page(status=503)
 OTHER_RULES = "User-agent: *\nDisallow: /public\n"
-
-
-@dataclass
-class Clock:
-    """The middleware's: as many seconds later than the real one as have been skipped."""
-
-    ahead: float = 0
-    step: float = 0
-    """Seconds by which somebody has set it."""
-
-    def time(self) -> float:
-        return time.time() + self.ahead + self.step
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    name = "scrapy_rep.scheduling.clock.Clock"
-    monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
-    monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
-    return clock
 
 
 class Traveller(Spider):
@@ -209,7 +183,7 @@ async def test_the_headers_of_the_last_hop_count(web: Web, travel: Travel, clock
     assert site.robots_fetches == 1
 
 
-# Asking again
+# Conditional requests
 
 
 @pytest.mark.parametrize(
@@ -335,7 +309,7 @@ async def test_validators_go_only_to_where_they_are_from(
 async def test_rfc_a_304_makes_it_hold_anew(
     web: Web, travel: Travel, clock: Clock, not_modified: dict[str, str], seconds: float
 ) -> None:
-    """RFC 9111, section 3.2: what a 304 does not say anew holds as it was stored."""
+    """RFC 9111 §3.2: stored headers that a 304 does not repeat still apply."""
     site = web.site(Page(RULES, headers={"ETag": '"1"', "Cache-Control": f"max-age={HOUR}"}))
 
     async def story(spider: Traveller) -> None:
@@ -433,7 +407,7 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
     assert outcome.stats["finish_reason"] == "finished"
 
 
-# While it is unreachable
+# Unreachable sites
 
 
 async def test_the_last_good_copy_is_used_while_a_site_is_down(
@@ -508,10 +482,10 @@ async def test_rfc_retry_after_is_waited_for(web: Web, travel: Travel, clock: Cl
     await travel(story)
 
 
-# Somebody sets the clock. What is asked next comes before the crawl next looks at the clock.
+# Changes of the system clock. The next request comes before the crawl checks the clock.
 
 
-async def test_rfc_thirty_days_do_not_pass_because_somebody_sets_the_clock(
+async def test_rfc_a_change_of_the_clock_does_not_end_the_thirty_days(
     web: Web, travel: Travel, clock: Clock
 ) -> None:
     site = web.site(DOWN)
@@ -527,7 +501,7 @@ async def test_rfc_thirty_days_do_not_pass_because_somebody_sets_the_clock(
 
 @pytest.mark.parametrize("robots", [text(RULES), Page(status=404)], ids=["rules", "missing"])
 @pytest.mark.parametrize("steps", [(40 * DAY, 0), (-40 * DAY, 0), (-40 * DAY, 40 * DAY)])
-async def test_a_file_holds_as_long_whoever_sets_the_clock(
+async def test_a_change_of_the_clock_does_not_change_a_lifetime(
     web: Web, travel: Travel, clock: Clock, robots: Page, steps: tuple[float, float]
 ) -> None:
     site, other = web.site(robots), web.site(robots)

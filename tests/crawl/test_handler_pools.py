@@ -1,4 +1,4 @@
-"""Download handlers with a pool of connections of their own, of which Scrapy knows nothing."""
+"""Download handlers that have a pool of connections of their own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, DeferredSemaphore
 
-from scrapy_rep.scheduling.engine import Handling
+from scrapy_rep.scheduling.handlers import Handling
+from testing.faults import silence
 from testing.web import Page
 
 from .conftest import our_warnings
-from .test_waiting import NOTHING_PRIVATE, silence
+from .test_waiting import NOTHING_PRIVATE
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -72,7 +73,7 @@ POOLED = {"DOWNLOAD_HANDLERS": {"http": PoolHandler}}
 
 
 class PatientHandler(PoolHandler):
-    """One that keeps no time-out, as that of scrapy-zyte-api."""
+    """A handler without a time-out, as that of scrapy-zyte-api."""
 
     async def download_request(self, request: Request) -> Response:
         meta = {**request.meta, "download_timeout": 600}
@@ -89,7 +90,7 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
     assert PoolHandler.most_robots == 2
 
 
-async def test_a_download_that_is_given_up_has_no_connection(web: Web, crawl: Crawl) -> None:
+async def test_a_download_that_is_ended_has_no_connection(web: Web, crawl: Crawl) -> None:
     silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 17)]
     live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
     paths = [f"/{number}" for number in range(10)]
@@ -105,7 +106,7 @@ async def test_a_download_that_is_given_up_has_no_connection(web: Web, crawl: Cr
     assert not PatientHandler.in_progress
 
 
-async def test_what_is_given_up_before_a_handler_has_it_is_not_sent() -> None:
+async def test_a_download_that_is_ended_before_it_began_is_not_sent() -> None:
     sent = []
 
     async def download(request: Request) -> Response:
@@ -122,7 +123,7 @@ async def test_what_is_given_up_before_a_handler_has_it_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
-async def test_what_a_handler_cancels_by_itself_is_cancelled(error: type[BaseException]) -> None:
+async def test_a_download_that_a_handler_cancels_is_cancelled(error: type[BaseException]) -> None:
     async def download(request: Request) -> Response:
         raise error
 
@@ -154,7 +155,7 @@ async def test_the_wait_for_a_connection_is_not_time_that_the_site_took(
     assert [site.paths for site in late] == [["/robots.txt", "/"]] * 3
 
 
-async def test_a_site_that_waits_for_its_turn_has_its_robots_txt_asked_for(
+async def test_a_robots_txt_is_fetched_while_requests_wait_for_the_pace(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site("User-agent: *\nCrawl-delay: 0.2\n")

@@ -1,4 +1,4 @@
-"""With Scrapy's HTTP cache: what is replayed, what is asked for, and what is kept."""
+"""Crawls with Scrapy's HTTP cache."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def cache_settings(directory: Path, policy: str) -> dict[str, Any]:
     }
 
 
-class Gone:
-    """A web that is there for one crawl and gone for the next."""
+class TemporaryWeb:
+    """A web that is closed before the end of the test."""
 
     def __init__(self) -> None:
         self.web = Web()
@@ -52,11 +52,11 @@ def expect_rules(outcome: Any, site: Site) -> None:
 
 
 @pytest.mark.parametrize("policy", [DUMMY, RFC2616])
-async def test_a_crawl_is_replayed_when_the_site_is_gone(
+async def test_a_crawl_is_replayed_without_the_site(
     crawl: Crawl, tmp_path: Path, policy: str
 ) -> None:
     settings = cache_settings(tmp_path, policy)
-    with Gone() as web:
+    with TemporaryWeb() as web:
         site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
         await crawl(site.urls(*PATHS), settings)
     outcome = await crawl(site.urls(*PATHS), settings)
@@ -68,13 +68,13 @@ async def test_a_crawl_is_replayed_when_the_site_is_gone(
 @pytest.mark.parametrize(
     ("policy", "ignore_missing", "asked_again"),
     [
-        pytest.param(DUMMY, False, 0, id="a cache that answers whatever it has"),
-        pytest.param(DUMMY, True, 0, id="and asks for nothing"),
-        pytest.param(RFC2616, True, 0, id="no page is asked for"),
-        pytest.param(RFC2616, False, 1, id="a cached page is no cached permission"),
+        pytest.param(DUMMY, False, 0, id="DummyPolicy answers with every copy"),
+        pytest.param(DUMMY, True, 0, id="DummyPolicy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, True, 0, id="RFC2616Policy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, False, 1, id="RFC2616Policy fetches robots.txt for a cached page"),
     ],
 )
-async def test_whether_robots_txt_is_asked_for_again(
+async def test_the_cache_policy_decides_whether_robots_txt_is_fetched_again(
     web: Web, crawl: Crawl, tmp_path: Path, policy: str, ignore_missing: bool, asked_again: int
 ) -> None:
     settings = cache_settings(tmp_path, policy)
@@ -93,7 +93,7 @@ async def test_a_redirected_and_compressed_file_is_replayed(
 ) -> None:
     settings = cache_settings(tmp_path, policy)
     body = gzip.compress(RULES + b"# nothing\n" * 200_000)
-    with Gone() as web:
+    with TemporaryWeb() as web:
         site = web.site(redirect("/moved.txt"), KEPT)
         site.pages["/moved.txt"] = Page(body, headers={**FRESH, "Content-Encoding": "gzip"})
         await crawl(site.urls(*PATHS), settings)
@@ -115,7 +115,7 @@ async def test_a_redirected_and_compressed_file_is_replayed(
         ),
     ],
 )
-async def test_what_is_no_answer_is_not_kept(
+async def test_unreachable_responses_are_not_cached(
     web: Web, crawl: Crawl, tmp_path: Path, policy: str, bad: Any
 ) -> None:
     settings = cache_settings(tmp_path, policy)
@@ -126,7 +126,7 @@ async def test_what_is_no_answer_is_not_kept(
     assert list(outcome.responses) == site.urls("/public")
 
 
-async def test_the_cache_serves_where_only_an_error_can_be_had(
+async def test_the_cache_is_used_while_the_origin_is_unreachable(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     settings = cache_settings(tmp_path, RFC2616)
@@ -136,7 +136,7 @@ async def test_the_cache_serves_where_only_an_error_can_be_had(
     expect_rules(await crawl(site.urls(*PATHS), settings), site)
 
 
-async def test_another_good_copy_comes_before_the_cache(
+async def test_a_newer_good_copy_is_used_instead_of_the_cache(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
@@ -152,19 +152,17 @@ async def test_another_good_copy_comes_before_the_cache(
 
 
 @pytest.mark.parametrize("age", ["fresh", "old"])
-async def test_a_missing_file_is_believed_for_as_long_as_it_said(
-    crawl: Crawl, tmp_path: Path, age: str
-) -> None:
+async def test_a_cached_404_holds_for_its_lifetime(crawl: Crawl, tmp_path: Path, age: str) -> None:
     settings = {**cache_settings(tmp_path, RFC2616), "HTTPCACHE_ALWAYS_STORE": True}
     date = {} if age == "fresh" else {"Date": "Mon, 05 Jan 2015 00:00:00 GMT"}
-    with Gone() as web:
+    with TemporaryWeb() as web:
         site = web.site(Page(b"", 404, date), {"/public": Page(headers=FRESH)})
         await crawl(site.urls("/public"), settings)
     outcome = await crawl(site.urls("/public"), settings)
     assert len(outcome.responses) == (age == "fresh")
 
 
-async def test_a_replayed_file_is_not_new_to_other_crawls(
+async def test_a_replayed_file_is_not_saved_for_other_crawls(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     cache = cache_settings(tmp_path / "cache", DUMMY)
@@ -177,10 +175,8 @@ async def test_a_replayed_file_is_not_new_to_other_crawls(
     assert site.robots_fetches == 2
 
 
-async def test_only_what_is_downloaded_keeps_the_pace(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 60}
+async def test_only_downloads_are_delayed(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 120}
     site = web.site("User-agent: *\nCrawl-delay: 300\n")
     urls = site.urls("/1", "/2", "/3", "/4")
     await crawl(urls, {**settings, "REP_MAX_DELAY": 0.2})

@@ -1,4 +1,4 @@
-"""A robots.txt over the limit ends as a response, for every other component too."""
+"""A robots.txt over the size limit ends as a response for all other components of a crawl."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Witness:
-    """A downloader middleware that keeps what it sees of each robots.txt."""
+    """A downloader middleware that records the response or exception of each robots.txt."""
 
     seen: list[Response | Exception]
 
@@ -55,11 +55,11 @@ class Witness:
 
 
 class NearWitness(Witness):
-    """One that stands beside the downloader, where a cache does."""
+    """Next to the downloader, as a cache is."""
 
 
 class FarWitness(Witness):
-    """One that stands beside the engine, behind Scrapy's HttpCompressionMiddleware."""
+    """Next to the engine, after Scrapy's HttpCompressionMiddleware has decoded the response."""
 
 
 WITNESSES = {"DOWNLOADER_MIDDLEWARES": {NearWitness: 950, FarWitness: 110}}
@@ -81,7 +81,7 @@ TOO_LARGE: dict[str, tuple[Page | Misbehaviour, str]] = {
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)
-async def test_others_see_one_response(web: Web, crawl: Crawl, name: str) -> None:
+async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, name: str) -> None:
     page, expected = TOO_LARGE[name]
     site = web.site(page)
     outcome = await crawl(site.urls(*PATHS), WITNESSES)
@@ -98,7 +98,7 @@ async def test_others_see_one_response(web: Web, crawl: Crawl, name: str) -> Non
         assert len(response.body) <= 2 * SIZE_LIMIT
 
 
-async def test_what_others_see_is_the_beginning_of_what_came(web: Web, crawl: Crawl) -> None:
+async def test_other_middlewares_receive_the_start_of_the_body(web: Web, crawl: Crawl) -> None:
     content = RULES + bytes(SIZE_LIMIT)
     packed = gzip.compress(content, mtime=0)
     plain, zipped = web.site(content), web.site(raw(GZIP + length(packed) + packed))
@@ -115,7 +115,7 @@ async def test_what_others_see_is_the_beginning_of_what_came(web: Web, crawl: Cr
 
 
 class Silent:
-    """A download handler that says nothing of what arrives, and leaves decoding to Scrapy."""
+    """A download handler that sends no signals, and leaves the decoding to Scrapy."""
 
     lazy = False
     answers: dict[str, tuple[bytes, str]]
@@ -175,7 +175,7 @@ async def test_a_handler_that_sends_no_signals(
 
 
 class Cache:
-    """A downloader middleware that has an answer of its own, as packed as it came."""
+    """A downloader middleware that returns a response of its own, still compressed."""
 
     def process_request(self, request: Request) -> Any:
         if request.meta.get("is_robotstxt_request"):
@@ -183,7 +183,7 @@ class Cache:
         return None
 
 
-async def test_an_answer_that_never_was_on_the_wire_is_inflated_to_a_limit(
+async def test_the_response_of_a_middleware_is_decoded_up_to_the_limit(
     web: Web, crawl: Crawl
 ) -> None:
     site = web.site(RULES)
@@ -192,7 +192,7 @@ async def test_an_answer_that_never_was_on_the_wire_is_inflated_to_a_limit(
     assert (site.paths, FarWitness.seen) == ([], [])
 
 
-async def test_a_handler_without_signals_costs_no_memory(
+async def test_a_handler_that_sends_no_signals_takes_little_memory(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = "http://silent.example"
@@ -206,24 +206,26 @@ async def test_a_handler_without_signals_costs_no_memory(
     assert peak < 20 << 20
 
 
-class Hearer:
-    """Whoever listens to downloads hears that this one ended."""
+class DownloadRecorder:
+    """An extension that records the URL of each response_downloaded signal."""
 
     def __init__(self, crawler: Crawler) -> None:
-        type(self).heard = []
+        type(self).recorded = []
         crawler.signals.connect(self.downloaded, signal=signals.response_downloaded)
 
-    heard: list[str]
+    recorded: list[str]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     def downloaded(self, response: Response) -> None:
-        self.heard.append(response.url)
+        self.recorded.append(response.url)
 
 
-async def test_a_robots_txt_over_the_limit_was_downloaded(web: Web, crawl: Crawl) -> None:
+async def test_a_robots_txt_over_the_limit_sends_response_downloaded(
+    web: Web, crawl: Crawl
+) -> None:
     site = web.site(RULES + bytes(SIZE_LIMIT))
-    await crawl(site.urls("/public"), {"EXTENSIONS": {Hearer: 1}})
-    assert Hearer.heard == site.urls("/robots.txt", "/public")
+    await crawl(site.urls("/public"), {"EXTENSIONS": {DownloadRecorder: 1}})
+    assert DownloadRecorder.recorded == site.urls("/robots.txt", "/public")

@@ -1,4 +1,4 @@
-"""Requests, origins and verdicts: what a crawl does, and what the servers see of it."""
+"""The downloader middleware: requests, origins, verdicts, stats and log messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
-from scrapy_rep.crawl.policy_cache import remedy
+from scrapy_rep.crawl.policy_cache import settings_for
 from scrapy_rep.protocol.access import Unreachable
 from testing.web import Page, redirect, text
 
@@ -71,7 +71,7 @@ class Canceller(Visitor):
             self.download.cancel()
 
 
-async def test_the_first_who_waits_may_be_cancelled(web: Web, crawl: Crawl) -> None:
+async def test_the_first_waiting_request_may_be_cancelled(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(NOTHING_PRIVATE, delay=0.2))
     outcome = await crawl(site.urls("/first", "/private/1", "/second"), spider=Canceller)
     spider: Canceller = outcome.crawler.spider  # type: ignore[assignment]
@@ -115,7 +115,7 @@ async def test_dont_obey_robotstxt_passes_one_request(web: Web, crawl: Crawl) ->
 
 
 @pytest.mark.parametrize("value", ["mine", None, {"allowed": False}])
-async def test_what_a_user_keeps_at_our_key_stays_on_an_exempt_request(
+async def test_a_value_of_the_user_at_the_meta_key_stays_on_an_exempt_request(
     web: Web, crawl: Crawl, value: object
 ) -> None:
     site = web.site(NOTHING_PRIVATE)
@@ -124,7 +124,7 @@ async def test_what_a_user_keeps_at_our_key_stays_on_an_exempt_request(
     assert outcome.responses[site.url("/private")].meta["robotstxt"] is value
 
 
-async def test_switched_off_nothing_is_asked(web: Web, crawl: Crawl) -> None:
+async def test_without_robotstxt_obey_nothing_is_fetched(web: Web, crawl: Crawl) -> None:
     site = web.site("User-agent: *\nDisallow: /\n")
     await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
     assert site.paths == ["/a"]
@@ -147,7 +147,7 @@ async def test_redirect_into_a_disallowed_path_is_not_followed(web: Web, crawl: 
     assert error.url == site.url("/private/here")
 
 
-# Who we are
+# User agents
 
 BY_AGENT = """
 User-agent: *
@@ -196,7 +196,7 @@ PATHS = ("/not-for-alpha", "/not-for-beta")
         ),
     ],
 )
-async def test_the_agent_that_is_matched(
+async def test_the_user_agent_that_rules_apply_to(
     web: Web,
     crawl: Crawl,
     settings: dict[str, Any],
@@ -212,7 +212,7 @@ async def test_the_agent_that_is_matched(
     assert len(outcome.responses) == len(fetched)
 
 
-async def test_a_doubtful_user_agent_is_warned_about_once(
+async def test_an_ambiguous_user_agent_is_warned_about_once(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(NOTHING_PRIVATE)
@@ -224,7 +224,7 @@ async def test_a_doubtful_user_agent_is_warned_about_once(
     assert "ROBOTSTXT_USER_AGENT" in warnings[0]
 
 
-# What is said about it
+# Verdicts, stats and log
 
 
 async def test_the_verdict_is_on_the_request_and_in_the_exception(web: Web, crawl: Crawl) -> None:
@@ -242,7 +242,7 @@ async def test_the_verdict_is_on_the_request_and_in_the_exception(web: Web, craw
     assert (again.url, again.verdict, str(again)) == (error.url, error.verdict, str(error))
 
 
-async def test_what_is_known_of_each_origin_can_be_read(web: Web, crawl: Crawl) -> None:
+async def test_origins_and_their_states_are_public(web: Web, crawl: Crawl) -> None:
     rules = web.site(NOTHING_PRIVATE)
     missing = web.site()
     broken = web.site(Page(status=503), host="127.0.0.3")
@@ -284,24 +284,27 @@ async def test_stats_have_the_names_of_scrapy(web: Web, crawl: Crawl) -> None:
     }
 
 
-UNREACHABLE = "everything there is disallowed (RFC 9309, section 2.3.1.4) until it answers"
+UNREACHABLE = (
+    "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds. "
+    "To change that, set"
+)
 
 
 @pytest.mark.parametrize(
     ("robots", "settings", "report"),
     [
-        (Page(status=503), {}, f"status 503; {UNREACHABLE}; REP_5XX_AS_404 or REP_UNREACHABLE"),
+        (Page(status=503), {}, f"status 503. {UNREACHABLE} REP_5XX_AS_404 or REP_UNREACHABLE"),
         (
             Page(status=429),
             {},
-            f"status 429; {UNREACHABLE}; REP_UNREACHABLE_STATUSES or REP_UNREACHABLE",
+            f"status 429. {UNREACHABLE} REP_UNREACHABLE_STATUSES or REP_UNREACHABLE",
         ),
         (
             redirect("/robots.txt"),
             {"REP_TOO_MANY_REDIRECTS": "unreachable"},
-            f"too many redirects; {UNREACHABLE}; REP_TOO_MANY_REDIRECTS or REP_UNREACHABLE",
+            f"too many redirects. {UNREACHABLE} REP_TOO_MANY_REDIRECTS or REP_UNREACHABLE",
         ),
-        (Page(status=206), {}, f"status 206; {UNREACHABLE}; REP_UNREACHABLE"),
+        (Page(status=206), {}, f"status 206. {UNREACHABLE} REP_UNREACHABLE"),
     ],
     ids=["5xx", "429", "redirects", "206"],
 )
@@ -316,35 +319,33 @@ async def test_an_unreachable_origin_is_reported_once(
     site = web.site(robots)
     await crawl(site.urls("/a", "/b", "/c"), settings)
     assert set(site.paths) == {"/robots.txt"}
-    assert our_warnings(caplog) == [
-        f"The robots.txt of {site.root} is unreachable: {report} changes that."
-    ]
+    assert our_warnings(caplog) == [f"The robots.txt of {site.root} is unreachable: {report}."]
 
 
-async def test_a_failure_that_is_a_sentence_is_reported_as_a_part_of_one(
+async def test_a_failure_that_ends_with_a_period_is_quoted_without_it(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     await crawl(["http://127.0.0.1:1/"])
     (warning,) = our_warnings(caplog)
-    failure, _, held = warning.partition("; ")
-    assert failure.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
+    assert warning.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
+    failure, _, effect = warning.partition(". All ")
     assert not failure.endswith(".")
-    assert held == f"{UNREACHABLE}; REP_UNREACHABLE changes that."
+    assert f"All {effect}" == f"{UNREACHABLE} REP_UNREACHABLE."
 
 
-def test_a_redirect_that_a_setting_allows_is_reported_with_it() -> None:
+def test_a_refused_redirect_is_reported_with_the_setting_that_allows_it() -> None:
     failure = "redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address"
     event = Unreachable(failure, 301)
-    assert remedy(event) == "REP_ALLOW_PRIVATE_REDIRECTS or REP_UNREACHABLE"
+    assert settings_for(event) == ["REP_ALLOW_PRIVATE_REDIRECTS", "REP_UNREACHABLE"]
 
 
-async def test_a_retry_is_told_at_level_debug(
+async def test_a_retry_is_logged_at_level_debug(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Page(status=503))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1})
     assert site.robots_fetches == 2
-    told = [r for r in caplog.records if r.getMessage().startswith("Asking again")]
+    told = [r for r in caplog.records if r.getMessage().startswith("Retrying")]
     assert [(r.levelname, r.getMessage()) for r in told] == [
         ("DEBUG", f"Retrying the robots.txt of {site.root} (attempt 2): status 503")
     ]
@@ -377,7 +378,7 @@ async def test_robots_parsed_is_sent_where_scrapy_has_it(web: Web, crawl: Crawl)
         assert heard == []
 
 
-# What it costs
+# Known origins and memory
 
 
 class Sender(Visitor):
@@ -417,7 +418,7 @@ async def test_an_origin_that_is_being_fetched_is_never_let_go(web: Web, crawl: 
     assert len(outcome.failures) == 5
 
 
-# The way that the page goes
+# Proxies and download slots
 
 
 async def test_robots_txt_goes_through_the_proxy_of_the_page(web: Web, crawl: Crawl) -> None:

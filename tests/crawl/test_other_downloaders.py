@@ -23,14 +23,14 @@ SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
 
 
 class View:
-    """A slot of which nothing can be seen."""
+    """A slot without attributes."""
 
     def close(self) -> None:
         pass
 
 
 class Viewed(Downloader):
-    """Keeps its own counts, and shows slots that have no attributes."""
+    """A downloader whose slots have no attributes."""
 
     def _get_slot(self, request: Request, spider: Any = None) -> Any:
         key = self.get_slot_key(request)

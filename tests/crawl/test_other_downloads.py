@@ -59,9 +59,7 @@ async def test_robots_txt_and_pace_are_of_the_page_that_a_service_renders(
     assert len(outcome.failures) == 1
 
 
-async def test_what_others_put_at_the_key_of_scrapy_splash_is_no_url(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_other_values_at_the_key_of_scrapy_splash_are_no_url(web: Web, crawl: Crawl) -> None:
     site = web.site(SLOWLY)
     values: list[Any] = [None, 1, {}, {"args": None}, {"args": {"url": 5}}, {"args": {}}]
     requests = [
@@ -73,9 +71,7 @@ async def test_what_others_put_at_the_key_of_scrapy_splash_is_no_url(
     assert len(outcome.responses) == len(values)
 
 
-async def test_meta_that_was_copied_from_a_rendered_page_says_nothing(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_meta_that_was_copied_from_a_rendered_page_is_ignored(web: Web, crawl: Crawl) -> None:
     site = web.site(SLOWLY)
     meta = {"_splash_processed": True, "splash": {"args": {"url": site.url("/public")}}}
     splash = web.site(host="127.0.0.2")

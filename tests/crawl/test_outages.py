@@ -7,17 +7,23 @@ from uuid import uuid4
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
+from testing.faults import answer_when
 from testing.web import Page, text
 
-from .conftest import Closer, Visitor, Watcher, make_crawler, our_warnings
-from .test_stores import together
+from .conftest import (
+    Caller,
+    CallerAndCloser,
+    Closer,
+    Visitor,
+    Watcher,
+    make_crawler,
+    our_warnings,
+    together,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,7 +73,7 @@ def reasons(outcome: Outcome) -> dict[str, Reason]:
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-async def test_those_who_wait_get_the_verdict_in_their_order(
+async def test_waiting_requests_get_the_verdict_in_their_order(
     web: Web, crawl: Crawl, failures: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(failures))
@@ -80,19 +86,19 @@ async def test_those_who_wait_get_the_verdict_in_their_order(
     assert outcome.stats["robotstxt/wait_count/robots_txt"] == 22
     assert "robotstxt/forbidden/unreachable" not in outcome.stats
     (warning,) = our_warnings(caplog)
-    assert "status 503; requests wait up to 300 s for it (REP_MAX_WAIT)" in warning
-    assert warning.endswith("the next attempt is in 1 s.")
+    assert "status 503. Requests to the site wait up to 300 s (REP_MAX_WAIT), " in warning
+    assert warning.endswith("The next attempt is in 1 s.")
     assert left_over(outcome.crawler) == []
 
 
-async def test_by_default_they_are_dropped(web: Web, crawl: Crawl) -> None:
+async def test_by_default_requests_are_dropped(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1))
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
     assert reasons(outcome) == {site.url("/a"): Reason.UNREACHABLE}
 
 
-async def test_a_live_site_is_not_slowed(web: Web, crawl: Crawl) -> None:
+async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> None:
     down = [web.site(Failing(1, "5"), host=f"127.0.0.{number}") for number in range(11, 15)]
     live = web.site(PRIVATE)
     urls = [url for site in down for url in site.urls(*numbers(10))]
@@ -108,7 +114,7 @@ async def test_a_live_site_is_not_slowed(web: Web, crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize("retry_after", ["3", "3600"])
-async def test_an_attempt_that_comes_too_late_is_not_waited_for(
+async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
     web: Web, crawl: Crawl, retry_after: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(10, retry_after))
@@ -116,15 +122,15 @@ async def test_an_attempt_that_comes_too_late_is_not_waited_for(
     assert site.paths == ["/robots.txt"]
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
     assert outcome.stats["robotstxt/wait_limit_count/time"] == 12
-    dropped = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
+    dropped = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
     assert dropped == [
-        f"Requests to {site.root} are dropped. Its robots.txt is still unreachable (status 503), "
-        f"and the next attempt, in {retry_after} s, comes too late for them: requests wait up to "
-        "2 s (REP_MAX_WAIT)."
+        f"Requests to {site.root} are dropped, because its robots.txt is still unreachable "
+        f"(status 503). The next attempt, in {retry_after} s, is too late: a request waits at "
+        "most 2 s. Increase REP_MAX_WAIT to keep these requests."
     ]
 
 
-async def test_nobody_waits_for_longer_than_the_setting_says(web: Web, crawl: Crawl) -> None:
+async def test_rep_max_wait_limits_the_total_wait(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(10))
     outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.5})
     assert site.paths == ["/robots.txt"] * 3
@@ -148,7 +154,7 @@ class Late(Visitor):
             yield Request(url, priority=10, callback=self.parse, errback=self.failed)
 
 
-async def test_each_request_has_a_time_of_its_own(web: Web, crawl: Crawl) -> None:
+async def test_each_request_has_its_own_time_limit(web: Web, crawl: Crawl) -> None:
     """The first ones have waited for too long when the second attempt fails, the others not."""
     site = web.site(Failing(2))
     late = site.urls("/late/1", "/late/2")
@@ -170,11 +176,11 @@ class Counter(Watcher):
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         assert middleware is not None
         throttle = middleware._throttle
-        self.most_waiting = max(self.most_waiting, throttle.queued + len(throttle._waiting))
+        self.most_waiting = max(self.most_waiting, len(throttle.queues))
 
 
 @pytest.mark.parametrize("queue", ["Fifo", "Lifo"])
-async def test_no_more_wait_than_the_setting_says(
+async def test_rep_max_waiting_limits_the_waiting_requests(
     web: Web, crawl: Crawl, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Failing(10, "5"))
@@ -194,18 +200,39 @@ async def test_no_more_wait_than_the_setting_says(
     # Ten, and the first of each site until its robots.txt has had an answer.
     assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2  # type: ignore[union-attr]
     assert live.page_paths == ["/first", "/last"]
-    (dropped,) = [line for line in our_warnings(caplog) if "are dropped. Its" in line]
-    assert dropped.endswith("and as many requests wait as REP_MAX_WAITING allows.")
+    (dropped,) = [line for line in our_warnings(caplog) if "are dropped, because its" in line]
+    assert dropped.endswith(
+        "As many requests wait as REP_MAX_WAITING allows. Increase it to keep more requests."
+    )
     assert left_over(outcome.crawler) == []
 
 
-async def test_many_sites_share_the_room(web: Web, crawl: Crawl) -> None:
+async def test_sites_share_the_limit_of_waiting_requests(web: Web, crawl: Crawl) -> None:
     sites = [web.site(Failing(1, "2"), host=f"127.0.0.{number}") for number in range(11, 21)]
     urls = [url for site in sites for url in site.urls("/a", "/b")]
     outcome = await crawl(urls, {**WAIT, "REP_MAX_WAITING": 4})
     asked = sum(len(site.page_paths) for site in sites)
     assert 4 <= asked <= 6
     assert asked + len(outcome.failures) == 20
+
+
+async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(
+    web: Web, crawl: Crawl
+) -> None:
+    """The policy of an origin stays in the cache until its requests are dropped."""
+    down = web.site(Failing(1000, "250"))
+    late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")
+    outcomes: list[str] = []
+
+    class Dropped(Visitor):
+        def failed(self, failure: Any) -> None:
+            super().failed(failure)
+            outcomes.append(failure.request.url)
+
+    settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
+    await crawl([*late.urls("/a"), *down.urls(*numbers(3))], settings, spider=Dropped)
+    assert down.paths == ["/robots.txt"]
+    assert late.paths == ["/robots.txt", "/a"]
 
 
 async def test_exempt_requests_do_not_wait(web: Web, crawl: Crawl) -> None:
@@ -225,7 +252,7 @@ async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) ->
     assert outcome.stats["robotstxt/wait_limit_count/time"] == 1
 
 
-async def test_a_site_whose_good_copy_holds_is_not_waited_for(web: Web, crawl: Crawl) -> None:
+async def test_requests_do_not_wait_if_there_is_a_good_copy(web: Web, crawl: Crawl) -> None:
     site = web.site(text(PRIVATE))
     store = {"REP_STORE": f"memory://{uuid4()}"}
     caching = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}
@@ -241,12 +268,13 @@ async def test_a_site_whose_good_copy_holds_is_not_waited_for(web: Web, crawl: C
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_stopped_crawl_loses_nothing_of_what_waits(
+async def test_a_stopped_crawl_loses_no_waiting_requests(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     site = web.site(Failing(1, "250"))
     settings = {**WAIT, "JOBDIR": str(tmp_path)}
-    first = await crawl(site.urls("/private", *numbers(20)), settings, spider=Closer)
+    urls = site.urls("/private", *numbers(20))
+    first = await crawl(urls, settings, spider=Closer, awaited=[site])
     assert first.stats["finish_reason"] == "enough"
     assert not first.failures
     assert site.paths == ["/robots.txt"]
@@ -256,29 +284,7 @@ async def test_a_stopped_crawl_loses_nothing_of_what_waits(
     assert site.page_paths == sorted(numbers(20))
 
 
-class Caller(Visitor):
-    """Downloads what it is told to by hand."""
-
-    closes = False
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            _schedule_coro(self._call(request.replace(callback=NO_CALLBACK, errback=None)))
-        yield Request("data:,")
-        if self.closes:
-            await sleep(0.3)
-            self.stop()
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            self.outcome.responses[request.url] = await engine.download_async(request)
-        except IgnoreRequest as error:
-            self.outcome.failures[request.url] = error
-
-
-async def test_those_who_call_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
+async def test_calls_of_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1))
     outcome = await crawl(site.urls("/private", *numbers(5)), WAIT, spider=Caller)
     assert site.page_paths == numbers(5)
@@ -287,13 +293,13 @@ async def test_those_who_call_the_engine_wait_too(web: Web, crawl: Crawl) -> Non
 
 async def test_closing_ends_a_call_of_the_engine(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(1, "250"))
-    outcome = await crawl(site.urls("/a"), WAIT, spider=Caller, closes=True)
+    outcome = await crawl(site.urls("/a"), WAIT, spider=CallerAndCloser, awaited=[site])
     await sleep(0.3)  # the crawl does not wait for those who called
     assert set(outcome.failures) == {site.url("/a")}
     assert site.paths == ["/robots.txt"]
 
 
-async def test_what_another_crawler_learns_ends_the_wait(web: Web) -> None:
+async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
     """Two crawlers that share a store ask once for each attempt."""
     site = web.site(Failing(1, "2"))
     settings = {**WAIT, "REP_STORE": f"memory://{uuid4()}"}

@@ -1,34 +1,39 @@
-"""The pace that sites ask for, judged by when the servers saw the requests."""
+"""The pace of a site, judged by when the servers received the requests."""
 
 from __future__ import annotations
 
-import time
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
 from scrapy.resolver import dnscache
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
-from testing.web import Page, redirect, text
+from scrapy_rep.scheduling.engine import Feature
+from testing.web import Page, between, gaps, redirect, text
 
-from .conftest import Closer, Outcome, Visitor, Watcher, our_warnings
+from .conftest import (
+    CallerAndCloser,
+    Closer,
+    FirstPageCloser,
+    Outcome,
+    Visitor,
+    Watcher,
+    our_warnings,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
 
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Clock, Crawl
 
 ALL = "User-agent: *\nDisallow:\n"
 
@@ -37,16 +42,8 @@ def delayed(seconds: float, field: str = "Crawl-delay") -> str:
     return f"{ALL}{field}: {seconds}\n"
 
 
-def gaps(*sites: Site) -> list[float]:
-    """The seconds between each two requests that came one after the other."""
-    return between(received.at for site in sites for received in site.received)
-
-
-def between(times: Iterable[float]) -> list[float]:
-    return [later - earlier for earlier, later in pairwise(sorted(times))]
-
-
 PATHS = [f"/{number}" for number in range(5)]
+FEW = PATHS[:3]
 
 
 @pytest.mark.parametrize(
@@ -86,8 +83,8 @@ async def test_requests_are_no_closer_together_than_the_site_asks(
     web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], seconds: float
 ) -> None:
     site = web.site(robots)
-    await crawl(site.urls(*PATHS), settings)
-    assert site.page_paths == PATHS
+    await crawl(site.urls(*FEW), settings)
+    assert site.page_paths == FEW
     assert min(gaps(site)) >= seconds
 
 
@@ -101,7 +98,7 @@ async def test_requests_are_no_closer_together_than_the_site_asks(
         pytest.param("User-agent: other\nCrawl-delay: 60\nDisallow:\n", {}, id="for another"),
     ],
 )
-async def test_what_is_no_delay_for_us_delays_nothing(
+async def test_a_delay_that_does_not_apply_delays_nothing(
     web: Web, crawl: Crawl, robots: str, settings: dict[str, Any]
 ) -> None:
     site = web.site(robots)
@@ -116,10 +113,9 @@ async def test_what_is_no_delay_for_us_delays_nothing(
         (
             delayed(60),
             {"REP_MAX_DELAY": 0.1},
-            "Crawl-delay: 60. What is kept: 0.1 s between two requests, the most that "
-            "REP_MAX_DELAY allows.",
+            "Crawl-delay: 60. Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY.",
         ),
-        (delayed(0.1), {}, "Crawl-delay: 0.1. What is kept: 0.1 s between two requests."),
+        (delayed(0.1), {}, "Crawl-delay: 0.1. Applied: 0.1 s between two requests."),
         (
             f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
             "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
@@ -127,8 +123,8 @@ async def test_what_is_no_delay_for_us_delays_nothing(
             "Crawl-delay: 60, Request-rate: 1/9s, "
             "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
             "Visit-time: 00:00 to 24:00 UTC. "
-            "What is kept: 0.1 s between two requests, the most that REP_MAX_DELAY allows; "
-            "requests wait up to 300 s for that time (REP_MAX_WAIT), or are dropped.",
+            "Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY; "
+            "requests wait up to 300 s (REP_MAX_WAIT) for the Visit-time, or are dropped.",
         ),
         (f"{ALL}Crawl-delay: 0\n", {}, None),
         (delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, None),
@@ -145,9 +141,9 @@ async def test_a_pace_is_reported_once(
 ) -> None:
     site = web.site(robots)
     await crawl(site.urls("/a", "/b", "/c"), settings)
-    reports = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
-    assert reports == ([f"{site.root} asks for {line}"] if line else [])
-    assert {r.levelname for r in caplog.records if " asks for " in r.getMessage()} <= {"INFO"}
+    reports = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
+    assert reports == ([f"The robots.txt of {site.root} sets {line}"] if line else [])
+    assert {r.levelname for r in caplog.records if " sets " in r.getMessage()} <= {"INFO"}
 
 
 class Renewed(Visitor):
@@ -173,12 +169,12 @@ async def test_a_pace_is_reported_again_where_it_changes(
     settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
     await crawl(site.urls(*PATHS), settings, spider=Renewed, site=site, file=file)
     assert site.robots_fetches > 1
-    told = [r.getMessage() for r in caplog.records if " asks for " in r.getMessage()]
+    told = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
     assert len(told) == reports
 
 
 def waits(outcome: Outcome) -> dict[str, Any]:
-    """What the stats say of waits; of the seconds, whether there are any."""
+    """Return the stats of waits; for seconds, whether there are any."""
     prefix = "robotstxt/wait_"
     return {
         name.removeprefix(prefix): value if "count" in name else value > 0
@@ -308,7 +304,7 @@ class Dropper:
 
 
 @pytest.mark.parametrize("settings", [{}, {"DOWNLOADER": OneSlot}], ids=["own slot", "one slot"])
-async def test_a_pace_that_comes_late_holds_for_those_who_are_queued(
+async def test_a_pace_that_comes_late_applies_to_queued_requests(
     web: Web, crawl: Crawl, settings: dict[str, Any]
 ) -> None:
     paced = web.site(delayed(0.1), host="127.0.0.2")
@@ -326,7 +322,9 @@ async def test_a_pace_that_comes_late_holds_for_those_who_are_queued(
     assert min(between(late)) >= 0.4
 
 
-async def test_a_pace_that_comes_late_waits_for_what_is_under_way(web: Web, crawl: Crawl) -> None:
+async def test_a_pace_that_comes_late_waits_for_requests_in_progress(
+    web: Web, crawl: Crawl
+) -> None:
     plain = web.site(ALL, {path: Page(delay=1) for path in PATHS})
     slow = web.site(Page(delayed(0.4), delay=0.3))
     await crawl([*plain.urls(*PATHS), *slow.urls("/1")])
@@ -334,7 +332,9 @@ async def test_a_pace_that_comes_late_waits_for_what_is_under_way(web: Web, craw
     assert max(each.at for each in plain.received) < slow.received[1].at - 1.4
 
 
-async def test_two_sites_in_turn_keep_their_pace_with_room_for_one(web: Web, crawl: Crawl) -> None:
+async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
+    web: Web, crawl: Crawl
+) -> None:
     one, other = web.site(delayed(0.2)), web.site(delayed(0.3), host="127.0.0.2")
     urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
     settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
@@ -347,7 +347,7 @@ async def test_two_sites_in_turn_keep_their_pace_with_room_for_one(web: Web, cra
 
 
 class BareDownloader:
-    """Scrapy's, with nothing to see but what the engine calls."""
+    """Scrapy's downloader, with only the attributes that the engine uses."""
 
     def __init__(self, crawler: Crawler) -> None:
         downloader = Downloader(crawler)
@@ -367,10 +367,11 @@ async def test_the_pace_is_kept_without_download_slots_too(
     await crawl(site.urls(*PATHS), settings)
     assert site.page_paths == PATHS
     assert min(gaps(site)) >= 0.3
-    assert our_warnings(caplog) == [
-        "This engine or downloader (BareDownloader) is not like Scrapy's own: requests that wait "
-        "use up CONCURRENT_REQUESTS; the scheduler does not see who waits."
-    ]
+    [warning] = our_warnings(caplog)
+    assert "(BareDownloader)" in warning
+    for feature in (Feature.EXCLUDE, Feature.DOMAIN, Feature.SLOTS, Feature.END, Feature.POOLS):
+        assert feature.value in warning
+    assert "downloader.total_concurrency" in warning
 
 
 class Collector(Visitor):
@@ -395,20 +396,20 @@ async def test_a_slot_that_was_collected_keeps_its_pace(web: Web, crawl: Crawl) 
 
 
 async def test_other_sites_are_not_slowed(web: Web, crawl: Crawl) -> None:
-    slow = [web.site(delayed(2), host=f"127.0.0.{number}") for number in range(31, 35)]
+    slow = [web.site(delayed(1), host=f"127.0.0.{number}") for number in range(31, 35)]
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(41, 44)]
     urls = [url for site in slow for url in site.urls("/1", "/2", "/3")]
-    urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(20)))]
+    urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(10)))]
     await crawl(urls, {"CONCURRENT_REQUESTS": 3})
     assert [site.page_paths for site in slow] == [["/1", "/2", "/3"]] * 4
-    assert [len(site.page_paths) for site in live] == [20] * 3
-    assert min(min(gaps(site)) for site in slow) >= 2
+    assert [len(site.page_paths) for site in live] == [10] * 3
+    assert min(min(gaps(site)) for site in slow) >= 1
     last = max(received.at for site in live for received in site.received)
     third = min(site.received[3].at for site in slow)
-    assert last < third, "sixty quick pages were there before the third of a slow site"
+    assert last < third, "thirty quick pages were there before the third of a slow site"
 
 
-async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> None:
+async def test_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.05))
     paths = sorted(f"/{number}" for number in range(15))
     outcome = await crawl(site.urls(*paths), {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4})
@@ -418,7 +419,7 @@ async def test_what_waits_for_its_turn_is_bounded(web: Web, crawl: Crawl) -> Non
 
 
 class Careless(Watcher):
-    """After its first page, asks for more without asking robots.txt."""
+    """After its first page, yields requests that need not obey robots.txt."""
 
     def parse(self, response: Any, **_: Any) -> Any:
         super().parse(response)
@@ -427,7 +428,7 @@ class Careless(Watcher):
                 yield response.follow(f"/{number}", meta={"dont_obey_robotstxt": True})
 
 
-async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None:
+async def test_exempt_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.05))
     settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4}
     outcome = await crawl(site.urls("/first"), settings, spider=Careless)
@@ -437,17 +438,9 @@ async def test_so_is_what_does_not_ask_for_leave(web: Web, crawl: Crawl) -> None
     assert outcome.stats["scheduler/enqueued"] > 16, "some went back to the scheduler"
 
 
-class FirstPageCloser(Visitor):
-    """Closes itself once its first page is there."""
-
-    def parse(self, response: Any, **_: Any) -> None:
-        super().parse(response)
-        self.stop()
-
-
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_closing_waits_for_no_turn_and_loses_none(
+async def test_closing_does_not_wait_for_the_pace_and_loses_no_request(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     site = web.site(delayed(1))
@@ -461,7 +454,7 @@ async def test_closing_waits_for_no_turn_and_loses_none(
 
 
 class LateComer(Visitor):
-    """Closes itself while the robots.txt of one site waits for the turn of another's host."""
+    """Closes itself while the robots.txt of one site waits for the pace of its host."""
 
     late: str
 
@@ -478,7 +471,7 @@ class LateComer(Visitor):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
+async def test_closing_does_not_wait_for_a_robots_txt_that_waits_for_the_pace(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     slow, other = web.site(delayed(30)), web.site(ALL)
@@ -490,36 +483,18 @@ async def test_closing_waits_for_no_robots_txt_that_waits_for_its_turn(
     assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
 
 
-class Caller(Visitor):
-    """Asks the engine for its URLs, and closes itself."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.outcome = Outcome(self.crawler)
-        for asked in self.asked:
-            _schedule_coro(self._call(Request(str(asked), callback=NO_CALLBACK)))
-        yield Request("data:,")
-        await sleep(0.5)
-        self.stop()
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            await engine.download_async(request)
-        except IgnoreRequest as error:
-            self.outcome.failures[request.url] = error
-
-
-async def test_closing_lets_those_go_who_called_the_engine(web: Web, crawl: Crawl) -> None:
+async def test_closing_ends_calls_of_the_engine_that_wait_for_the_pace(
+    web: Web, crawl: Crawl
+) -> None:
     site = web.site(delayed(30))
-    outcome = await crawl(site.urls("/1", "/2"), spider=Caller)
+    outcome = await crawl(site.urls("/1", "/2"), spider=CallerAndCloser, awaited=[site])
     assert site.page_paths == []
     assert set(outcome.failures) == set(site.urls("/1", "/2"))
     assert set(map(str, outcome.failures.values())) == {"the spider is closing"}
 
 
 class Changer(Visitor):
-    """Takes back the delay of its site after the first page, and asks for more."""
+    """Removes the delay of its site after the first page, and yields more requests."""
 
     site: Site
 
@@ -530,7 +505,7 @@ class Changer(Visitor):
             yield from (response.follow(path) for path in PATHS)
 
 
-async def test_a_delay_that_is_taken_back_holds_no_more(web: Web, crawl: Crawl) -> None:
+async def test_a_delay_that_is_removed_no_longer_applies(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(0.7))
     settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
     await crawl(site.urls("/first"), settings, spider=Changer, site=site)
@@ -541,7 +516,7 @@ async def test_a_delay_that_is_taken_back_holds_no_more(web: Web, crawl: Crawl) 
 
 
 class Sibling(Visitor):
-    """Once its first site has been visited, and takes its delay back, asks for another's pages."""
+    """Removes the delay of its first site, and then yields requests for another one."""
 
     site: Site
     other: Site
@@ -556,7 +531,7 @@ class Sibling(Visitor):
                 yield Request(url, meta={"dont_obey_robotstxt": True})
 
 
-async def test_a_delay_that_is_taken_back_lets_those_go_who_wait_for_it(
+async def test_a_delay_that_is_removed_no_longer_applies_to_waiting_requests(
     web: Web, crawl: Crawl
 ) -> None:
     site, other = web.site(delayed(1)), web.site(ALL)
@@ -574,32 +549,19 @@ WINDOW = ALL + "Visit-time: 0600-0845\n"
 
 
 def at(hour: int, minute: int, second: float) -> float:
-    """A time of some day, UTC."""
+    """Return a time of a day, in UTC."""
     return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets what time it is, for the package; it goes on from there."""
-
-    def set_time(now: float) -> None:
-        offset = now - time.time()
-        monkeypatch.setattr(
-            "scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + offset
-        )
-
-    return set_time
-
-
-async def test_visit_time_lets_pass_within_its_hours(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(7, 0, 0))
+async def test_requests_start_within_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(7, 0, 0))
     site = web.site(WINDOW)
     await crawl(site.urls("/a"))
     assert site.page_paths == ["/a"]
 
 
-async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 59, 59))
+async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(at(5, 59, 59))
     site, other = web.site(WINDOW), web.site(ALL)
     settings = {"CONCURRENT_REQUESTS": 2}
     await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
@@ -609,8 +571,10 @@ async def test_visit_time_is_waited_for(web: Web, crawl: Crawl, clock: Any) -> N
     assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
-async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(9, 0, 0))
+async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
+    web: Web, crawl: Crawl, clock: Clock
+) -> None:
+    clock.set(at(9, 0, 0))
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
@@ -621,8 +585,10 @@ async def test_visit_time_that_is_too_far_off_drops(web: Web, crawl: Crawl, cloc
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
 
 
-async def test_closing_does_not_wait_for_the_hour(web: Web, crawl: Crawl, clock: Any) -> None:
-    clock(at(5, 0, 0))
+async def test_closing_does_not_wait_for_the_visit_time(
+    web: Web, crawl: Crawl, clock: Clock
+) -> None:
+    clock.set(at(5, 0, 0))
     site = web.site(WINDOW)
     settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
     outcome = await crawl(site.urls(*PATHS), settings, spider=Closer)

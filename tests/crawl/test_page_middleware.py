@@ -1,4 +1,4 @@
-"""What pages say about themselves, and what becomes of what a spider makes of them."""
+"""The directives of pages, and the items and requests that they drop."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
     assert outcome.stats["robotstxt/nofollow"] == 2
     assert outcome.stats["robotstxt/nofollow/dropped"] == 2
     assert sorted(reader(outcome).items) == sorted([*paths, "/third"])
-    assert sum("Not followed for nofollow" in r.getMessage() for r in caplog.records) == 2
+    assert sum("Dropped because of nofollow on" in r.getMessage() for r in caplog.records) == 2
 
 
 class Marker(Reader):

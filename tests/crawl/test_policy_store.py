@@ -1,4 +1,4 @@
-"""What an origin takes over from a store, and what it leaves there."""
+"""How an origin is restored from a store, and what is saved there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
+from scrapy_rep.crawl.policy_store import CLAIM_MARGIN, PolicyStore, StoreLookup
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
@@ -21,9 +21,9 @@ from scrapy_rep.protocol.access import (
     Unreachable,
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.scheduling.clock import Clock, sleep
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.memory import MemoryData, MemoryStore
 
 if TYPE_CHECKING:
     from scrapy_rep.stores import Entry
@@ -38,23 +38,24 @@ def rules(expires_at: float, body: bytes = BODY) -> Rules:
     return Rules(RobotsTxt.parse(body), 200, CopyInfo(URL, '"1"'), expires_at, body)
 
 
-def after(*happened: tuple[FetchResult, float]) -> Origin:
-    """An origin to which these events came, at these times."""
+def origin_after(*events: tuple[FetchResult, float]) -> Origin:
+    """Return an origin after these events at these times."""
     origin = Origin(KEY)
-    for event, now in happened:
+    for event, now in events:
         origin.start_fetch(now)
         origin.apply(event, now)
     return origin
 
 
-def recalled(origin: Origin, entry: Entry, now: float = NOW) -> bool:
-    """What :meth:`Origin.recall` says when a fetch has begun."""
+def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
+    """Start a fetch, and return whether the entry replaces it."""
     origin.start_fetch(now)
     robots = None if entry.body is None else RobotsTxt.parse(entry.body)
     return origin.restore(entry, robots, now)
 
 
-WEEK = 7 * 86_400.0
+DAY = 86_400.0
+WEEK = 7 * DAY
 RULES = (rules(NOW + 100), NOW)
 GONE = (Unavailable(URL, NOW + 100, 404), NOW)
 DOWN = (Unreachable("status 503", 503, URL), NOW)
@@ -66,153 +67,172 @@ DOWN = (Unreachable("status 503", 503, URL), NOW)
         pytest.param([RULES], BODY, id="rules"),
         pytest.param([RULES, (NotModified(NOW + 200), NOW + 50)], BODY, id="a 304"),
         pytest.param([GONE], None, id="unavailable"),
-        pytest.param([(Unavailable(URL, NOW + 100, 403, True), NOW)], None, id="refused"),
+        pytest.param([(Unavailable(URL, NOW + 100, 403, True), NOW)], None, id="disallowed"),
         pytest.param([DOWN], None, id="unreachable"),
         pytest.param([RULES, (DOWN[0], NOW + 200)], BODY, id="unreachable, with a copy"),
         pytest.param([DOWN, (DOWN[0], NOW + 70), (DOWN[0], NOW + 300)], None, id="three times"),
     ],
 )
-def test_what_is_recorded_is_recalled(
+def test_a_restored_origin_equals_the_saved_one(
     history: list[tuple[FetchResult, float]], body: bytes | None
 ) -> None:
-    origin = after(*history)
-    other = Origin(KEY)
+    origin = origin_after(*history)
+    restored = Origin(KEY)
     now = history[-1][1] + 1
-    assert recalled(other, origin.to_entry(body), now)
-    assert other.next_action(now) is origin.next_action(now) is Action.NONE
-    assert other.to_entry(body) == origin.to_entry(body)
-    assert other.state is origin.state
-    patience = UnreachablePolicy()
+    assert restore(restored, origin.to_entry(body), now)
+    assert restored.next_action(now) is origin.next_action(now) is Action.NONE
+    assert restored.to_entry(body) == origin.to_entry(body)
+    assert restored.state is origin.state
+    policy = UnreachablePolicy()
     for later in (now, now + 40 * 86_400):
         for path in ("/", "/robots.txt"):
-            asked = (KEY + path, ("bot",), later, patience)
-            assert other.verdict(*asked) == origin.verdict(*asked)
+            question = (KEY + path, ("bot",), later, policy)
+            assert restored.verdict(*question) == origin.verdict(*question)
 
 
-def test_a_copy_that_is_in_its_last_days_is_used_and_fetched_anew() -> None:
-    entry = after((rules(NOW + 100), NOW)).to_entry(BODY)
+def test_a_copy_near_its_expiry_is_used_and_refreshed() -> None:
+    entry = origin_after((rules(NOW + 100), NOW)).to_entry(BODY)
     now = NOW + 95
     origin = Origin(KEY)
-    assert recalled(origin, entry, now)
+    assert restore(origin, entry, now)
     assert origin.next_action(now) is Action.REFRESH
-    assert not recalled(origin, entry, now), "nothing new"
+    assert not restore(origin, entry, now), "the same entry"
     assert origin.state is State.FRESH
-    assert not recalled(origin, after((rules(NOW + 102), NOW + 2)).to_entry(BODY), NOW + 99)
-    newer = after((rules(NOW + 200), NOW + 96)).to_entry(BODY)
-    assert recalled(origin, newer, now + 2)
+    assert not restore(origin, origin_after((rules(NOW + 102), NOW + 2)).to_entry(BODY), NOW + 99)
+    newer = origin_after((rules(NOW + 200), NOW + 96)).to_entry(BODY)
+    assert restore(origin, newer, now + 2)
     assert origin.next_action(now + 2) is Action.NONE
 
 
-def test_somebody_elses_failure_does_away_with_no_copy_that_holds() -> None:
-    origin = after((rules(NOW + 100), NOW))
-    failed = after((DOWN[0], NOW + 95)).to_entry(None)
-    assert recalled(origin, failed, NOW + 96)
+def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
+    origin = origin_after((rules(NOW + 100), NOW))
+    failed = origin_after((DOWN[0], NOW + 95)).to_entry(None)
+    assert restore(origin, failed, NOW + 96)
     assert origin.state is State.FRESH
     assert origin.refresh_at == NOW + 100
     assert origin.robots is not None
-    assert recalled(origin, failed, NOW + 100), "now it is the failure that settles it"
+    assert restore(origin, failed, NOW + 100), "the copy has expired"
     assert origin.summary() == "rules of the last copy, for status 503"
 
 
-def test_what_does_not_settle_is_the_history_of_the_fetch() -> None:
+def test_an_entry_that_does_not_replace_the_fetch_is_its_history() -> None:
     origin = Origin(KEY)
-    entry = after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).to_entry(BODY)
-    assert not recalled(origin, entry, NOW + 100)
+    entry = origin_after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).to_entry(BODY)
+    assert not restore(origin, entry, NOW + 100)
     assert (origin.state, origin.failures, origin.copy) == (State.FETCHING, 1, CopyInfo(URL, '"1"'))
     origin.apply(DOWN[0], NOW + 100)
     assert (origin.failures, origin.unreachable_since) == (2, NOW + 1)
     assert origin.robots is not None
 
 
-def test_a_4xx_elsewhere_does_away_with_our_copy() -> None:
-    origin = after((rules(NOW + 100), NOW))
-    assert recalled(origin, after((Unavailable(URL, NOW + 200, 404), NOW + 95)).to_entry(None))
+def test_a_4xx_of_another_crawler_removes_the_copy() -> None:
+    origin = origin_after((rules(NOW + 100), NOW))
+    assert restore(
+        origin, origin_after((Unavailable(URL, NOW + 200, 404), NOW + 95)).to_entry(None)
+    )
     assert (origin.robots, origin.state) == (None, State.UNAVAILABLE)
 
 
 # With a store
 
 
-def recall(store: MemoryStore, now: float = NOW, **settings: Any) -> PolicyStore:
-    class Stats:
-        def inc_value(self, name: str) -> None:
-            pass
+class VirtualClock(Clock):
+    """A clock that advances only while a coroutine sleeps on it, and that a test may set."""
 
+    def __init__(self, now: float = NOW) -> None:
+        self.now = now
+        self.step = 0.0
+        """Seconds by which the machine's clock was set forward."""
+
+    def time(self) -> float:
+        return self.now + self.step
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await sleep(0)
+
+
+class Stats:
+    def inc_value(self, name: str) -> None:
+        pass
+
+
+def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
+    clock = clock or VirtualClock()
     read = Settings.read(ScrapySettings(settings))
-    return PolicyStore(store, read, Stats(), lambda: now)  # type: ignore[arg-type]
+    return PolicyStore(store, read, Stats(), clock, clock.time)  # type: ignore[arg-type]
 
 
-async def fetched(into: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
-    """Ask the store, then learn the event; what there is to keep."""
-    found = StoreLookup()
+async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
+    """Load the origin, apply the event, and save the entry, which is returned."""
+    lookup = StoreLookup()
     origin.start_fetch(NOW)
-    await into.load(origin, found)
-    assert not found.settled
+    await policies.load(origin, lookup)
+    assert not lookup.is_hit
     origin.apply(event, NOW)
-    entry = None if isinstance(event, Cancelled) else into.entry(origin, event, found)
-    await into.save(KEY, entry, found)
+    entry = None if isinstance(event, Cancelled) else policies.entry(origin, event, lookup)
+    await policies.save(KEY, entry, lookup)
     return entry
 
 
-async def test_a_304_is_kept_with_the_file_that_the_store_has() -> None:
+async def test_a_304_is_saved_with_the_file_of_the_store() -> None:
     store = MemoryStore()
-    await store.put(KEY, after((rules(NOW - 1), NOW - WEEK)).to_entry(BODY))
-    entry = await fetched(recall(store), Origin(KEY), NotModified(NOW + 100))
+    await store.put(KEY, origin_after((rules(NOW - 1), NOW - WEEK)).to_entry(BODY))
+    entry = await fetch(policy_store(store), Origin(KEY), NotModified(NOW + 100))
     assert entry is not None
     assert (entry.body, entry.status) == (BODY, 304)
     assert await store.get(KEY) == entry
 
 
-async def test_where_the_store_has_no_file_it_is_not_asked_about() -> None:
+async def test_without_a_file_in_the_store_the_fetch_is_unconditional() -> None:
     store = MemoryStore()
-    origin = after((rules(NOW - 1), NOW - WEEK))
-    assert await fetched(recall(store), origin, DOWN[0]) is None, "half of what is known"
+    origin = origin_after((rules(NOW - 1), NOW - WEEK))
+    assert await fetch(policy_store(store), origin, DOWN[0]) is None, "incomplete"
     assert await store.get(KEY) is None
     assert origin.copy is None or origin.copy.etag is None
 
 
-async def test_a_file_that_is_older_than_ours_is_not_ours() -> None:
+async def test_an_older_file_in_the_store_is_not_the_copy_in_memory() -> None:
     store = MemoryStore()
-    await store.put(KEY, after((rules(NOW - 9, b"old"), NOW - 2 * WEEK)).to_entry(b"old"))
-    origin = after((rules(NOW - 1), NOW - WEEK))
-    assert await fetched(recall(store), origin, DOWN[0]) is None
+    old = origin_after((rules(NOW - 9, b"old"), NOW - 2 * WEEK))
+    await store.put(KEY, old.to_entry(b"old"))
+    origin = origin_after((rules(NOW - 1), NOW - WEEK))
+    assert await fetch(policy_store(store), origin, DOWN[0]) is None
     assert origin.copy is None or origin.copy.etag is None
 
 
-async def test_nothing_is_kept_of_a_fetch_that_was_given_up() -> None:
+async def test_a_cancelled_fetch_is_not_saved() -> None:
     store = MemoryStore()
-    await fetched(recall(store), Origin(KEY), Cancelled())
+    await fetch(policy_store(store), Origin(KEY), Cancelled())
     assert await store.get(KEY) is None
 
 
-async def test_what_comes_between_two_questions_is_no_reason_to_fetch() -> None:
-    """Somebody else's fetch ends after the store was asked, and before the origin is claimed."""
+async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     released: list[str] = []
 
-    class Late(MemoryStore):
-        shared = True
-
+    class LateEntry(MemoryStore):
         async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-            return True, after((rules(NOW + 100), NOW - 1)).to_entry(BODY)
+            return True, origin_after((rules(NOW + 100), NOW - 1)).to_entry(BODY)
 
         async def release(self, origin: str) -> None:
             released.append(origin)
 
-    origin, found = Origin(KEY), StoreLookup()
+    origin, lookup = Origin(KEY), StoreLookup()
     origin.start_fetch(NOW)
-    await recall(Late()).load(origin, found)
-    assert found.settled
+    await policy_store(LateEntry(shared=True)).load(origin, lookup)
+    assert lookup.is_hit
     assert released == [KEY]
     assert origin.state is State.FRESH
 
 
-class Claimed(MemoryStore):
-    """What somebody else has claimed, and never releases."""
-
-    shared = True
+class ClaimedStore(MemoryStore):
+    """Another crawler has claimed every origin, and never releases it."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(shared=True)
         self.calls: list[str] = []
 
     async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
@@ -231,87 +251,139 @@ class Claimed(MemoryStore):
         self.calls.append("close")
 
 
-async def test_nobody_waits_for_a_claim_for_longer_than_it_can_last() -> None:
-    store, origin, found = Claimed(), Origin(KEY), StoreLookup()
+async def test_a_crawler_waits_for_a_claim_only_as_long_as_it_can_last() -> None:
+    store, clock, origin, lookup = ClaimedStore(), VirtualClock(), Origin(KEY), StoreLookup()
     origin.start_fetch(NOW)
-    await recall(store, REP_TIMEOUT=0.3, REP_RETRY_TIMES=0).load(origin, found)
-    assert (found.settled, found.claimed) == (False, False)
+    policies = policy_store(store, clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0)
+    await policies.load(origin, lookup)
+    assert (lookup.is_hit, lookup.claimed) == (False, False)
     assert len(store.calls) > 2
-    entry = await fetched(recall(store, REP_TIMEOUT=0.01, REP_RETRY_TIMES=0), Origin(KEY), RULES[0])
-    assert entry is not None, "it is kept, whoever has claimed it"
+    assert clock.now == pytest.approx(NOW + 30 + CLAIM_MARGIN)
+    entry = await fetch(policies, Origin(KEY), RULES[0])
+    assert entry is not None, "it is saved without a claim"
     assert store.calls[-1] == "put"
 
 
-@pytest.mark.parametrize("broken", [True, False])
-async def test_what_is_being_kept_is_kept_before_the_store_closes(
-    broken: bool, monkeypatch: pytest.MonkeyPatch
+async def test_the_result_of_a_fetch_that_times_out_reaches_the_other_crawler() -> None:
+    class SharedClock(VirtualClock):
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds)
+            if self.now > NOW + 31 and origin.in_flight:  # the time-out and some overhead
+                origin.apply(DOWN[0], self.now)
+                await owner.save(KEY, owner.entry(origin, DOWN[0], lookup), lookup)
+
+    clock = SharedClock()
+    data = MemoryData(clock=clock.monotonic)
+    owner, waiting = (
+        policy_store(MemoryStore(data, shared=True), clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0)
+        for _ in range(2)
+    )
+    origin, lookup = Origin(KEY), StoreLookup()
+    origin.start_fetch(NOW)
+    await owner.load(origin, lookup)
+    assert lookup.claimed
+    other, other_lookup = Origin(KEY), StoreLookup()
+    other.start_fetch(NOW)
+    await waiting.load(other, other_lookup)
+    assert other_lookup.is_hit
+    assert other.state is State.UNREACHABLE
+
+
+@pytest.mark.parametrize("is_broken", [True, False])
+async def test_an_entry_is_saved_before_the_store_closes(
+    is_broken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Claimed()
-    if broken:
+    store = ClaimedStore()
+    if is_broken:
 
         async def put(origin: str, entry: Entry) -> None:
             raise ZeroDivisionError
 
         monkeypatch.setattr(store, "put", put)
-    into = recall(store)
-    keeping = deferred_from_coro(
-        into.save(KEY, after(RULES).to_entry(BODY), StoreLookup(claimed=True))
+    policies = policy_store(store, Clock())
+    saving = deferred_from_coro(
+        policies.save(KEY, origin_after(RULES).to_entry(BODY), StoreLookup(claimed=True))
     )
     failures: list[Any] = []
-    keeping.addErrback(failures.append)
-    await into.close()
-    assert store.calls == ["put"] * (not broken) + ["release", "close"]
+    saving.addErrback(failures.append)
+    await policies.close()
+    assert store.calls == ["put"] * (not is_broken) + ["release", "close"]
     await sleep(0.01)
-    assert len(failures) == broken
+    assert len(failures) == is_broken
 
 
-async def test_a_store_closes_whatever_becomes_of_what_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLOSE_LIMIT", 0.05)
-    store = Claimed()
-    into = recall(store)
-    keeping = into.save(KEY, after(RULES).to_entry(BODY), StoreLookup())
-    await into.close()
+async def test_a_store_closes_even_if_a_save_never_ends() -> None:
+    store = ClaimedStore()
+    policies = policy_store(store)
+    saving = policies.save(KEY, origin_after(RULES).to_entry(BODY), StoreLookup())
+    await policies.close()
     assert store.calls == ["close"]
-    with pytest.raises(StopIteration):  # and nothing is put any longer
-        keeping.send(None)
+    with pytest.raises(StopIteration):  # a later save puts nothing
+        saving.send(None)
     assert store.calls == ["close"]
 
 
-async def test_what_a_fetch_has_claimed_that_never_ends_is_released(
+async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLAIM_CLOSE_LIMIT", 0.05)
-    store, origin, found = Claimed(), Origin(KEY), StoreLookup()
+    store, origin, lookup = ClaimedStore(), Origin(KEY), StoreLookup()
 
     async def claim(origin: str, seconds: float) -> tuple[bool, Entry | None]:
         return True, None
 
     monkeypatch.setattr(store, "claim", claim)
     origin.start_fetch(NOW)
-    into = recall(store)
-    await into.load(origin, found)
-    await into.close()
+    policies = policy_store(store)
+    await policies.load(origin, lookup)
+    await policies.close()
     assert store.calls == ["release", "close"]
-    await into.save(KEY, after(RULES).to_entry(BODY), found)
+    await policies.save(KEY, origin_after(RULES).to_entry(BODY), lookup)
     assert store.calls == ["release", "close"]
 
 
-async def test_a_failure_is_not_older_than_the_clock_says() -> None:
+async def test_the_first_failure_is_not_later_than_the_last() -> None:
     """The clock was set back between the first failure and the last."""
     store = MemoryStore()
-    entry = after((DOWN[0], NOW - 100)).to_entry(None)
+    entry = origin_after((DOWN[0], NOW - 100)).to_entry(None)
     await store.put(KEY, entry._replace(unreachable_since=NOW + WEEK))
     origin = Origin(KEY)
-    await fetched(recall(store), origin, DOWN[0])
+    await fetch(policy_store(store), origin, DOWN[0])
     assert origin.unreachable_since == NOW - 100
 
 
-@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3600)])
-def test_a_claim_lasts_as_long_as_a_fetch_may(retries: int, seconds: float) -> None:
-    assert recall(MemoryStore(), REP_RETRY_TIMES=retries)._claim_seconds == seconds
+@pytest.mark.parametrize(
+    ("steps", "failed_at", "moved_by"),
+    [
+        pytest.param([40 * DAY], NOW + 10, 40 * DAY, id="forward"),
+        pytest.param([40 * DAY], NOW - 10, 0, id="before this crawl"),
+        pytest.param([DAY, 2 * DAY], NOW + 10, 3 * DAY, id="forward twice"),
+        pytest.param([DAY, 2 * DAY], NOW + DAY + 30, 2 * DAY, id="forward twice, failed between"),
+        pytest.param([DAY, -DAY], NOW + 10, 0, id="forward and back"),
+        pytest.param([-DAY], NOW + 10, 0, id="back"),
+    ],
+)
+async def test_unreachable_days_do_not_include_a_clock_step(
+    steps: list[float], failed_at: float, moved_by: float
+) -> None:
+    clock, store = VirtualClock(), MemoryStore()
+    policies = policy_store(store, clock)
+    for step in steps:
+        clock.now += 20
+        clock.step += step
+        policies.shift_clock(step)
+    await store.put(KEY, origin_after((DOWN[0], failed_at)).to_entry(None))
+    clock.now += 2 * DAY  # so that the next attempt is due
+    origin = Origin(KEY)
+    origin.start_fetch(clock.time())
+    await policies.load(origin, StoreLookup())
+    assert origin.unreachable_since == failed_at + moved_by
 
 
-def test_kinds_have_names() -> None:
+@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3595)])
+def test_a_claim_outlasts_the_longest_fetch(retries: int, seconds: float) -> None:
+    policies = policy_store(MemoryStore(), REP_RETRY_TIMES=retries)
+    assert policies._claim_seconds == seconds + CLAIM_MARGIN
+
+
+def test_results_have_names() -> None:
     assert str(AccessResult.RULES) == "rules"

@@ -1,7 +1,7 @@
-"""A site on the web does not make the crawler ask for something in the network it runs in.
+"""No site on the web makes the crawler send a request into the network that it runs in.
 
-The web of these tests is on loopback. A download handler of their own connects to it, whatever the
-host name is, and says of its sites that they have public addresses.
+The web of these tests is on loopback. A download handler connects to it for every host name, and
+reports public addresses for its sites.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ Resolve = dict[str, list[str]]
 
 
 class PublicWeb:
-    """Connects to the site that has a host name; others are where their names say."""
+    """Connects to the site of a host name. Other hosts are reached as usual."""
 
     lazy = False
     sites: dict[str, tuple[Site, str | None]]
-    """By host name: the site, and the address that it is said to have."""
+    """By host name: the site, and the address that the handler reports."""
 
     def __init__(self, crawler: Crawler) -> None:
         handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
@@ -77,7 +77,7 @@ SETTINGS = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolve]:
-    """What names resolve to, for whatever resolver this run of the tests uses."""
+    """The addresses of host names, for the resolver that this run of the tests uses."""
     names: Resolve = {}
     if not is_reactor_installed():
         resolve: Callable[..., Any] = socket.getaddrinfo
@@ -122,7 +122,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolve]:
 
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch, names: Resolve) -> Callable[..., None]:
-    """Make a site one of the web."""
+    """Give a site a host name and a public address."""
     sites: dict[str, tuple[Site, str | None]] = {}
     monkeypatch.setattr(PublicWeb, "sites", sites, raising=False)
 
@@ -184,7 +184,7 @@ async def test_no_redirect_leads_from_the_web_into_a_private_network(
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
 
 
-async def test_not_by_way_of_another_public_site_either(
+async def test_nor_does_a_redirect_by_way_of_another_public_site(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
     internal = web.site(RULES)
@@ -197,7 +197,9 @@ async def test_not_by_way_of_another_public_site_either(
     assert outcome_of(site) == DISALLOWED
 
 
-async def test_the_setting_lets_it(web: Web, crawl: Crawl, public: Callable[..., None]) -> None:
+async def test_rep_allow_private_redirects_allows_them(
+    web: Web, crawl: Crawl, public: Callable[..., None]
+) -> None:
     internal = web.site(pages={"/r": text(RULES)})
     site = web.site(redirect(internal.url("/r")))
     public(site)
@@ -206,7 +208,7 @@ async def test_the_setting_lets_it(web: Web, crawl: Crawl, public: Callable[...,
     assert outcome_of(site) == RULES_HOLD
 
 
-async def test_rfc_from_the_web_to_the_web(
+async def test_rfc_redirects_from_the_web_to_the_web_are_followed(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
     site = web.site(redirect("http://second.example/r"))
@@ -216,10 +218,10 @@ async def test_rfc_from_the_web_to_the_web(
     assert outcome_of(site) == RULES_HOLD
 
 
-async def test_from_a_private_network_anywhere(
+async def test_redirects_from_a_private_network_are_followed_anywhere(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
-    """By the address of the connection, by the name, and by what it resolves to."""
+    """The network is known by the address of the connection, or by the host name."""
     internal = web.site(pages={"/r": text(RULES)})
     for host, address in (("public.example", "10.0.0.1"), ("public.example", None)):
         site = web.site(redirect(internal.url("/r")))
@@ -242,7 +244,7 @@ async def test_from_a_private_network_anywhere(
     ],
     ids=repr,
 )
-async def test_a_handler_that_tells_no_address(
+async def test_a_handler_that_reports_no_address(
     web: Web,
     crawl: Crawl,
     public: Callable[..., None],
@@ -259,10 +261,10 @@ async def test_a_handler_that_tells_no_address(
     assert internal.paths == (["/r"] if expected == RULES_HOLD else [])
 
 
-async def test_a_name_that_resolves_otherwise_for_the_connection(
+async def test_a_name_that_resolves_to_another_address_for_the_connection(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
-    """What a private address answers is not used, and where it redirects is not asked."""
+    """The response of a private address is not used, and its redirect is not followed."""
     further = web.site(RULES)
     pages = {"/r": text(RULES), "/again": redirect(further.url("/r"))}
     for path in pages:
@@ -275,10 +277,10 @@ async def test_a_name_that_resolves_otherwise_for_the_connection(
     assert further.received == []
 
 
-async def test_an_origin_cannot_pass_for_private_afterwards(
+async def test_an_origin_cannot_become_private_later(
     web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve
 ) -> None:
-    names["public.example"] = ["127.0.0.1"]  # by now
+    names["public.example"] = ["127.0.0.1"]  # after the download
     internal = web.site(RULES)
     site = web.site(redirect(internal.url("/secret")))
     public(site)
@@ -301,7 +303,7 @@ async def test_a_name_that_does_not_resolve(
 # With a proxy, which resolves the names
 
 
-async def test_literal_addresses_are_refused_by_way_of_a_proxy(
+async def test_literal_addresses_are_refused_through_a_proxy(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
     proxy = web.site(
@@ -322,7 +324,7 @@ async def test_literal_addresses_are_refused_by_way_of_a_proxy(
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_what_the_environment_excepts_from_its_proxy_is_resolved(
+async def test_hosts_without_a_proxy_in_the_environment_are_resolved(
     web: Web,
     crawl: Crawl,
     public: Callable[..., None],
@@ -357,7 +359,7 @@ async def test_the_proxy_of_the_environment_resolves_names(
     assert proxy.paths == [*pages, "http://public.example/public"]
 
 
-# What a Location shows
+# The text of a Location
 
 
 async def test_a_location_is_escaped_and_cut(
@@ -376,7 +378,7 @@ async def test_a_location_is_escaped_and_cut(
     assert "\u202e" not in str(outcome.middleware.origins[site.root].failure)
 
 
-async def test_a_location_of_any_length_is_not_kept(web: Web, crawl: Crawl) -> None:
+async def test_a_location_that_is_too_long_is_refused(web: Web, crawl: Crawl) -> None:
     long, longest = "/r?" + "x" * 7000, "/r?" + "x" * 9000
     expected = {long: RULES_HOLD, longest: DISALLOWED}
     sites = {path: web.site(redirect(path), {path: text(RULES)}) for path in expected}
@@ -400,16 +402,16 @@ async def test_addresses_of(names: Resolve) -> None:
     assert set(await addresses_of("localhost", 5)) <= {ip_address("127.0.0.1"), ip_address("::1")}
 
 
-async def test_a_resolver_that_does_not_answer(names: Resolve) -> None:
+async def test_a_resolver_that_does_not_answer_gives_no_addresses(names: Resolve) -> None:
     names["late.example"] = ["never"]
     assert await addresses_of("late.example", 0.05) == ()
 
 
 @pytest.mark.parametrize("resolver", [CachingThreadedResolver, CachingHostnameResolver])
-async def test_the_answer_is_that_of_scrapys_cache(
+async def test_addresses_come_from_the_dns_cache_of_scrapy(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch, resolver: Any
 ) -> None:
-    """Which a connection gets as well: nobody can answer otherwise in between."""
+    """A connection uses the same cache, so the name cannot resolve to another address for it."""
     if not is_reactor_installed():
         pytest.skip("Scrapy has no resolver without a reactor")
 

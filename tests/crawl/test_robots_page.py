@@ -1,4 +1,4 @@
-"""Requests for /robots.txt as a page: what is in memory is not asked for again."""
+"""Requests of spiders for /robots.txt, which are answered from memory."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Seen:
         return response
 
 
-async def test_the_answer_is_the_file_for_everybody(web: Web, crawl: Crawl) -> None:
+async def test_the_response_has_the_text_of_the_file(web: Web, crawl: Crawl) -> None:
     Seen.urls.clear()
     site = web.site(b"\xef\xbb\xbfUser-agent: *\r\n Disallow: /priv\xe9\r\nSitemap: /s.xml")
     settings = {"DOWNLOADER_MIDDLEWARES": {Seen: 50}}
@@ -87,7 +87,7 @@ async def test_the_answer_is_the_file_for_everybody(web: Web, crawl: Crawl) -> N
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_all_who_ask_are_answered(web: Web, crawl: Crawl, known: bool) -> None:
+async def test_all_requests_are_answered(web: Web, crawl: Crawl, known: bool) -> None:
     site = web.site(Page(RULES, delay=0.2))
     asked = [Request(site.url("/robots.txt"), dont_filter=True, priority=-1) for _ in range(5)]
     outcome = await crawl([*site.urls("/a")[:known], *asked])
@@ -152,7 +152,7 @@ async def test_a_file_that_has_expired_is_fetched_and_then_answered(web: Web, cr
     site = web.site(Page(RULES, headers={"ETag": '"1"'}))
     short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01, "CONCURRENT_REQUESTS": 1}
     urls = [site.url("/a"), Request(site.url("/robots.txt"), priority=-1)]
-    site.pages["/a"] = Page(delay=0.1)
+    site.pages["/a"] = Page(delay=1.2)  # longer than the result of a fetch is used (MIN_USE)
     outcome = await crawl(urls, short)
     assert outcome.stats[ANSWERED] == 1
     assert site.paths == ["/robots.txt", "/a", "/robots.txt"]

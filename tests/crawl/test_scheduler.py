@@ -1,4 +1,4 @@
-"""Beside schedulers and middlewares of others: nothing is lost, and nobody waits for ever."""
+"""With schedulers and middlewares of others: no request is lost, and none waits forever."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Minimal:
-    """What Scrapy asks of a scheduler and no more, with a duplicate filter of its own."""
+    """The methods that Scrapy requires of a scheduler, with a duplicate filter of its own."""
 
     def __init__(self) -> None:
         self.queue: list[Request] = []
@@ -54,13 +54,13 @@ class Minimal:
         return self.queue.pop(0) if self.queue else None
 
 
-@pytest.mark.parametrize("places", [1, 1000])
-async def test_a_scheduler_with_nothing_but_what_it_must_have(
-    web: Web, crawl: Crawl, places: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("capacity", [1, 1000])
+async def test_a_scheduler_with_the_required_methods_only(
+    web: Web, crawl: Crawl, capacity: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Page(delayed(0.02), delay=0.3))
     asked = [Request(url) for url in site.urls(*numbers(12))]
-    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": places, "CLOSESPIDER_TIMEOUT": 30}
+    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(12))
     assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
@@ -91,20 +91,20 @@ class Failing(Scheduler):
         return super().has_pending_requests()
 
 
-@pytest.mark.parametrize("places", [1, 5, 1000])
+@pytest.mark.parametrize("capacity", [1, 5, 1000])
 async def test_a_scheduler_that_raises_loses_nothing(
-    web: Web, crawl: Crawl, places: int, monkeypatch: pytest.MonkeyPatch
+    web: Web, crawl: Crawl, capacity: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Failing, "fails", False)
     site = web.site(Page(delayed(0.02), delay=0.5))
     asked = [Request(url) for url in site.urls(*numbers(20))]
-    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": places, "CLOSESPIDER_TIMEOUT": 60}
+    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
     await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(20))
 
 
 class FailingAtTheEnd(Scheduler):
-    """Does not take back one of the requests."""
+    """Raises when one of the requests is stored again."""
 
     def enqueue_request(self, request: Request) -> bool:
         crawler = self.crawler
@@ -117,7 +117,7 @@ class FailingAtTheEnd(Scheduler):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_request_that_cannot_be_stored_takes_no_other_with_it(
+async def test_a_request_that_cannot_be_stored_does_not_affect_others(
     web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(delayed(0.2))
@@ -125,20 +125,20 @@ async def test_a_request_that_cannot_be_stored_takes_no_other_with_it(
     asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(20))]
     first = {**settings, "SCHEDULER": FailingAtTheEnd}
     await crawl(asked, first, spider=Until, pages=2)
-    assert "did not take back 1 requests" in caplog.text
+    assert "could not store 1 waiting requests" in caplog.text
     site.pages["/robots.txt"] = text(ALL)
     await crawl([], {**settings, "REP_STORE": None})
     assert site.page_paths == sorted(set(numbers(20)) - {"/11"})
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("places", [2, 1000])
+@pytest.mark.parametrize("capacity", [2, 1000])
 async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
-    web: Web, crawl: Crawl, tmp_path: Path, places: int
+    web: Web, crawl: Crawl, tmp_path: Path, capacity: int
 ) -> None:
     paced = web.site(delayed(0.3))
     late = web.site(Page(ALL, delay=1.5), host="127.0.0.2")
-    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": places, "REP_STORE": None}
+    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": capacity, "REP_STORE": None}
     asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(15))]
     for _ in range(3):
         await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 6})
@@ -180,7 +180,7 @@ async def test_a_request_that_waits_for_another_is_no_deadlock(
     other = web.site(robots, host="127.0.0.2")
     settings = {
         "CONCURRENT_REQUESTS": 1,
-        "CLOSESPIDER_TIMEOUT": 20,
+        "CLOSESPIDER_TIMEOUT": 120,
         "DOWNLOADER_MIDDLEWARES": {Careless: 50},
         "OTHER": other.url("/token"),
     }
@@ -198,10 +198,12 @@ class Dropper:
 
 
 @pytest.mark.parametrize("place", [50, 950])
-async def test_what_others_drop_keeps_nobody_waiting(web: Web, crawl: Crawl, place: int) -> None:
+async def test_requests_that_others_drop_delay_no_request(
+    web: Web, crawl: Crawl, place: int
+) -> None:
     site = web.site(delayed(2))
     urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
-    settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 40}
+    settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(urls, settings)
     assert outcome.stats["finish_reason"] == "finished"
     assert site.page_paths == ["/a", "/b"]
@@ -245,7 +247,7 @@ async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
         **FIFO,
         "SCHEDULER_PRIORITY_QUEUE": queue,
         "REP_MAX_WAITING": 20,
-        "CLOSESPIDER_TIMEOUT": 25,
+        "CLOSESPIDER_TIMEOUT": 120,
     }
     urls = [*slow.urls(*numbers(8000)), *live.urls(*numbers(5))]
     outcome = await crawl(urls, settings, spider=Until, pages=5)
@@ -261,7 +263,7 @@ async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl)
     asked = [Request(url) for url in busy.urls(*numbers(5))]
     asked += [Request(site.url("/a")) for site in sites]
     asked += [Request(last.url("/last"), priority=-1)]
-    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
+    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
     outcome.middleware._poll()  # as every half second of the crawl

@@ -1,4 +1,4 @@
-"""Beside scrapy-redis: workers that stop give back what waits, and it is the same as before."""
+"""With scrapy-redis: workers that stop store waiting requests again, unchanged."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def queued(server: RedisServer) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("queue", ["PriorityQueue", "FifoQueue", "LifoQueue"])
-@pytest.mark.parametrize("places", [2, 1000])
-async def test_what_waits_comes_back_when_a_worker_stops(
-    web: Web, crawl: Crawl, redis_server: RedisServer, queue: str, places: int
+@pytest.mark.parametrize("capacity", [2, 1000])
+async def test_waiting_requests_are_stored_again_when_a_worker_stops(
+    web: Web, crawl: Crawl, redis_server: RedisServer, queue: str, capacity: int
 ) -> None:
     paced = web.site(delayed(0.2))
     late = web.site(Page(ALL, delay=30), host="127.0.0.2")
@@ -54,7 +54,7 @@ async def test_what_waits_comes_back_when_a_worker_stops(
         **settings_for(redis_server),
         "SCHEDULER_QUEUE_CLASS": f"scrapy_redis.queue.{queue}",
         "SCHEDULER_PERSIST": True,
-        "REP_MAX_WAITING": places,
+        "REP_MAX_WAITING": capacity,
     }
     asked = [
         Request(url, meta={"mine": 1}) for site in (paced, late) for url in site.urls(*numbers(15))

@@ -1,4 +1,4 @@
-"""Everything at once: many origins with a random mix of all faults, in random order."""
+"""Crawls of many origins with a random mix of all faults, in random order."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ ORIGINS = 25
 
 @pytest.mark.parametrize("name", VARIANTS)
 async def test_soak(name: str, web: Web, tmp_path: Path) -> None:
-    """The same with thousands of origins is ``python -m checks soak``."""
+    """``python -m checks soak`` crawls thousands of origins."""
     soak = Soak(web, ORIGINS, seed=list(VARIANTS).index(name))
     with circumstances(VARIANTS[name], soak, tmp_path / "robots.db") as settings, logged() as log:
         settings |= {"DOWNLOAD_TIMEOUT": 2, "REP_TIMEOUT": 2}
         crawler = make_crawler(SoakSpider, settings)
         await run_crawler(crawler, urls=soak.urls)
     assert soak.problems(crawler, log) == []
-    assert len(soak.late(log)) < ORIGINS / 10
     assert {"response", "disallowed"} < set(soak.summary(crawler))

@@ -1,4 +1,4 @@
-"""What is said when a crawl starts, and how a crawl ends that cannot."""
+"""Warnings at the start of a crawl, and the end of a crawl that cannot start."""
 
 from __future__ import annotations
 
@@ -38,28 +38,35 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
         ),
         pytest.param(
             {"REP_TIMOUT": 3},
-            "There is no setting REP_TIMOUT: it is ignored. Did you mean REP_TIMEOUT?",
-            id="misspelt",
+            "The setting REP_TIMOUT does not exist and is ignored. Did you mean REP_TIMEOUT?",
+            id="misspelled",
         ),
         pytest.param(
             {"ROBOTSTXT_USERAGENT": "me"},
-            "There is no setting ROBOTSTXT_USERAGENT: it is ignored. "
+            "The setting ROBOTSTXT_USERAGENT does not exist and is ignored. "
             "Did you mean ROBOTSTXT_USER_AGENT?",
-            id="one of Scrapy's, misspelt",
+            id="one of Scrapy's, misspelled",
         ),
         pytest.param(
-            {"REP_XYZZY": 1}, "There is no setting REP_XYZZY: it is ignored.", id="unlike any"
+            {"REP_XYZZY": 1},
+            "The setting REP_XYZZY does not exist and is ignored.",
+            id="unlike any",
         ),
-        pytest.param({"REPORT": 1}, None, id="of others"),
+        pytest.param(
+            {"ROBOTSTXT_OBEY": False, "REP_NOINDX": "drop"},
+            "The setting REP_NOINDX does not exist and is ignored. Did you mean REP_NOINDEX?",
+            id="misspelled, with the spider middleware alone",
+        ),
+        pytest.param({"REPORT": 1}, None, id="of another package"),
         pytest.param(
             {"USER_AGENT": default_settings.USER_AGENT},
-            "USER_AGENT is that of Scrapy itself: ",
-            id="no name",
+            "USER_AGENT has Scrapy's default value: ",
+            id="Scrapy's default user agent",
         ),
         pytest.param(
             {"USER_AGENT": default_settings.USER_AGENT, "ROBOTSTXT_USER_AGENT": "me"},
             None,
-            id="a name for robots.txt",
+            id="a token for robots.txt",
         ),
         pytest.param(
             {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
@@ -68,18 +75,18 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
         ),
         pytest.param(
             {"DOWNLOADER_MIDDLEWARES": {OURS: 950}},
-            "RobotsTxtMiddleware stands after DownloaderStats and HttpCacheMiddleware in ",
+            "RobotsTxtMiddleware runs after DownloaderStats and HttpCacheMiddleware, ",
             id="last",
         ),
         pytest.param(
             {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 875}},
-            "RobotsTxtMiddleware stands after DownloaderStats in ",
+            "RobotsTxtMiddleware runs after DownloaderStats, ",
             id="late",
         ),
         pytest.param({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None, id="in the middle"),
     ],
 )
-async def test_a_mistake_is_warned_about_once_at_the_start(
+async def test_a_configuration_mistake_is_warned_about_once(
     web: Web,
     crawl: Crawl,
     caplog: pytest.LogCaptureFixture,
@@ -97,7 +104,7 @@ def user_agents(names: int) -> list[dict[str, str]]:
     return [{"User-Agent": f"Mozilla/5.0 (X11) Firefox/{number}"} for number in range(names)]
 
 
-async def test_user_agents_without_a_name_are_warned_about_once_and_counted(
+async def test_user_agents_without_a_product_token_are_counted_and_warned_about_once(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site("User-agent: *\nDisallow:\n")
@@ -124,9 +131,9 @@ async def test_user_agents_without_a_name_are_warned_about_once_and_counted(
         ),
     ],
 )
-# Where a middleware cannot be made, Scrapy leaves the session of its aiohttp handler open.
+# If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
 @pytest.mark.filterwarnings("ignore:Unclosed c:ResourceWarning")
-async def test_a_setting_that_cannot_be_read_fails_the_crawl_in_one_line(
+async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
     caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
 ) -> None:
     crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
@@ -139,7 +146,7 @@ async def test_a_setting_that_cannot_be_read_fails_the_crawl_in_one_line(
     gc.collect()
 
 
-# As a user runs it
+# In a process of its own
 
 SPIDER = """
 import scrapy
@@ -183,7 +190,7 @@ def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     ["ADDONS = {'scrapy_rep.Addon': 500}", f"DOWNLOADER_MIDDLEWARES = {{'{OURS}': 100}}"],
     ids=["the add-on", "by hand"],
 )
-def test_scrapy_crawl_ends_with_one_line_and_an_exit_status(tmp_path: Path, setting: str) -> None:
+def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path, setting: str) -> None:
     (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
     settings = ("SPIDER_MODULES = ['spider']", "ROBOTSTXT_OBEY = True", "REP_TIMEOUT = 'soon'")
     (tmp_path / "project.py").write_text("\n".join([*settings, setting]), encoding="utf-8")

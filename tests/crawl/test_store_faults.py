@@ -1,5 +1,6 @@
-"""What others have left in a store, clocks that are set, and crawls that end too early: none of it
-stops a crawl for long, or for good. Judged by what the servers received.
+"""Invalid data in a store, clocks that are set, and crawls that end early do not stop a crawl.
+
+The tests check what the servers received.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import DeferredList
 
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
@@ -20,10 +22,10 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
 from testing.web import Page
 
-from .conftest import Closer, our_warnings
+from .conftest import Closer, Visitor, make_crawler, our_warnings, run_crawler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
     from scrapy_rep.stores import Store
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")
+DAY = 86_400
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -48,7 +51,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(request: pytest.FixtureRequest, kind: str, path: Path) -> dict[str, Any]:
-    """The settings of crawls that keep what they learn."""
+    """The settings of crawls that use the store."""
     if kind == "sqlite":
         return {"REP_STORE": f"sqlite:///{path}"}
     return {"REP_STORE": request.getfixturevalue("redis_server").url}
@@ -56,7 +59,7 @@ def kept(request: pytest.FixtureRequest, kind: str, path: Path) -> dict[str, Any
 
 @pytest.fixture
 def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
-    """The store as another crawler has it."""
+    """The same store, opened by another crawler."""
     store: Any = SQLiteStore(path, ttl=1e6)
     if kind == "redis":
         store = RedisStore(kept["REP_STORE"], ttl=1e6)
@@ -69,9 +72,10 @@ def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
 # Claims
 
 
-async def test_a_claim_for_longer_than_ours_holds_nobody_up(
-    web: Web, crawl: Crawl, kept: dict[str, Any], other: Store
+async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
+    web: Web, crawl: Crawl, kept: dict[str, Any], other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLAIM_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
     outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3})
@@ -83,7 +87,21 @@ async def test_a_claim_for_longer_than_ours_holds_nobody_up(
     assert entry.body == PRIVATE.encode()
 
 
-async def test_a_claim_of_a_clock_that_is_ahead_holds_nobody_up(
+async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
+    web: Web, kept: dict[str, Any]
+) -> None:
+    """The claim outlasts the fetch, so that the other crawler gets its result."""
+    site = web.site(Page(PRIVATE, delay=30))
+    crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
+    crawls = [
+        deferred_from_coro(run_crawler(crawler, requests=site.urls(path)))
+        for crawler, path in zip(crawlers, ("/a", "/b"))
+    ]
+    await maybe_deferred_to_future(DeferredList(crawls, fireOnOneErrback=True))
+    assert site.paths == ["/robots.txt"]
+
+
+async def test_a_claim_from_a_clock_that_is_ahead_is_ignored(
     web: Web, crawl: Crawl, path: Path
 ) -> None:
     site = web.site(PRIVATE)
@@ -95,7 +113,7 @@ async def test_a_claim_of_a_clock_that_is_ahead_holds_nobody_up(
     await ahead.close()
 
 
-async def test_a_claim_that_never_ends_holds_nobody_up(
+async def test_a_claim_that_never_expires_is_ignored(
     web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
     site = web.site(PRIVATE)
@@ -108,7 +126,7 @@ async def test_a_claim_that_never_ends_holds_nobody_up(
         assert not client.exists(f"rep:3:{{{site.root}}}:claim")
 
 
-async def test_a_claim_is_not_left_by_a_crawl_that_ends_while_it_claims(
+async def test_a_crawl_that_ends_during_a_claim_releases_it(
     web: Web, crawl: Crawl, kind: str, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store: Any = SQLiteStore if kind == "sqlite" else RedisStore
@@ -131,10 +149,10 @@ async def test_a_claim_is_not_left_by_a_crawl_that_ends_while_it_claims(
     assert "robotstxt/store/wait_count" not in outcome.stats
 
 
-async def test_a_reservation_that_never_ends_holds_nobody_up(
+async def test_a_reservation_that_never_expires_is_ignored(
     web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Any
 ) -> None:
-    """It was made by a clock that is 30 days ahead, or has lost its end."""
+    """In SQLite, it is from a clock that is 30 days ahead. In Redis, it has no expiry."""
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.2\n")
     if kind == "sqlite":
         ahead = SQLiteStore(path, ttl=1e9, now=lambda: time.time() + 30 * 86_400)
@@ -144,6 +162,39 @@ async def test_a_reservation_that_never_ends_holds_nobody_up(
         other._client.set("rep:3:host:{127.0.0.1}", "theirs")
     await crawl(site.urls("/1", "/2"), kept)
     assert site.page_paths == ["/1", "/2"]
+
+
+# Clocks
+
+
+class Sequential(Visitor):
+    """Sends each request after the previous one has ended, and calls a function before it."""
+
+    before: dict[str, Callable[[], None]]
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            self.before.get(request.url, lambda: None)()
+            yield request
+            while not {request.url} & {*self.outcome.responses, *self.outcome.failures}:
+                await sleep(0.02)
+
+
+async def test_a_clock_that_is_set_does_not_add_to_the_thirty_days(
+    web: Web, crawl: Crawl, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The origin is evicted from memory, and only the store keeps since when it is unreachable."""
+    ahead = [0.0]
+    monkeypatch.setattr("scrapy_rep.scheduling.clock.Clock.time", lambda _: time.time() + ahead[0])
+    site, other = web.site(Page(b"", 503)), web.site(PRIVATE)
+    outcome = await crawl(
+        [site.url("/a"), other.url("/"), site.url("/b")],
+        {**kept, "REP_CACHE_SIZE": 1},
+        spider=Sequential,
+        before={site.url("/b"): lambda: ahead.append(ahead.pop() + 40 * DAY)},
+    )
+    assert site.paths == ["/robots.txt"] * 2
+    assert set(outcome.failures) == set(site.urls("/a", "/b"))
 
 
 # Entries
@@ -175,25 +226,25 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
     "entry",
     [
         pytest.param(VERSION + bytes(3_000_000), id="3 MB"),
-        pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="for ever"),
-        pytest.param(octets(refresh_at=1e18), id="settled for ever"),
-        pytest.param(octets(result="unreachable", refresh_at=1e18), id="unreachable for ever"),
-        pytest.param(octets(expires_at="never"), id="a word for a time"),
+        pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
+        pytest.param(octets(refresh_at=1e18), id="never refreshed"),
+        pytest.param(octets(result="unreachable", refresh_at=1e18), id="unreachable forever"),
+        pytest.param(octets(expires_at="never"), id="a string as a time"),
         pytest.param(
             octets(expires_at=4e9, copy=copy(["x"])),
-            id="a list for a validator",
+            id="a list as a validator",
         ),
         pytest.param(
             octets(copy=copy('"1"\r\nX-Injected: 1')),
             id="a header in a header",
         ),
-        pytest.param(octets(failures="many", status="no"), id="words for numbers"),
+        pytest.param(octets(failures="many", status="no"), id="strings as numbers"),
         pytest.param(
             VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"
         ),
     ],
 )
-async def test_an_entry_that_no_crawl_has_put_is_missing_and_is_replaced(
+async def test_an_invalid_entry_is_ignored_and_replaced(
     web: Web,
     crawl: Crawl,
     kind: str,
@@ -213,10 +264,10 @@ async def test_an_entry_that_no_crawl_has_put_is_missing_and_is_replaced(
     assert our_warnings(caplog) == []
 
 
-async def test_an_entry_that_is_settled_for_longer_than_it_holds_is_not_believed(
+async def test_an_entry_that_is_fresh_for_too_long_is_ignored(
     web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Store
 ) -> None:
-    """Its times are possible, each for itself; REP_CACHE_MAX of this crawl is a day."""
+    """The entry is fresh for a month. REP_CACHE_MAX of this crawl is a day."""
     site = web.site(PRIVATE)
     month = 30 * 86_400
     then = time.time() - 2 * 86_400
@@ -232,7 +283,7 @@ async def test_an_entry_that_is_settled_for_longer_than_it_holds_is_not_believed
 @pytest.mark.parametrize(
     "form", ["redis://:{}@127.0.0.1:{}/0", "redis://127.0.0.1:{1}/0?password={0}"]
 )
-async def test_no_password_is_told_when_a_store_fails(
+async def test_the_warning_about_a_failed_store_has_no_password(
     web: Web,
     crawl: Crawl,
     form: str,

@@ -1,4 +1,4 @@
-"""Who waits for a robots.txt holds nobody up, is bounded, and is not lost when the crawl ends."""
+"""Requests that wait for a robots.txt delay no other, are bounded, and are not lost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
-from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import _schedule_coro
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
+from testing.counters import left_over
+from testing.faults import answer_when, silence
 from testing.web import Page
 
-from .conftest import Closer, Visitor, Watcher, our_warnings
+from .conftest import Caller, CallerAndCloser, Closer, Watcher, our_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from testing.web import Received, Web
@@ -28,28 +27,22 @@ if TYPE_CHECKING:
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 
 
-async def silence(
-    received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """Never answers; gives up when the other side does."""
-    await reader.read()
-
-
-async def test_silent_sites_do_not_hold_up_the_others(web: Web, crawl: Crawl) -> None:
-    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 21)]
+async def test_silent_sites_do_not_delay_other_sites(web: Web, crawl: Crawl) -> None:
+    """The silent sites answer only when the others are complete."""
     live = [web.site(NOTHING_PRIVATE, host=f"127.0.0.{number}") for number in range(21, 25)]
+    late = answer_when(lambda: sum(len(site.page_paths) for site in live) == 40, Page(status=503))
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 21)]
     urls = [url for site in silent for url in site.urls("/a", "/b", "/c")]
     urls += [site.url(f"/{number}") for number in range(10) for site in live]
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 3})
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 60})
     assert [len(site.page_paths) for site in live] == [10] * 4
     assert [site.paths for site in silent] == [["/robots.txt"]] * 10
     assert len(outcome.failures) == 30
-    last_page = max(received.at for site in live for received in site.received)
-    first_silence = min(site.received[0].at for site in silent)
-    assert last_page < first_silence + 3, "the live sites were done before any silent one"
+    origins = outcome.middleware.origins
+    assert {origins[site.root].failure for site in silent} == {"status 503"}, "no timeout"
 
 
-async def test_what_waits_is_bounded_and_nothing_is_lost(web: Web, crawl: Crawl) -> None:
+async def test_waiting_requests_are_bounded_and_none_is_lost(web: Web, crawl: Crawl) -> None:
     late = [web.site(Page(NOTHING_PRIVATE, delay=0.8)) for _ in range(3)]
     paths = [f"/{number}" for number in range(30)]
     settings = {"CONCURRENT_REQUESTS": 4, "REP_MAX_WAITING": 6}
@@ -75,7 +68,7 @@ async def test_no_more_robots_txt_are_fetched_at_once_than_the_setting_says(
 
 
 class Busy:
-    """A page that counts how many of it are being asked for at once."""
+    """A page that counts how many requests for it are in progress."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -91,7 +84,9 @@ class Busy:
         await writer.drain()
 
 
-async def test_those_who_waited_go_on_at_the_crawls_own_concurrency(web: Web, crawl: Crawl) -> None:
+async def test_requests_that_waited_keep_the_concurrency_of_the_crawl(
+    web: Web, crawl: Crawl
+) -> None:
     busy = Busy()
     site = web.site(Page(NOTHING_PRIVATE, delay=0.5), {"*": busy})
     paths = [f"/{number}" for number in range(60)]
@@ -102,7 +97,42 @@ async def test_those_who_waited_go_on_at_the_crawls_own_concurrency(web: Web, cr
     assert 2 <= busy.most <= 8
 
 
-# Far more than a test may take: who waits for it hangs.
+@pytest.mark.parametrize("robots", [NOTHING_PRIVATE, f"{NOTHING_PRIVATE}Crawl-delay: 0.05\n"])
+@pytest.mark.parametrize("exempt", [True, False])
+async def test_the_meta_of_a_robots_txt_request_does_not_exclude_a_request_of_a_spider(
+    web: Web, crawl: Crawl, robots: str, exempt: bool
+) -> None:
+    busy = Busy()
+    site = web.site(robots, {"*": busy})
+    meta = {"is_robotstxt_request": True, "dont_obey_robotstxt": exempt}
+    paths = [f"/{number}" for number in range(10)]
+    requests = [Request(url, meta=dict(meta)) for url in site.urls(*paths)]
+    outcome = await crawl([site.url("/first"), *requests], {"CONCURRENT_REQUESTS": 2})
+    assert site.page_paths == sorted(["/first", *paths])
+    assert busy.most <= 2
+    assert left_over(outcome.crawler) == []
+
+
+class Replacer:
+    """Replaces each request for a robots.txt once, as middlewares do that set a proxy."""
+
+    def process_request(self, request: Request) -> Request | None:
+        if not request.meta.get("is_robotstxt_request") or "replaced" in request.meta:
+            return None
+        return request.replace(meta={**request.meta, "replaced": True})
+
+
+@pytest.mark.parametrize("position", [50, 950])
+async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_counted(
+    web: Web, crawl: Crawl, position: int
+) -> None:
+    site = web.site(NOTHING_PRIVATE)
+    outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
+    assert site.paths == ["/robots.txt", "/a"]
+    assert left_over(outcome.crawler) == []
+
+
+# Far more than a test may take: a request that waits for it hangs.
 FOR_EVER = {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}
 
 
@@ -111,7 +141,7 @@ async def test_closing_does_not_wait_for_a_silent_site(
 ) -> None:
     silent = [web.site(silence) for _ in range(3)]
     urls = [url for site in silent for url in site.urls("/a", "/b")]
-    outcome = await crawl(urls, FOR_EVER, spider=Closer)
+    outcome = await crawl(urls, FOR_EVER, spider=Closer, awaited=silent)
     assert outcome.stats["finish_reason"] == "enough"
     assert [site.paths for site in silent] == [["/robots.txt"]] * 3
     assert not our_warnings(caplog)
@@ -120,7 +150,7 @@ async def test_closing_does_not_wait_for_a_silent_site(
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_stopped_crawl_loses_nothing_of_what_waited(
+async def test_a_stopped_crawl_loses_no_waiting_request(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     late = web.site(silence)
@@ -128,7 +158,7 @@ async def test_a_stopped_crawl_loses_nothing_of_what_waited(
     paths = [f"/{number}" for number in range(40)]
     urls = [*live.urls("/a", "/b"), *late.urls("/private", *paths)]
     settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 10}
-    first = await crawl(urls, {**settings, **FOR_EVER}, spider=Closer)
+    first = await crawl(urls, {**settings, **FOR_EVER}, spider=Closer, awaited=[late])
     assert late.paths == ["/robots.txt"]
     assert live.page_paths == ["/a", "/b"]
     assert not first.failures
@@ -138,26 +168,6 @@ async def test_a_stopped_crawl_loses_nothing_of_what_waited(
     assert live.page_paths == ["/a", "/b"]
 
 
-class Caller(Visitor):
-    """Downloads what it is told to by hand, not through the scheduler."""
-
-    callback: Any = staticmethod(NO_CALLBACK)
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            request = request.replace(callback=self.callback, errback=None)
-            _schedule_coro(self._call(request))
-        yield Request("data:,")
-
-    async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            self.outcome.responses[request.url] = await engine.download_async(request)
-        except RobotsTxtDisallowed as error:
-            self.outcome.failures[request.url] = error
-
-
 class CarelessCaller(Caller):
     """Does not say that there is no callback."""
 
@@ -165,14 +175,14 @@ class CarelessCaller(Caller):
 
 
 @pytest.mark.parametrize("spider", [Caller, CarelessCaller])
-@pytest.mark.parametrize("places", [1, 100])
-async def test_those_who_call_the_engine_wait_for_their_answer(
-    web: Web, crawl: Crawl, places: int, spider: type[Caller]
+@pytest.mark.parametrize("capacity", [1, 100])
+async def test_callers_of_the_engine_wait_for_the_response(
+    web: Web, crawl: Crawl, capacity: int, spider: type[Caller]
 ) -> None:
     site = web.site(Page(NOTHING_PRIVATE, delay=0.4))
     paths = [f"/{number}" for number in range(12)]
     urls = site.urls("/private", *paths)
-    settings = {"REP_MAX_WAITING": places, "CONCURRENT_REQUESTS": 4}
+    settings = {"REP_MAX_WAITING": capacity, "CONCURRENT_REQUESTS": 4}
     outcome = await crawl(urls, settings, spider=spider)
     assert site.page_paths == sorted(paths)
     assert site.robots_fetches == 1
@@ -180,20 +190,16 @@ async def test_those_who_call_the_engine_wait_for_their_answer(
     assert set(outcome.failures) == {site.url("/private")}
 
 
-class CallerAndCloser(Caller, Closer):
-    """Both."""
-
-
 async def test_closing_ends_a_call_of_the_engine_too(web: Web, crawl: Crawl) -> None:
     site = web.site(silence)
-    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser)
+    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser, awaited=[site])
     await sleep(0.3)  # the crawl does not wait for those who called
     assert isinstance(outcome.failures[site.url("/a")], RobotsTxtDisallowed)
     assert site.paths == ["/robots.txt"]
 
 
 class OtherDownloader(Downloader):
-    """One that keeps count in a way of its own."""
+    """A downloader without ``total_concurrency``."""
 
     def __init__(self, crawler: Any) -> None:
         super().__init__(crawler)
@@ -211,7 +217,7 @@ class OtherDownloader(Downloader):
         pytest.param({"CONCURRENT_REQUESTS": 1}, id="one at a time"),
     ],
 )
-async def test_without_a_counter_to_raise_they_simply_wait(
+async def test_requests_wait_where_they_cannot_be_excluded(
     web: Web, crawl: Crawl, settings: dict[str, Any]
 ) -> None:
     site = web.site(Page(NOTHING_PRIVATE, delay=0.3))

@@ -1,4 +1,4 @@
-"""Which addresses are public, in whatever spelling."""
+"""Public addresses, and the spellings of an address."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_PUBLIC = (
     "100.127.255.255",
     "127.0.0.1",
     "127.255.255.255",
-    "169.254.169.254",  # link-local, where clouds keep their metadata
+    "169.254.169.254",  # link-local: the metadata services of clouds
     "172.16.0.1",
     "172.31.255.255",
     "192.0.2.1",  # documentation
@@ -68,13 +68,13 @@ PUBLIC = (
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
-def test_not_public(address: str) -> None:
+def test_addresses_that_are_not_public(address: str) -> None:
     assert not is_public(ip_address(address))
     assert literal_address(address) is not None
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_public(address: str) -> None:
+def test_public_addresses(address: str) -> None:
     assert is_public(ip_address(address))
 
 
@@ -96,7 +96,7 @@ def test_public(address: str) -> None:
         "\uff11\uff12\uff17.0.0.1",
     ],
 )
-def test_spellings_of_one_address(spelling: str) -> None:
+def test_all_spellings_of_an_address_are_read(spelling: str) -> None:
     assert str(literal_address(spelling)) == "127.0.0.1"
 
 
@@ -108,7 +108,7 @@ def test_spellings_of_one_address(spelling: str) -> None:
         "1" * 5000,
     ],
 )  # fmt: skip
-def test_no_address(name: str) -> None:
+def test_names_that_are_no_address(name: str) -> None:
     assert literal_address(name) is None
 
 
@@ -120,13 +120,13 @@ def test_local_names() -> None:
 
 
 @given(st.text())
-def test_no_host_raises(host: str) -> None:
+def test_no_host_raises_an_error(host: str) -> None:
     literal_address(host)
     is_local_name(host)
 
 
 @given(st.ip_addresses(v=4))
-def test_every_spelling_is_found(address: object) -> None:
+def test_numeric_spellings_are_equal(address: object) -> None:
     value = int(ip_address(str(address)))
     for spelling in (str(address), str(value), hex(value), f"0{value:o}"):
         assert literal_address(spelling) == address

@@ -1,4 +1,4 @@
-"""A body as it arrives."""
+"""The body of a robots.txt, which is read as it arrives."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ URL = "http://a.example/robots.txt"
 MIB = 1 << 20
 
 
-def take(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> BodyReader:
-    """An intake that has received all of it in pieces of so many octets."""
-    intake = BodyReader()
-    intake.start(coding)
+def read(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> BodyReader:
+    """A reader that has received ``data`` in pieces of so many octets."""
+    reader = BodyReader()
+    reader.start(coding)
     for start in range(0, len(data), piece):
-        intake.feed(data[start : start + piece])
-    return intake
+        reader.feed(data[start : start + piece])
+    return reader
 
 
 def response(body: bytes = b"", coding: str | None = None) -> Response:
@@ -51,10 +51,10 @@ def response(body: bytes = b"", coding: str | None = None) -> Response:
         pytest.param(gzip.compress(FILE, mtime=0) + b"rubbish", b"gzip", id="rubbish behind gzip"),
     ],
 )
-def test_a_body_in_a_coding_of_ours(data: bytes, coding: bytes, piece: int) -> None:
-    intake = take(data, coding, piece=piece)
-    assert intake.body_of(response(data, coding.decode() or None)) == FILE
-    assert not intake.done
+def test_identity_and_gzip_are_decoded(data: bytes, coding: bytes, piece: int) -> None:
+    reader = read(data, coding, piece=piece)
+    assert reader.body_of(response(data, coding.decode() or None)) == FILE
+    assert not reader.done
 
 
 @pytest.mark.parametrize("size", [0, 1, SIZE_LIMIT - 1, SIZE_LIMIT, SIZE_LIMIT + 1, 2 * SIZE_LIMIT])
@@ -62,9 +62,9 @@ def test_a_body_in_a_coding_of_ours(data: bytes, coding: bytes, piece: int) -> N
 def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
     content = random.Random(size).randbytes(size)
     data = gzip.compress(content, mtime=0) if coding else content
-    intake = take(data, coding)
-    assert intake.full is (size > SIZE_LIMIT)
-    assert intake.body_of(response(data)) == content[: SIZE_LIMIT + 1]
+    reader = read(data, coding)
+    assert reader.full is (size > SIZE_LIMIT)
+    assert reader.body_of(response(data)) == content[: SIZE_LIMIT + 1]
 
 
 @pytest.mark.parametrize("piece", [100, 65_536])
@@ -79,36 +79,36 @@ def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
         ),
     ],
 )
-def test_consumed_is_what_yields_the_limit(data: bytes, coding: bytes, piece: int) -> None:
-    intake = take(data, coding, piece=piece)
-    assert intake.full
-    consumed = data[: intake.consumed]
+def test_consumed_octets_decode_to_the_limit(data: bytes, coding: bytes, piece: int) -> None:
+    reader = read(data, coding, piece=piece)
+    assert reader.full
+    consumed = data[: reader.consumed]
     assert len(consumed) < len(data)
     again = gunzip(consumed) if coding else consumed
     assert SIZE_LIMIT < len(again) + 1000 <= SIZE_LIMIT + 2000
 
 
-def test_what_comes_after_the_limit_is_not_looked_at() -> None:
-    intake = take(b"a" * (SIZE_LIMIT + 1))
-    intake.feed(b"b" * MIB)
-    assert intake.body_of(response()) == b"a" * (SIZE_LIMIT + 1)
-    intake = take(gzip.compress(bytes(2 * SIZE_LIMIT))[:-9] + b"broken", b"gzip", piece=100)
-    intake.feed(b"not gzip")
-    assert (intake.full, intake.broken) == (True, False)
+def test_octets_after_the_limit_are_ignored() -> None:
+    reader = read(b"a" * (SIZE_LIMIT + 1))
+    reader.feed(b"b" * MIB)
+    assert reader.body_of(response()) == b"a" * (SIZE_LIMIT + 1)
+    reader = read(gzip.compress(bytes(2 * SIZE_LIMIT))[:-9] + b"broken", b"gzip", piece=100)
+    reader.feed(b"not gzip")
+    assert (reader.full, reader.broken) == (True, False)
 
 
 @pytest.mark.parametrize(
     "before", [b"", gzip.compress(FILE, mtime=0)], ids=["alone", "second member"]
 )
-def test_a_bomb_is_inflated_to_the_limit(before: bytes) -> None:
+def test_a_gzip_bomb_is_decoded_up_to_the_limit(before: bytes) -> None:
     data = before + gzip_bomb(300)
     tracemalloc.start()
     try:
-        intake = take(data, b"gzip", piece=65_536)
+        reader = read(data, b"gzip", piece=65_536)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert intake.full
+    assert reader.full
     assert peak < 4 * MIB
 
 
@@ -120,11 +120,11 @@ def test_a_bomb_is_inflated_to_the_limit(before: bytes) -> None:
         pytest.param(b"x" * 2 * MIB, b"br", id="another coding"),
     ],
 )
-def test_what_yields_nothing_is_read_to_a_limit(data: bytes, coding: bytes) -> None:
-    assert not take(data[:WIRE_LIMIT], coding).done
-    intake = take(data, coding)
-    assert intake.broken
-    assert intake.body_of(response(b"x")) is None
+def test_data_that_decodes_to_nothing_is_read_up_to_a_limit(data: bytes, coding: bytes) -> None:
+    assert not read(data[:WIRE_LIMIT], coding).done
+    reader = read(data, coding)
+    assert reader.broken
+    assert reader.body_of(response(b"x")) is None
 
 
 @pytest.mark.parametrize(
@@ -138,29 +138,29 @@ def test_what_yields_nothing_is_read_to_a_limit(data: bytes, coding: bytes) -> N
     ],
 )
 def test_broken_gzip_is_no_body(data: bytes) -> None:
-    intake = take(data, b"gzip")
-    assert intake.body_of(response(data)) is None
+    reader = read(data, b"gzip")
+    assert reader.body_of(response(data)) is None
 
 
 def test_an_empty_body_is_an_empty_file() -> None:
     for coding in (b"", b"gzip", b"br"):
-        assert take(b"", coding).body_of(response(b"", coding.decode())) == b""
+        assert read(b"", coding).body_of(response(b"", coding.decode())) == b""
 
 
 @pytest.mark.parametrize("begins", [True, False], ids=["unread coding", "no signals"])
-def test_what_scrapy_has_decoded_is_cut_at_the_limit(begins: bool) -> None:
-    intake = BodyReader()
+def test_a_body_that_scrapy_decoded_is_cut_at_the_limit(begins: bool) -> None:
+    reader = BodyReader()
     if begins:
-        assert not intake.start(b"br")
-        intake.feed(b"brotli")
-    assert intake.body_of(response(FILE)) == FILE
-    assert intake.body_of(response(b"a" * MIB)) == b"a" * (SIZE_LIMIT + 1)
-    assert intake.body_of(response(FILE, "br")) is None, "Scrapy could not"
+        assert not reader.start(b"br")
+        reader.feed(b"brotli")
+    assert reader.body_of(response(FILE)) == FILE
+    assert reader.body_of(response(b"a" * MIB)) == b"a" * (SIZE_LIMIT + 1)
+    assert reader.body_of(response(FILE, "br")) is None, "Scrapy could not decode it"
 
 
-def test_a_coding_is_judged_as_a_whole() -> None:
-    intake = BodyReader()
-    assert intake.start(b"GZIP")
-    assert not intake.start(b"gzip, gzip")
-    assert not intake.start(b"gzip,br")
-    assert intake.start(b"")
+def test_a_list_of_codings_is_not_decoded() -> None:
+    reader = BodyReader()
+    assert reader.start(b"GZIP")
+    assert not reader.start(b"gzip, gzip")
+    assert not reader.start(b"gzip,br")
+    assert reader.start(b"")

@@ -1,4 +1,4 @@
-"""Meta keys that ask for a browser."""
+"""Meta keys that send a request to a browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapy_rep.fetch.browsers import (
     ["playwright", "playwright_page_methods", "splash", "_splash_processed", "selenium",
      "puppeteer", "zyte_api_provider", "use_selenium", "render_js"],
 )  # fmt: skip
-def test_a_request_for_robots_txt_refuses_browsers(key: str) -> None:
+def test_a_request_for_robots_txt_drops_the_keys_of_browsers(key: str) -> None:
     request = RobotsTxtRequest("http://a.example/robots.txt", meta={key: True, "proxy": "p"})
     assert request.meta == {"proxy": "p"}
     request.meta[key] = True
@@ -56,7 +56,7 @@ def test_scrapy_zyte_api_downloads_without_a_browser() -> None:
     assert request.meta == {ZYTE_API: {**HTTP, "geolocation": "US"}}
 
 
-def test_the_defaults_of_scrapy_zyte_api_are_taken_back() -> None:
+def test_the_default_parameters_of_scrapy_zyte_api_are_undone() -> None:
     plain = zyte_api_params_for(["browserHtml", "geolocation"])
     assert plain == {**HTTP, "browserHtml": None}
     meta = {ZYTE_API: True, ZYTE_API_PARAMS: plain}

@@ -1,4 +1,4 @@
-"""The ``rel`` of links, looked up by the URL of a request."""
+"""The ``rel`` values of links, by the URL of a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def links(html: str, encoding: str = "utf-8") -> Links:
 
 
 @pytest.mark.parametrize(
-    ("html", "url", "words"),
+    ("html", "url", "values"),
     [
         ("<a href=/a rel=nofollow>", "http://site.example/a", {"nofollow"}),
         ("<A HREF=/a REL='NOFOLLOW UGC'>", "http://site.example/a", {"nofollow", "ugc"}),
@@ -60,11 +60,11 @@ def links(html: str, encoding: str = "utf-8") -> Links:
         ("", "http://site.example/a", set()),
     ],
 )  # fmt: skip
-def test_words_on_each_link_to_a_url(html: str, url: str, words: set[str]) -> None:
-    assert links(html).rel(url) == words
+def test_values_that_all_links_to_a_url_have(html: str, url: str, values: set[str]) -> None:
+    assert links(html).rel(url) == values
 
 
-def test_urls_are_encoded_as_the_page_is() -> None:
+def test_urls_have_the_encoding_of_the_page() -> None:
     page = links("<a href='/?q=é' rel=nofollow>", "latin-1")
     assert page.rel("http://site.example/?q=%E9") == {"nofollow"}
 
@@ -74,7 +74,7 @@ def test_urls_are_encoded_as_the_page_is() -> None:
 )
 @pytest.mark.parametrize("declared", [True, False])
 def test_links_of_pages_in_any_encoding(encoding: str, declared: bool) -> None:
-    """Where the header does not say so, whoever made the response does."""
+    """Without a charset in the header, the encoding is an argument of the response."""
     html = "<p title='ツ'>" if "jp" in encoding or "jis" in encoding else ""
     html += "<a href='/a?b=1&amp;a=2' rel='nofollow &#117;gc'>a</a>"
     page = HtmlResponse(URL, body=html, encoding=encoding)
@@ -82,7 +82,7 @@ def test_links_of_pages_in_any_encoding(encoding: str, declared: bool) -> None:
         headers = {"Content-Type": f"text/html; charset={encoding}"}
         page = HtmlResponse(URL, headers=headers, body=page.body)
     found = Links(page)
-    # A request by hand and one of a link extractor.
+    # The URL of a request in UTF-8, and that of a link extractor.
     assert found.rel("http://site.example/a?b=1&a=2") == {"nofollow", "ugc"}
     assert found.rel(page.follow("/a?b=1&a=2").url) == {"nofollow", "ugc"}
 
@@ -103,8 +103,8 @@ BASES = [
 
 
 @given(st.sampled_from(BASES), hrefs)
-def test_an_href_leads_where_the_duplicate_filter_says(base: str, href: str) -> None:
-    targets = links_module._Targets(base, "utf-8").urls(href)
+def test_the_urls_of_an_href_are_those_of_the_duplicate_filter(base: str, href: str) -> None:
+    targets = links_module._LinkUrls(base, "utf-8").of(href)
     assert targets is not None
     try:
         assert list(targets) == [canonicalize_url(urljoin(base, href))]
@@ -112,7 +112,7 @@ def test_an_href_leads_where_the_duplicate_filter_says(base: str, href: str) -> 
         assert targets == ()
 
 
-# More links than are read
+# More links than are parsed
 
 
 def unusual(number: int) -> str:
@@ -123,7 +123,7 @@ def many(rel: str, count: int) -> str:
     return "".join(f"<a href='{unusual(number)}' {rel}>" for number in range(count))
 
 
-def test_links_of_the_usual_form_are_read_however_many() -> None:
+def test_any_number_of_links_of_the_common_form_is_parsed() -> None:
     html = "".join(
         f"<a href=/{number}?a=b rel=nofollow>" for number in range(5 * MAX_UNUSUAL_LINKS)
     )
@@ -133,26 +133,26 @@ def test_links_of_the_usual_form_are_read_however_many() -> None:
     assert page.rel("http://site.example/elsewhere") == set()
 
 
-def test_links_that_are_not_read_may_lead_anywhere() -> None:
+def test_links_that_are_not_parsed_may_have_any_url() -> None:
     html = many("rel=ugc", 1) + many("rel=nofollow", MAX_UNUSUAL_LINKS + 1)
     page = links(html + "<a href=/usual rel=ugc><a href=/followed>")
-    # Those that are read keep their words, and those without any are not taken for others.
+    # Parsed links keep their values, and links without values have none.
     assert page.rel("http://site.example/a/1") == {"nofollow"}
     assert page.rel("http://site.example/usual") == {"ugc"}
     assert page.rel("http://site.example/followed") == set()
-    # What is beyond has the words of all that were not read, as has what no link leads to.
+    # Every other URL has the values of all links that are not parsed.
     assert page.rel(f"http://site.example/a/{MAX_UNUSUAL_LINKS}") == {"nofollow"}
     assert page.rel("http://site.example/elsewhere") == {"nofollow"}
 
 
-def test_links_without_words_are_not_read_before_those_with_words() -> None:
+def test_links_with_values_are_parsed_first() -> None:
     html = many("", 2 * MAX_UNUSUAL_LINKS) + "<a href=/%62 rel=nofollow>"
     page = links(html)
     assert page.rel("http://site.example/b") == {"nofollow"}
     assert page.rel("http://site.example/elsewhere") == set()
 
 
-def test_a_long_href_counts_for_several() -> None:
+def test_a_long_href_counts_as_several_links() -> None:
     long = "/%61" + "a" * 100 * MAX_UNUSUAL_LINKS
     page = links(f"<a href={long} rel=nofollow><a href=/%62 rel=ugc>")
     assert page.rel("http://site.example/b") == {"ugc"}

@@ -1,6 +1,7 @@
-"""Processes that something happens to: ``python -m tests.stores.children WHAT PATH``.
+"""Processes for the tests of SQLite: ``python -m tests.stores.children FUNCTION PATH``.
 
-They use what a store does in its thread, without the thread. What is wrong is an AssertionError.
+They call the blocking methods of a store without its thread, and raise AssertionError if a check
+fails.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from scrapy_rep.stores.entry import decode
 from scrapy_rep.stores.sqlite import SQLiteStore
 
 KILLS = 25
-LONGEST_LIFE = 0.04
+MAX_LIFETIME = 0.04
 NOBODY = 65_534
 
 
@@ -35,13 +36,13 @@ def store(path: Path) -> SQLiteStore:
 
 
 def put_until_killed(path: Path, first: int, done: int) -> None:
-    """Tells the number of each entry once it is put."""
+    """Write the number of each entry to ``done`` after it is put."""
     into = store(path)
     for number in range(first, first + 10**6):
-        into._act(into._claim, f"http://{number}.example", 60)
-        into._act(into._put, f"http://{number}.example", entry(number))
+        into._call(into._claim, f"http://{number}.example", 60)
+        into._call(into._put, f"http://{number}.example", entry(number))
         os.write(done, b"%d\n" % number)
-        into._act(into._release, f"http://{number}.example")
+        into._call(into._release, f"http://{number}.example")
 
 
 def killed(path: Path) -> None:
@@ -54,22 +55,22 @@ def killed(path: Path) -> None:
             put_until_killed(path, first, writing)
             os._exit(0)
         os.close(writing)
-        time.sleep(chance.uniform(0, LONGEST_LIFE))
+        time.sleep(chance.uniform(0, MAX_LIFETIME))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        with os.fdopen(reading) as told:
-            acknowledged = [int(line) for line in told]
+        with os.fdopen(reading) as output:
+            acknowledged = [int(line) for line in output]
         found = everything(path)
         for number in acknowledged:
             assert found[f"http://{number}.example"] == entry(number), number
         assert all(each == entry(int(each.fetched_at)) for each in found.values())
         first = max((int(each.fetched_at) for each in found.values()), default=-1) + 1
-    assert first > KILLS, "hardly anything was put"
+    assert first > KILLS, "too few entries were put"
     sys.stdout.write(str(first))
 
 
 def everything(path: Path) -> dict[str, Entry]:
-    store(path)._disconnect()  # whatever is half there is taken back
+    store(path)._disconnect()  # SQLite rolls back incomplete changes
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return {
@@ -80,18 +81,18 @@ def everything(path: Path) -> dict[str, Entry]:
 
 def full(path: Path) -> None:
     into = store(path)
-    into._act(into._put, "http://0.example", entry(1))
+    into._call(into._put, "http://0.example", entry(1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     failed = 0
     for number in range(1, 600):
         try:
-            into._act(into._put, f"http://{number}.example", entry(number))
+            into._call(into._put, f"http://{number}.example", entry(number))
         except StoreError:
             failed += 1
     assert failed
-    assert into._act(into._get, "http://0.example") == entry(1)
+    assert into._call(into._get, "http://0.example") == entry(1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    into._act(into._put, "http://last.example", entry(5))
+    into._call(into._put, "http://last.example", entry(5))
     into._disconnect()
     found = everything(path)
     assert len(found) == 600 - failed + 1
@@ -99,33 +100,33 @@ def full(path: Path) -> None:
 
 
 def read_only(path: Path) -> None:
-    """As somebody who may read the file and its folder, and no more."""
+    """Use a file as a user who can only read the file and its folder."""
     writer = store(path)
-    writer._act(writer._put, "http://1.example", entry(1))
+    writer._call(writer._put, "http://1.example", entry(1))
     writer._disconnect()
     path.chmod(0o444)
     if os.getuid() == 0:
         os.setuid(NOBODY)
     into = store(path)
-    assert into._act(into._get, "http://1.example") == entry(1)
-    into._act(into._put, "http://2.example", entry(2))
-    assert into._act(into._get, "http://2.example") is None
-    assert into._act(into._claim, "http://1.example", 60) == (True, entry(1))
-    into._act(into._release, "http://1.example")
-    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
-    into._act(into._release_host, "1.example", 60)
-    assert into._act(into._reserve_host, "1.example", 60) == (0, False)
+    assert into._call(into._get, "http://1.example") == entry(1)
+    into._call(into._put, "http://2.example", entry(2))
+    assert into._call(into._get, "http://2.example") is None
+    assert into._call(into._claim, "http://1.example", 60) == (True, entry(1))
+    into._call(into._release, "http://1.example")
+    assert into._call(into._reserve_host, "1.example", 60) == (0, False)
+    into._call(into._release_host, "1.example", 60)
+    assert into._call(into._reserve_host, "1.example", 60) == (0, False)
 
 
 def many(path: Path) -> None:
-    """One of several that use a new file at the same time."""
+    """Claim and put, while other processes do the same in the same new file."""
     into = store(path)
-    ours = 0
+    claimed = 0
     for number in range(200):
-        ours += into._act(into._claim, f"http://{number}.example", 60)[0]
-        into._act(into._put, f"http://{number}.example", entry(number))
+        claimed += into._call(into._claim, f"http://{number}.example", 60)[0]
+        into._call(into._put, f"http://{number}.example", entry(number))
     into._disconnect()
-    sys.stdout.write(str(ours))
+    sys.stdout.write(str(claimed))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every store does, each in its own way."""
+"""The behavior of :class:`~scrapy_rep.stores.base.Store`, for each type of store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry, FallbackStore
 from scrapy_rep.stores.base import MAX_RETRY
-from scrapy_rep.stores.memory import ENTRY_OCTETS, Memory, MemoryStore, NamedMemoryStore
+from scrapy_rep.stores.memory import ENTRY_OCTETS, MemoryData, MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -34,19 +34,19 @@ OLD = Entry(
 NEW = Entry(AccessResult.UNAVAILABLE, 4, 5, 6, status=404)
 
 
-@pytest.fixture(params=["memory", "named", "sqlite", "redis", "resilient"])
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
-    """Opens one, or one more of the same."""
+@pytest.fixture(params=["memory", "named", "sqlite", "redis", "fallback"])
+def open_one(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+    """Return a function that opens the store, each time for another crawler."""
 
     def new() -> Store:
         if request.param == "memory":
             return MemoryStore()
         if request.param == "named":
-            return NamedMemoryStore(str(tmp_path), ttl=60)
+            return MemoryStore.named(str(tmp_path), ttl=60)
         if request.param == "redis":
             return RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         store = SQLiteStore(tmp_path / "robots.db", ttl=60)
-        return FallbackStore(store) if request.param == "resilient" else store
+        return FallbackStore(store) if request.param == "fallback" else store
 
     def opened() -> Store:
         store = new()
@@ -56,8 +56,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     return opened
 
 
-async def test_what_was_put_last_is_got(make: Callable[[], Store]) -> None:
-    store = make()
+async def test_get_returns_the_last_entry(open_one: Callable[[], Store]) -> None:
+    store = open_one()
     assert await store.get(ORIGIN) is None
     await store.put(ORIGIN, OLD)
     assert await store.get(ORIGIN) == OLD
@@ -67,8 +67,8 @@ async def test_what_was_put_last_is_got(make: Callable[[], Store]) -> None:
     await store.close()
 
 
-async def test_a_claim_tells_what_is_there(make: Callable[[], Store]) -> None:
-    store = make()
+async def test_a_claim_returns_the_last_entry(open_one: Callable[[], Store]) -> None:
+    store = open_one()
     assert await store.claim(ORIGIN, 10) == (True, None)
     await store.put(ORIGIN, OLD)
     await store.release(ORIGIN)
@@ -76,15 +76,17 @@ async def test_a_claim_tells_what_is_there(make: Callable[[], Store]) -> None:
     await store.close()
 
 
-async def test_a_host_rests_after_its_reservation(make: Callable[[], Store]) -> None:
-    store = make()
+async def test_a_released_host_cannot_be_reserved_during_its_delay(
+    open_one: Callable[[], Store],
+) -> None:
+    store = open_one()
     assert await store.reserve_host("a.example", 30) == 0
     assert await store.reserve_host("a.example", 30) == 0, "renewed"
     await store.release_host("a.example", 0.3)
     left = await store.reserve_host("a.example", 30)
     assert 0 < left <= 0.3
     assert await store.reserve_host("b.example", 30) == 0
-    await store.release_host("a.example", 30)  # it is not reserved
+    await store.release_host("a.example", 30)  # not reserved: no effect
     await sleep(left)
     while left := await store.reserve_host("a.example", 30):
         assert left <= 0.3
@@ -94,29 +96,31 @@ async def test_a_host_rests_after_its_reservation(make: Callable[[], Store]) -> 
     await store.close()
 
 
-async def test_nobody_is_told_to_wait_for_long(make: Callable[[], Store]) -> None:
-    store = make()
+async def test_the_time_until_the_next_try_is_limited(open_one: Callable[[], Store]) -> None:
+    store = open_one()
     assert await store.reserve_host("a.example", 1e300) == 0
     await store.release_host("a.example", 1e300)
     assert await store.reserve_host("a.example", 30) == MAX_RETRY
     await store.close()
 
 
-async def test_what_is_not_reserved_is_not_released(make: Callable[[], Store]) -> None:
-    store = make()
+async def test_releasing_a_host_that_is_not_reserved_has_no_effect(
+    open_one: Callable[[], Store],
+) -> None:
+    store = open_one()
     await store.release_host("a.example", 30)
     assert await store.reserve_host("a.example", 30) == 0
     await store.close()
 
 
 @pytest.fixture(params=["named", "sqlite", "redis"])
-def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     def opened() -> Store:
         store: Store
         if request.param == "redis":
             store = RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         elif request.param == "named":
-            store = NamedMemoryStore(str(tmp_path), ttl=60)
+            store = MemoryStore.named(str(tmp_path), ttl=60)
         else:
             store = SQLiteStore(tmp_path / "robots.db", ttl=60)
         store.open()
@@ -125,12 +129,12 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store
     return opened
 
 
-async def test_one_of_two_claims(shared: Callable[[], Store]) -> None:
-    one, other = shared(), shared()
+async def test_one_of_two_crawlers_gets_the_claim(open_shared: Callable[[], Store]) -> None:
+    one, other = open_shared(), open_shared()
     assert one.shared
     assert await one.claim(ORIGIN, 10) == (True, None)
     assert await other.claim(ORIGIN, 10) == (False, None)
-    await other.release(ORIGIN)  # which is not theirs to release
+    await other.release(ORIGIN)  # another crawler has it: no effect
     assert await other.claim(ORIGIN, 10) == (False, None)
     await one.put(ORIGIN, OLD)
     assert await other.claim(ORIGIN, 10) == (False, OLD)
@@ -140,22 +144,22 @@ async def test_one_of_two_claims(shared: Callable[[], Store]) -> None:
     await other.close()
 
 
-async def test_a_claim_runs_out(shared: Callable[[], Store]) -> None:
-    one, other = shared(), shared()
+async def test_a_claim_expires(open_shared: Callable[[], Store]) -> None:
+    one, other = open_shared(), open_shared()
     assert (await one.claim(ORIGIN, 0.1))[0]
     await sleep(0.15)
     assert (await other.claim(ORIGIN, 10))[0]
-    await one.release(ORIGIN)  # too late: it is the other's
+    await one.release(ORIGIN)  # expired, and the other crawler has it now
     assert not (await one.claim(ORIGIN, 10))[0]
     await one.close()
     await other.close()
 
 
-async def test_one_of_two_reserves(shared: Callable[[], Store]) -> None:
-    one, other = shared(), shared()
+async def test_one_of_two_crawlers_gets_the_reservation(open_shared: Callable[[], Store]) -> None:
+    one, other = open_shared(), open_shared()
     assert await one.reserve_host("a.example", 10) == 0
     assert 5 < await other.reserve_host("a.example", 10) <= 10
-    await other.release_host("a.example", 0)  # which is not theirs to release
+    await other.release_host("a.example", 0)  # another crawler has it: no effect
     assert await other.reserve_host("a.example", 10) > 0
     assert await other.reserve_host("b.example", 10) == 0
     await one.release_host("a.example", 20)
@@ -165,31 +169,31 @@ async def test_one_of_two_reserves(shared: Callable[[], Store]) -> None:
     await other.close()
 
 
-async def test_a_crawler_that_dies_gives_its_host_up(shared: Callable[[], Store]) -> None:
-    one, other = shared(), shared()
+async def test_a_reservation_expires(open_shared: Callable[[], Store]) -> None:
+    one, other = open_shared(), open_shared()
     assert await one.reserve_host("a.example", 0.2) == 0
     while left := await other.reserve_host("a.example", 10):
         assert left <= 0.2
         await sleep(left)
-    await one.release_host("a.example", 30)  # too late: it is the other's
+    await one.release_host("a.example", 30)  # expired, and the other crawler has it now
     assert await other.reserve_host("a.example", 10) == 0
     await one.close()
     await other.close()
 
 
-async def test_what_is_under_way_when_it_closes_is_done(shared: Callable[[], Store]) -> None:
-    one, other = shared(), shared()
+async def test_closing_waits_for_the_calls_in_progress(open_shared: Callable[[], Store]) -> None:
+    one, other = open_shared(), open_shared()
     puts = [deferred_from_coro(one.put(f"http://{n}.example", OLD)) for n in range(50)]
-    await sleep(0)  # where there is a loop of tasks, they begin only now
+    await sleep(0)  # with asyncio, the tasks start now
     await one.close()
     assert [await other.get(f"http://{n}.example") for n in range(50)] == [OLD] * 50
     assert all(put.called for put in puts)
-    await one.close()  # once more does nothing
+    await one.close()  # a second call has no effect
     await other.close()
 
 
-async def test_whoever_waits_may_be_cancelled(shared: Callable[[], Store]) -> None:
-    store = shared()
+async def test_calls_may_be_cancelled(open_shared: Callable[[], Store]) -> None:
+    store = open_shared()
     gets = [deferred_from_coro(store.get(f"http://{n}.example")) for n in range(50)]
     puts = [deferred_from_coro(store.put(f"http://{n}.example", OLD)) for n in range(50)]
     await sleep(0)
@@ -205,10 +209,10 @@ async def test_whoever_waits_may_be_cancelled(shared: Callable[[], Store]) -> No
 
 
 @pytest.mark.parametrize("pause", [None, 0, 0.0005, 0.002, 0.005], ids=str)
-async def test_what_a_cancelled_call_has_taken_it_gives_back(
-    shared: Callable[[], Store], pause: float | None
+async def test_a_cancelled_call_undoes_its_claim_or_reservation(
+    open_shared: Callable[[], Store], pause: float | None
 ) -> None:
-    one, other = shared(), shared()
+    one, other = open_shared(), open_shared()
     names = [f"{n}.example" for n in range(20)]
     calls: list[Any] = [deferred_from_coro(one.claim(f"http://{name}", 1000)) for name in names]
     calls += [deferred_from_coro(one.reserve_host(name, 1000)) for name in names]
@@ -220,7 +224,7 @@ async def test_what_a_cancelled_call_has_taken_it_gives_back(
     for call in calls:
         call.cancel()
     free = [False]
-    for _ in range(200):  # it takes the time of a call
+    for _ in range(200):  # until the undo calls have run
         await sleep(0.05)
         claims = [(await other.claim(f"http://{name}", 1))[0] for name in names]
         waits = [await other.reserve_host(name, 1) for name in names]
@@ -233,11 +237,11 @@ async def test_what_a_cancelled_call_has_taken_it_gives_back(
     await other.close()
 
 
-async def test_a_cancelled_call_gives_up_nothing_that_is_held(
-    shared: Callable[[], Store],
+async def test_a_cancelled_renewal_keeps_the_reservation(
+    open_shared: Callable[[], Store],
 ) -> None:
-    """A renewal that is cancelled: the request it is for may be under way."""
-    one, other = shared(), shared()
+    """The request that the reservation is for may be in progress."""
+    one, other = open_shared(), open_shared()
     assert await one.reserve_host("a.example", 10) == 0
     renewals = [deferred_from_coro(one.reserve_host("a.example", 10)) for _ in range(20)]
     await sleep(0)
@@ -250,14 +254,14 @@ async def test_a_cancelled_call_gives_up_nothing_that_is_held(
     await other.close()
 
 
-async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) -> None:
+async def test_an_entry_expires(redis_server: Any, tmp_path: Path) -> None:
     now = time.time()
     redis = RedisStore(redis_server.url, ttl=0.5)
     sqlite = SQLiteStore(tmp_path / "robots.db", ttl=0.5, now=lambda: now)
     for store in (redis, sqlite):
         await store.put(ORIGIN, OLD)
         assert await store.get(ORIGIN) == OLD
-    await sleep(1.1)  # whole seconds, in Redis
+    await sleep(1.1)  # Redis counts whole seconds here
     now += 1
     await sqlite.put("https://b.example", NEW)
     for store in (redis, sqlite):
@@ -266,42 +270,42 @@ async def test_an_entry_is_forgotten_in_time(redis_server: Any, tmp_path: Path) 
 
 
 def run(coroutine: Any) -> Any:
-    """What a call returns that waits for nothing."""
+    """Return the result of a coroutine that does not wait."""
     with pytest.raises(StopIteration) as end:
         coroutine.send(None)
     return end.value.value
 
 
-def test_a_memory_forgets_the_oldest() -> None:
-    store = MemoryStore(Memory(most=2, clock=lambda: 0))
+def test_memory_evicts_the_oldest_entry() -> None:
+    store = MemoryStore(MemoryData(max_entries=2, clock=lambda: 0))
     for origin in "abac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
-    assert store.take() == ("c", OLD)
-    assert store.take() == ("a", OLD)
-    assert store.take() is None
+    assert store.pop() == ("c", OLD)
+    assert store.pop() == ("a", OLD)
+    assert store.pop() is None
     for host in "abcab":
         assert run(store.reserve_host(host, 5)) == 0
         run(store.release_host(host, 5))
     assert run(store.reserve_host("b", 5)) == 5
 
 
-def test_a_memory_holds_so_many_octets() -> None:
+def test_memory_is_limited_in_octets() -> None:
     assert OLD.body is not None
-    store = MemoryStore(Memory(octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
+    store = MemoryStore(MemoryData(max_octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
     for origin in "abbbac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
     run(store.put("d", OLD._replace(body=b"#" * 1000)))
-    assert [run(store.get(origin)) for origin in "abcd"] == [None] * 4, "it has no room for this"
+    assert [run(store.get(origin)) for origin in "abcd"] == [None] * 4, "larger than the limit"
     for origin in "ab":
         run(store.put(origin, NEW))
     assert [run(store.get(origin)) for origin in "ab"] == [NEW, NEW]
 
 
-def test_a_memory_forgets_in_time() -> None:
+def test_an_entry_in_memory_expires() -> None:
     now = 100.0
-    memory = Memory(clock=lambda: now)
+    memory = MemoryData(clock=lambda: now)
     short, long = MemoryStore(memory, ttl=5), MemoryStore(memory, ttl=50)
     run(short.put("a", OLD))
     now += 4
@@ -314,8 +318,8 @@ def test_a_memory_forgets_in_time() -> None:
     assert run(short.claim("b", 5)) == (True, OLD)
 
 
-async def test_memories_of_other_names_are_apart(tmp_path: Path) -> None:
-    one, other = NamedMemoryStore(f"{tmp_path}/1"), NamedMemoryStore(f"{tmp_path}/2")
+async def test_memory_stores_with_other_names_share_nothing(tmp_path: Path) -> None:
+    one, other = MemoryStore.named(f"{tmp_path}/1"), MemoryStore.named(f"{tmp_path}/2")
     await one.put(ORIGIN, OLD)
     assert await one.claim(ORIGIN, 10) == (True, OLD)
     assert await other.claim(ORIGIN, 10) == (True, None)
@@ -323,9 +327,9 @@ async def test_memories_of_other_names_are_apart(tmp_path: Path) -> None:
     assert await other.reserve_host("a.example", 10) == 0
 
 
-async def test_a_named_memory_stays_when_the_last_crawler_closes_it(tmp_path: Path) -> None:
-    one = NamedMemoryStore(str(tmp_path))
+async def test_a_named_memory_store_keeps_its_data_when_it_is_closed(tmp_path: Path) -> None:
+    one = MemoryStore.named(str(tmp_path))
     await one.put(ORIGIN, OLD)
     await one.close()
-    assert await NamedMemoryStore(str(tmp_path)).get(ORIGIN) == OLD
-    assert await NamedMemoryStore(f"{tmp_path}/other").get(ORIGIN) is None
+    assert await MemoryStore.named(str(tmp_path)).get(ORIGIN) == OLD
+    assert await MemoryStore.named(f"{tmp_path}/other").get(ORIGIN) is None

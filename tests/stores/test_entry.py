@@ -57,9 +57,9 @@ FULL = Entry(
         Entry(AccessResult.RULES, NOW, NOW, NOW, body=b""),
         Entry(AccessResult.RULES, NOW, NOW, NOW, body=b"\n\n"),
     ],
-    ids=["everything", "nothing", "a refusal", "an empty file", "line ends"],
+    ids=["all fields", "404", "disallowed", "an empty file", "line ends"],
 )
-def test_what_is_encoded_is_decoded(entry: Entry) -> None:
+def test_decode_returns_the_encoded_entry(entry: Entry) -> None:
     assert decode(encode(entry)) == entry
 
 
@@ -68,7 +68,7 @@ def test_what_is_encoded_is_decoded(entry: Entry) -> None:
     st.text(max_size=FAILURE_LIMIT),
     st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)),
 )
-def test_every_file_comes_back_as_it_was(body: bytes, failure: str, lifetime: float | None) -> None:
+def test_decode_returns_any_file(body: bytes, failure: str, lifetime: float | None) -> None:
     copy = CopyInfo("https://a.example/robots.txt", lifetime=lifetime)
     entry = Entry(AccessResult.RULES, NOW, NOW, NOW, body=body, copy=copy, failure=failure)
     assert decode(encode(entry)) == entry
@@ -94,18 +94,18 @@ def deflated(content: bytes) -> bytes:
         pytest.param(deflated(b'{"result": "x", "fetched_at": 1}'), id="an unknown result"),
     ],
 )
-def test_what_no_entry_was_encoded_to_is_an_error(octets: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (any of its kinds)
+def test_octets_that_are_not_an_entry_are_an_error(octets: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (any ValueError)
         decode(octets)
 
 
 def copy(**fields: object) -> dict[str, object]:
-    """A copy with these fields, as it is in a head."""
+    """Return a copy with these fields, as in a head."""
     return {"url": "https://a.example/robots.txt", **fields}
 
 
 def head(**fields: object) -> bytes:
-    """The octets of an entry with rules, with these fields in its head."""
+    """Return the octets of an entry with rules that has these fields in its head."""
     found = {"result": "rules", "fetched_at": 1, "refresh_at": 2, "expires_at": 3, **fields}
     return deflated(json.dumps(found).encode() + b"\n")
 
@@ -113,63 +113,63 @@ def head(**fields: object) -> bytes:
 RULES = Entry(AccessResult.RULES, 1, 2, 3, b"")
 
 
-def test_fields_of_later_are_left_out() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert decode(head(colour="blue")) == RULES
 
 
 @pytest.mark.parametrize(
     "octets",
     [
-        pytest.param(deflated(bytes(4_000_000)), id="4 MB of nothing"),
+        pytest.param(deflated(bytes(4_000_000)), id="4 MB of NUL"),
         pytest.param(deflated(b"[" * 60_000), id="deep JSON"),
         pytest.param(deflated(b'{"result":' * 6000), id="deep objects"),
         pytest.param(deflated(b" " * HEAD_LIMIT + b"{}"), id="a long head"),
         pytest.param(deflated(b'{"result": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
-        pytest.param(encode(RULES) + b"x", id="something behind it"),
+        pytest.param(encode(RULES) + b"x", id="octets after the end"),
         pytest.param(VERSION + bytes(OCTETS_LIMIT), id="too many octets"),
         pytest.param(deflated("{\"result\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
-        pytest.param(head(result=["rules"]), id="a list for a result"),
-        pytest.param(head(result="unavailable"), id="unavailable, and a file"),
+        pytest.param(head(result=["rules"]), id="a list as the result"),
+        pytest.param(head(result="unavailable"), id="unavailable with a file"),
         pytest.param(deflated(b'{"result": "rules", "fetched_at": 1, "refresh_at": 2, '
                               b'"expires_at": 3}'), id="rules without a file"),
-        pytest.param(head(fetched_at="1"), id="a time in words"),
-        pytest.param(head(fetched_at=True), id="a time that is true"),
+        pytest.param(head(fetched_at="1"), id="a string as a time"),
+        pytest.param(head(fetched_at=True), id="True as a time"),
         pytest.param(head(fetched_at=-1), id="a time before 1970"),
-        pytest.param(head(expires_at=float("nan")), id="a time that is no number"),
-        pytest.param(head(expires_at=float("inf")), id="an endless time"),
-        pytest.param(head(expires_at=10**400), id="a number that no float is"),
-        pytest.param(head(expires_at=1e18, refresh_at=1e18), id="beyond all calendars"),
-        pytest.param(head(refresh_at=4), id="settled longer than it holds"),
+        pytest.param(head(expires_at=float("nan")), id="NaN as a time"),
+        pytest.param(head(expires_at=float("inf")), id="infinity as a time"),
+        pytest.param(head(expires_at=10**400), id="a number beyond floats"),
+        pytest.param(head(expires_at=1e18, refresh_at=1e18), id="after the year 9999"),
+        pytest.param(head(refresh_at=4), id="refreshed after it expires"),
         pytest.param(head(result="unreachable", refresh_at=86_400 + 10), id="a Retry-After "
-                     "that nobody believes"),
-        pytest.param(head(copy={"url": 1}), id="a number for a URL"),
-        pytest.param(head(copy={}), id="a copy from nowhere"),
+                     "of more than a day"),
+        pytest.param(head(copy={"url": 1}), id="a number as a URL"),
+        pytest.param(head(copy={}), id="a copy without a URL"),
         pytest.param(head(copy=[1]), id="a list for a copy"),
         pytest.param(head(result="redirect"), id="a result of one hop"),
-        pytest.param(head(url="https://a.example/\r\n"), id="a URL with lines"),
+        pytest.param(head(url="https://a.example/\r\n"), id="a URL with line ends"),
         pytest.param(head(url="javascript:1"), id="a URL of another scheme"),
         pytest.param(head(url="https://" + "a" * URL_LIMIT), id="a long URL"),
-        pytest.param(head(copy=copy(etag='"1"\r\nX: y')), id="a validator with lines"),
-        pytest.param(head(copy=copy(etag="\u20ac")), id="a validator that no header holds"),
+        pytest.param(head(copy=copy(etag='"1"\r\nX: y')), id="a validator with line ends"),
+        pytest.param(head(copy=copy(etag="\u20ac")), id="a validator outside Latin-1"),
         pytest.param(head(copy=copy(last_modified="x" * 257)), id="a long validator"),
-        pytest.param(head(failure="\ud800"), id="half a character"),
-        pytest.param(head(failure=["why"]), id="a list for a failure"),
-        pytest.param(head(status=200.5), id="half a status"),
-        pytest.param(head(status="200"), id="a status in words"),
-        pytest.param(head(status=99), id="no status"),
-        pytest.param(head(failures=-1), id="fewer failures than none"),
-        pytest.param(head(failures=1.5), id="half a failure"),
-        pytest.param(head(copy=copy(lifetime=float("-inf"))), id="a lifetime without a beginning"),
-        pytest.param(head(unreachable_since="long"), id="since long"),
+        pytest.param(head(failure="\ud800"), id="a surrogate"),
+        pytest.param(head(failure=["why"]), id="a list as a failure"),
+        pytest.param(head(status=200.5), id="a fraction as a status"),
+        pytest.param(head(status="200"), id="a string as a status"),
+        pytest.param(head(status=99), id="status 99"),
+        pytest.param(head(failures=-1), id="negative failures"),
+        pytest.param(head(failures=1.5), id="a fraction as failures"),
+        pytest.param(head(copy=copy(lifetime=float("-inf"))), id="an infinite lifetime"),
+        pytest.param(head(unreachable_since="long"), id="a string as unreachable_since"),
     ],
 )  # fmt: skip
-def test_what_no_crawl_has_put_is_an_error(octets: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 (any of its kinds)
+def test_an_invalid_entry_is_an_error(octets: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (any ValueError)
         decode(octets)
 
 
-def test_what_grows_is_not_inflated() -> None:
-    """A bomb of the size of an entry."""
+def test_a_decompression_bomb_is_an_error() -> None:
+    """It is no larger than an entry, and uses no more memory than one."""
     deflate = zlib.compressobj(zdict=_DICTIONARY)
     bomb = VERSION + b"".join(deflate.compress(bytes(1_000_000)) for _ in range(100))
     bomb += deflate.flush()
@@ -184,7 +184,7 @@ def test_what_grows_is_not_inflated() -> None:
 
 
 def is_valid(entry: Entry) -> bool:
-    """As far as a crawl relies on it."""
+    """Return whether a crawl can use the entry."""
     info = entry.copy or CopyInfo("")
     numbers = (entry.fetched_at, entry.refresh_at, entry.expires_at, info.lifetime or 0)
     urls = (entry.url or "", info.url)
@@ -280,11 +280,11 @@ def test_any_json_is_an_entry_or_a_value_error(value: object, body: bytes | None
         failures=st.integers(0),
     )
 )
-def test_whatever_is_put_can_be_read(entry: Entry) -> None:
+def test_any_encoded_entry_can_be_decoded(entry: Entry) -> None:
     assert decode(encode(entry)).fetched_at == round(entry.fetched_at, 3)
 
 
-def test_this_version_is_read_for_ever() -> None:
+def test_the_format_of_this_version_does_not_change() -> None:
     octets = bytes.fromhex(GOLDEN)
     assert decode(octets) == FULL
 

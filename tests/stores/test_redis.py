@@ -1,4 +1,4 @@
-"""What lies in Redis, and for how long."""
+"""The keys in Redis, their values and their expiry."""
 
 from __future__ import annotations
 
@@ -46,16 +46,14 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize("what", ["octets", "too many", "another type"])
-async def test_what_is_no_entry_is_as_if_it_were_not_there(
-    redis_server: RedisServer, what: str
-) -> None:
+@pytest.mark.parametrize("kind", ["octets", "too many", "another type"])
+async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kind: str) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        if what == "another type":
+        if kind == "another type":
             client.lpush("rep:3:{https://a.example}", b"something")
         else:
-            octets = b"something" if what == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
+            octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
             client.set("rep:3:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
     assert await store.claim(ORIGIN, 1) == (True, None)
@@ -67,9 +65,9 @@ async def test_what_is_no_entry_is_as_if_it_were_not_there(
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [("theirs", None), ("theirs", 86_400), ("list", None)],
-    ids=["no end", "a late end", "another type"],
+    ids=["no expiry", "a late expiry", "another type"],
 )
-async def test_what_does_not_end_in_time_is_over(
+async def test_a_lease_that_does_not_expire_in_time_is_ignored(
     redis_server: RedisServer, value: str, seconds: int | None
 ) -> None:
     store = RedisStore(redis_server.url, ttl=60)
@@ -90,7 +88,7 @@ async def test_what_does_not_end_in_time_is_over(
     await store.close()
 
 
-async def test_nothing_lasts_for_longer_than_an_hour(redis_server: RedisServer) -> None:
+async def test_no_lease_is_longer_than_an_hour(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, ttl=1e300)
     await store.put(ORIGIN, ENTRY)
     await store.claim(ORIGIN, 1e300)
@@ -108,14 +106,14 @@ async def test_nothing_lasts_for_longer_than_an_hour(redis_server: RedisServer) 
     await other.close()
 
 
-async def test_octets_stay_octets_whatever_the_url_says(redis_server: RedisServer) -> None:
+async def test_the_url_cannot_decode_responses(redis_server: RedisServer) -> None:
     store = RedisStore(f"{redis_server.url}?decode_responses=True", ttl=60)
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
     await store.close()
 
 
-async def test_an_error_of_the_server_is_one_of_the_store(redis_server: RedisServer) -> None:
+async def test_an_error_of_the_server_raises_store_error(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         client.config_set("maxmemory", 1)
@@ -128,8 +126,8 @@ async def test_an_error_of_the_server_is_one_of_the_store(redis_server: RedisSer
     await store.close()
 
 
-class Telltale(threading.Thread):
-    """A server that repeats what it is told, as old ones do with commands they do not know."""
+class EchoServer(threading.Thread):
+    """A server that repeats each command in its error, as old servers do with unknown commands."""
 
     def __init__(self, separator: str) -> None:
         super().__init__(daemon=True)
@@ -152,8 +150,8 @@ class Telltale(threading.Thread):
 
 @pytest.mark.parametrize("separator", [" command, with args beginning with: ", ": "])
 @pytest.mark.parametrize("user", [":Zk9x%2Fy@", "user:Zk9x%2Fy@", ""])
-def test_a_server_that_repeats_the_password_is_not_repeated(separator: str, user: str) -> None:
-    server = Telltale(separator)
+def test_an_error_that_repeats_the_password_is_shown_without_it(separator: str, user: str) -> None:
+    server = EchoServer(separator)
     option = "" if user else "?password=Zk9x%2Fy"
     store = RedisStore(f"redis://{user}127.0.0.1:{server.port}/0{option}", ttl=60)
     try:
@@ -167,14 +165,16 @@ def test_a_server_that_repeats_the_password_is_not_repeated(separator: str, user
 
 
 @pytest.mark.parametrize("url", ["redis://:Zk#9x@h/0", "redis://:Zk/9x@h/0", "redis://Zk?9x@h/0"])
-def test_a_password_that_would_be_cut_is_refused(url: str) -> None:
+def test_a_password_that_is_not_encoded_is_an_error(url: str) -> None:
     with pytest.raises(StoreError, match="percent-encoded") as error:
         RedisStore(url, ttl=60)
     assert "Zk" not in str(error.value)
     assert "9x" not in str(error.value)
 
 
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_redis_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(StoreError, match=r"pip install scrapy-rep\[redis\]"):

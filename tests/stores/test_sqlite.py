@@ -1,4 +1,4 @@
-"""A SQLite file, and what may happen to one."""
+"""The SQLite file: damaged, full, read-only, of another program, of several processes."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def write(path: Path, octets: bytes) -> None:
     path.write_bytes(octets)
 
 
-def child(what: str, path: Path) -> subprocess.Popen[str]:
+def child(function: str, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.stores.children", what, str(path)],
+        [sys.executable, "-m", "tests.stores.children", function, str(path)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -59,30 +59,30 @@ def output(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def store(path: Path, *, ours: bool = False) -> SQLiteStore:
-    return SQLiteStore(path, ttl=60, ours=ours)
+def store(path: Path, *, exclusive: bool = False) -> SQLiteStore:
+    return SQLiteStore(path, ttl=60, exclusive=exclusive)
 
 
-def test_killed_at_any_moment_it_holds_what_was_put(path: Path) -> None:
+def test_a_killed_process_leaves_complete_entries(path: Path) -> None:
     assert int(output(child("killed", path))) > 25
 
 
-def test_a_full_disk_takes_nothing_away(path: Path) -> None:
+def test_a_full_disk_keeps_the_entries(path: Path) -> None:
     output(child("full", path))
 
 
-def test_what_is_read_only_is_read() -> None:
-    with tempfile.TemporaryDirectory() as folder:  # where somebody else may get to
+def test_a_read_only_file_is_used() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # that other users can read
         Path(folder).chmod(0o755)
         output(child("read_only", Path(folder, "robots.db")))
 
 
-def test_several_processes_begin_one_file_together(path: Path) -> None:
+def test_several_processes_create_one_file_together(path: Path) -> None:
     processes = [child("many", path) for _ in range(4)]
     assert sum(int(output(process)) for process in processes) == 200
 
 
-async def test_a_new_file_is_begun_in_an_empty_one(path: Path) -> None:
+async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     write(path, b"")
     opened = store(path)
     await opened.put(ORIGIN, ENTRY)
@@ -98,8 +98,8 @@ def of_another_version(path: Path) -> None:
     db.close()
 
 
-def in_ruins(path: Path) -> None:
-    """Its header is whole."""
+def damaged(path: Path) -> None:
+    """Damage everything but the header."""
     opened = store(path)
     opened.open()
     opened._disconnect()
@@ -107,8 +107,8 @@ def in_ruins(path: Path) -> None:
     path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
 
 
-@pytest.mark.parametrize("make", [of_another_version, in_ruins])
-async def test_a_store_that_is_of_no_use_is_set_aside(
+@pytest.mark.parametrize("make", [of_another_version, damaged])
+async def test_an_unusable_store_is_renamed(
     path: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     make(path)
@@ -116,7 +116,7 @@ async def test_a_store_that_is_of_no_use_is_set_aside(
     opened = store(path)
     try:
         opened.open()
-    except StoreError:  # found out too late: the next time there is a new one
+    except StoreError:  # noticed after the file was opened: the next call creates a new one
         opened.open()
     await opened.put(ORIGIN, ENTRY)
     assert await opened.get(ORIGIN) == ENTRY
@@ -128,7 +128,7 @@ async def test_a_store_that_is_of_no_use_is_set_aside(
     await opened.close()
 
 
-def test_another_version_that_is_in_use_stays_where_it_is(path: Path) -> None:
+def test_a_store_of_another_version_that_is_in_use_is_not_renamed(path: Path) -> None:
     of_another_version(path)
     user = sqlite3.connect(path)
     user.execute("PRAGMA journal_mode = WAL")
@@ -164,14 +164,14 @@ def no_database(path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [of_another_application, of_an_application_without_a_name, no_database]
 )
-async def test_what_is_no_store_is_left_alone(
+async def test_a_file_that_is_not_a_store_is_not_changed(
     path: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     make(path)
     opened = open_store(f"sqlite:///{path}", jobdir=None, ttl=60)
     assert opened is not None
     await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) == ENTRY, "it goes on in memory"
+    assert await opened.get(ORIGIN) == ENTRY, "in memory"
     await opened.close()
     (warning,) = caplog.records
     assert str(path) in warning.getMessage()
@@ -183,7 +183,7 @@ async def test_what_is_no_store_is_left_alone(
         db.close()
 
 
-async def test_in_a_jobdir_there_can_be_nothing_but_a_store(
+async def test_any_unreadable_file_in_a_jobdir_is_a_damaged_store(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robotstxt.sqlite"
@@ -195,7 +195,7 @@ async def test_in_a_jobdir_there_can_be_nothing_but_a_store(
     assert not path.exists()
 
 
-async def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(path: Path) -> None:
+async def test_a_damaged_entry_counts_as_missing(path: Path) -> None:
     opened = store(path)
     await opened.put(ORIGIN, ENTRY)
     with sqlite3.connect(path) as db:
@@ -208,7 +208,7 @@ async def test_an_entry_that_is_damaged_is_as_if_it_were_not_there(path: Path) -
 
 
 @pytest.mark.parametrize("days", [30, 0.01], ids=["30 days", "a quarter of an hour"])
-async def test_a_clock_that_was_set_back_stops_nobody(path: Path, days: float) -> None:
+async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float) -> None:
     now = 1e9 + days * 86_400
     ahead, opened = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
     assert await ahead.claim(ORIGIN, 90) == (True, None)
@@ -228,7 +228,7 @@ async def test_a_clock_that_was_set_back_stops_nobody(path: Path, days: float) -
     await opened.close()
 
 
-async def test_a_clock_that_is_corrected_a_little_changes_nothing(path: Path) -> None:
+async def test_leases_stay_when_the_clock_is_corrected_a_little(path: Path) -> None:
     now = 1e9
     one, other = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
     assert await one.claim(ORIGIN, 90) == (True, None)
@@ -241,7 +241,7 @@ async def test_a_clock_that_is_corrected_a_little_changes_nothing(path: Path) ->
 
 
 @pytest.mark.parametrize("until", ["'never'", "9e18", "x'ff'", "9e999"])
-async def test_what_ends_at_no_time_is_over(path: Path, until: str) -> None:
+async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) -> None:
     opened = store(path)
     opened.open()
     with sqlite3.connect(path) as db:
@@ -256,7 +256,7 @@ async def test_what_ends_at_no_time_is_over(path: Path, until: str) -> None:
 
 
 @pytest.mark.parametrize("entry", ["'text'", "1", "zeroblob(2000000)", "zeroblob(5)"])
-async def test_an_entry_that_is_none_is_missing(path: Path, entry: str) -> None:
+async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> None:
     opened = store(path)
     opened.open()
     with sqlite3.connect(path) as db:
@@ -269,7 +269,7 @@ async def test_an_entry_that_is_none_is_missing(path: Path, entry: str) -> None:
     await opened.close()
 
 
-# Whose the file is
+# The owner and the mode of the file
 
 
 def modes(path: Path) -> dict[str, int]:
@@ -279,7 +279,7 @@ def modes(path: Path) -> dict[str, int]:
     }
 
 
-async def test_a_new_file_is_its_owners_alone(path: Path) -> None:
+async def test_only_the_owner_can_read_a_new_file(path: Path) -> None:
     mask = os.umask(0)
     try:
         opened = store(path)
@@ -290,7 +290,7 @@ async def test_a_new_file_is_its_owners_alone(path: Path) -> None:
     await opened.close()
 
 
-async def test_a_file_that_is_there_keeps_its_mode(path: Path) -> None:
+async def test_an_existing_file_keeps_its_mode(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT, 0o640))
     os.chmod(path, 0o640)
     opened = store(path)
@@ -313,7 +313,7 @@ def test_a_symbolic_link_is_refused(path: Path, suffix: str, there: bool) -> Non
         assert read(target) == b"Precious words."
 
 
-def test_a_link_that_comes_in_between_is_noticed(
+def test_a_link_that_replaces_the_file_during_opening_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = path.with_name("theirs")
@@ -332,7 +332,7 @@ def test_a_link_that_comes_in_between_is_noticed(
     assert read(target) == b"", "nothing was written"
 
 
-async def test_a_folder_may_be_a_link(tmp_path: Path) -> None:
+async def test_the_folder_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder")
     opened = store(tmp_path / "link" / "robots.db")
@@ -341,37 +341,39 @@ async def test_a_folder_may_be_a_link(tmp_path: Path) -> None:
     await opened.close()
 
 
-def test_what_is_not_regular_is_refused(path: Path) -> None:
+def test_a_file_that_is_not_regular_is_refused(path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(StoreError, match="regular"):
         store(path).open()
 
 
-def test_a_link_in_a_jobdir_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_link_in_a_jobdir_is_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "robotstxt.sqlite").symlink_to("elsewhere.db")
     assert open_store(None, jobdir=str(tmp_path), ttl=60) is not None
     assert "symbolic link" in caplog.records[0].getMessage()
     assert not (tmp_path / "elsewhere.db").exists()
 
 
-def test_a_link_is_refused_at_the_start(path: Path) -> None:
+def test_open_store_refuses_a_link(path: Path) -> None:
     path.symlink_to("elsewhere.db")
     with pytest.raises(StoreError, match="symbolic link"):
         open_store(f"sqlite:///{path}", jobdir=None, ttl=60)
 
 
 @pytest.mark.parametrize("name", ["missing/robots.db", "."])
-def test_a_path_that_cannot_be_a_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_open_store_refuses_a_path_that_cannot_be_a_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(StoreError, match="folder"):
         open_store(f"sqlite:///{tmp_path}/{name}", jobdir=None, ttl=60)
 
 
-def test_without_a_name_nothing_is_kept() -> None:
+def test_without_a_url_and_a_jobdir_there_is_no_store() -> None:
     assert open_store(None, jobdir=None, ttl=60) is None
 
 
 @pytest.mark.parametrize("in_use", [True, False])
-async def test_a_file_that_may_not_be_written_is_said_once(
+async def test_a_read_only_file_logs_one_warning(
     in_use: bool, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = store(path)

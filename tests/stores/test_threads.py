@@ -11,26 +11,26 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.threads import CALL_LIMIT, Threads, _as_deferred
+from scrapy_rep.stores.threads import CALL_TIMEOUT, ThreadPool, _as_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 async def test_a_call_returns_or_raises() -> None:
-    threads = Threads(1)
+    threads = ThreadPool(1)
     assert await threads.run(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         await threads.run(divmod, 7, 0)
     await threads.close(lambda: None)
 
 
-async def test_what_has_begun_ends_before_the_last_call() -> None:
-    threads, done = Threads(2), []
-    go_on = threading.Event()
+async def test_closing_makes_its_call_after_all_others() -> None:
+    threads, done = ThreadPool(2), []
+    proceed = threading.Event()
 
     def slow() -> None:
-        go_on.wait(10)
+        proceed.wait(10)
         done.append("slow")
 
     slowly = deferred_from_coro(threads.run(slow))
@@ -40,28 +40,28 @@ async def test_what_has_begun_ends_before_the_last_call() -> None:
     closing = deferred_from_coro(threads.close(lambda: done.append("last")))
     await sleep(0.05)
     assert done == []
-    go_on.set()
+    proceed.set()
     await maybe_deferred_to_future(closing)
     assert done == ["slow", "last"]
 
 
-async def test_what_comes_too_late_is_undone() -> None:
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
-    call = deferred_from_coro(threads.run(go_on.wait, 10, undo=undone.append))
+async def test_a_cancelled_call_is_undone() -> None:
+    threads, undone, proceed = ThreadPool(1), list[Any](), threading.Event()
+    call = deferred_from_coro(threads.run(proceed.wait, 10, undo=undone.append))
     call.addErrback(lambda failure: None)
     await sleep(0.05)
     call.cancel()
     assert undone == []
-    go_on.set()
+    proceed.set()
     await threads.close(lambda: None)
     assert undone == [True]
 
 
-async def test_what_fails_and_what_never_began_is_not_undone() -> None:
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+async def test_a_call_that_failed_or_never_started_is_not_undone() -> None:
+    threads, undone, proceed = ThreadPool(1), list[Any](), threading.Event()
 
     def fail() -> None:
-        go_on.wait(10)
+        proceed.wait(10)
         raise ZeroDivisionError
 
     calls = [
@@ -72,55 +72,55 @@ async def test_what_fails_and_what_never_began_is_not_undone() -> None:
         call.addErrback(lambda failure: None)
         call.cancel()
     await sleep(0.01)
-    go_on.set()
+    proceed.set()
     await threads.close(lambda: None)
     assert undone == []
 
 
-async def test_what_is_to_be_done_always_is_done_for_nobody() -> None:
-    threads, done, go_on = Threads(1), list[Any](), threading.Event()
+async def test_a_shielded_call_is_made_although_it_was_cancelled() -> None:
+    threads, done, proceed = ThreadPool(1), list[Any](), threading.Event()
     calls = [
-        deferred_from_coro(threads.run(go_on.wait, 10)),
-        deferred_from_coro(threads.run(done.append, "once", always=False)),
-        deferred_from_coro(threads.run(done.append, "always", always=True)),
-        deferred_from_coro(threads.run(divmod, 1, 0, always=True)),
+        deferred_from_coro(threads.run(proceed.wait, 10)),
+        deferred_from_coro(threads.run(done.append, "once", shield=False)),
+        deferred_from_coro(threads.run(done.append, "shielded", shield=True)),
+        deferred_from_coro(threads.run(divmod, 1, 0, shield=True)),
     ]
     await sleep(0.05)
     for call in calls:
         call.addErrback(lambda failure: None)
         call.cancel()
     await sleep(0.01)
-    go_on.set()
+    proceed.set()
     await threads.close(lambda: done.append("last"))
-    assert done == ["always", "last"]
+    assert done == ["shielded", "last"]
 
 
-async def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.threads.CALL_LIMIT", 0.05)
-    threads, undone, go_on = Threads(1), list[Any](), threading.Event()
+async def test_a_call_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.threads.CALL_TIMEOUT", 0.05)
+    threads, undone, proceed = ThreadPool(1), list[Any](), threading.Event()
     with pytest.raises(StoreError, match=r"not answered for 0\.05 s"):
-        await threads.run(go_on.wait, 10, undo=undone.append)
+        await threads.run(proceed.wait, 10, undo=undone.append)
     await threads.close(lambda: None)
     with pytest.raises(StoreError, match="closed"):
         await threads.run(divmod, 7, 2)
-    go_on.set()
+    proceed.set()
     while not undone:
         await sleep(0.01)
     assert undone == [True]
 
 
-async def test_behind_what_is_slow_to_fail_everything_fails_at_once(
+async def test_a_call_that_waits_too_long_in_the_queue_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_LIMIT", 0.05)
-    threads, done, go_on = Threads(1), list[Any](), threading.Event()
-    slow = deferred_from_coro(threads.run(go_on.wait, 10))
-    behind = [deferred_from_coro(threads.run(done.append, n, always=True)) for n in range(3)]
+    monkeypatch.setattr("scrapy_rep.stores.threads.QUEUE_TIMEOUT", 0.05)
+    threads, done, proceed = ThreadPool(1), list[Any](), threading.Event()
+    slow = deferred_from_coro(threads.run(proceed.wait, 10))
+    behind = [deferred_from_coro(threads.run(done.append, n, shield=True)) for n in range(3)]
     failures: list[Any] = []
     for call in behind:
         call.addErrback(failures.append)
     await sleep(0.1)
-    go_on.set()
+    proceed.set()
     assert await maybe_deferred_to_future(slow)
     await threads.close(lambda: None)
     await sleep(0)
@@ -129,7 +129,7 @@ async def test_behind_what_is_slow_to_fail_everything_fails_at_once(
     assert len(failures) == 3
 
 
-# On reactors without asyncio; it works on every reactor.
+# _as_deferred is used without asyncio, and works on every reactor.
 
 
 @pytest.fixture
@@ -140,49 +140,49 @@ def one_thread() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
-async def test_a_deferred_has_the_result(one_thread: ThreadPoolExecutor) -> None:
+async def test_the_deferred_has_the_result(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 2)
-    assert await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT)) == (3, 1)
+    assert await maybe_deferred_to_future(_as_deferred(work, CALL_TIMEOUT)) == (3, 1)
 
 
-async def test_a_deferred_has_the_error(one_thread: ThreadPoolExecutor) -> None:
+async def test_the_deferred_has_the_error(one_thread: ThreadPoolExecutor) -> None:
     work: Any = one_thread.submit(divmod, 7, 0)
     with pytest.raises(ZeroDivisionError):
-        await maybe_deferred_to_future(_as_deferred(work, CALL_LIMIT))
+        await maybe_deferred_to_future(_as_deferred(work, CALL_TIMEOUT))
 
 
-@pytest.mark.parametrize("begun", [True, False])
-async def test_a_deferred_is_cancelled(one_thread: ThreadPoolExecutor, begun: bool) -> None:
-    go_on = threading.Event()
-    if not begun:
-        one_thread.submit(go_on.wait, 10)
-    deferred = _as_deferred(one_thread.submit(go_on.wait, 10), CALL_LIMIT)
+@pytest.mark.parametrize("started", [True, False])
+async def test_the_deferred_may_be_cancelled(one_thread: ThreadPoolExecutor, started: bool) -> None:
+    proceed = threading.Event()
+    if not started:
+        one_thread.submit(proceed.wait, 10)
+    deferred = _as_deferred(one_thread.submit(proceed.wait, 10), CALL_TIMEOUT)
     await sleep(0.05)
     failures: list[Any] = []
     deferred.addErrback(failures.append)
     deferred.cancel()
-    go_on.set()
+    proceed.set()
     await sleep(0.05)
     assert failures[0].check(CancelledError)
 
 
-async def test_a_deferred_does_not_wait_for_ever(one_thread: ThreadPoolExecutor) -> None:
-    go_on = threading.Event()
+async def test_the_deferred_times_out(one_thread: ThreadPoolExecutor) -> None:
+    proceed = threading.Event()
     with pytest.raises(StoreError, match="not answered"):
-        await maybe_deferred_to_future(_as_deferred(one_thread.submit(go_on.wait, 10), 0.05))
-    go_on.set()
+        await maybe_deferred_to_future(_as_deferred(one_thread.submit(proceed.wait, 10), 0.05))
+    proceed.set()
     await sleep(0.05)
 
 
-@pytest.mark.parametrize("keep", [True, False])
-async def test_a_deferred_that_is_cancelled_may_leave_the_work(
-    one_thread: ThreadPoolExecutor, keep: bool
+@pytest.mark.parametrize("shield", [True, False])
+async def test_a_cancelled_deferred_cancels_the_work_unless_it_is_shielded(
+    one_thread: ThreadPoolExecutor, shield: bool
 ) -> None:
-    go_on, done = threading.Event(), list[str]()
-    one_thread.submit(go_on.wait, 10)
-    deferred = _as_deferred(one_thread.submit(done.append, "done"), CALL_LIMIT, keep=keep)
+    proceed, done = threading.Event(), list[str]()
+    one_thread.submit(proceed.wait, 10)
+    deferred = _as_deferred(one_thread.submit(done.append, "done"), CALL_TIMEOUT, shield=shield)
     deferred.addErrback(lambda failure: None)
     deferred.cancel()
-    go_on.set()
+    proceed.set()
     await sleep(0.05)
-    assert done == ["done"] * keep
+    assert done == ["done"] * shield

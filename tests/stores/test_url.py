@@ -1,4 +1,4 @@
-"""What is shown of a URL that holds a password."""
+"""URLs of stores, without their passwords."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scrapy_rep.stores.url import is_ambiguous, without_password
         ("unix:///run/a@b.sock?db=1", "unix:///run/a@b.sock?db=1"),
         ("redis://:pw@h:6379/0", "redis://:***@h:6379/0"),
         ("redis://user:pw@h", "redis://user:***@h"),
-        ("redis://pw@h", "redis://***@h"),  # a user name; many mean a password
+        ("redis://pw@h", "redis://***@h"),  # a user name, which may be meant as a password
         ("redis://user:p@w@h/0", "redis://user:***@h/0"),
         ("redis://user:p:w@[::1]:1/0", "redis://user:***@[::1]:1/0"),
         ("unix://user:pw@/x.sock", "unix://user:***@/x.sock"),
@@ -42,7 +42,7 @@ from scrapy_rep.stores.url import is_ambiguous, without_password
         ("redis://user#pw@h/0", "redis://***"),
         ("redis:///:pw@h/0", "redis://***"),
         ("unix://:p/w@/x.sock", "unix://***"),
-        # written wrongly
+        # invalid
         ("redis://:pw/0", "redis://:***/0"),
         ("redis://h:pw/0", "redis://h:***/0"),
         ("redis:/:pw@h/0", "***"),
@@ -51,7 +51,7 @@ from scrapy_rep.stores.url import is_ambiguous, without_password
         ("nonsense", "nonsense"),
     ],
 )
-def test_what_is_shown(url: str, shown: str) -> None:
+def test_without_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
 
 
@@ -68,7 +68,7 @@ def test_what_is_shown(url: str, shown: str) -> None:
         ("redis://:p?w@h/0", True),
     ],
 )
-def test_what_may_be_cut(url: str, ambiguous: bool) -> None:
+def test_is_ambiguous(url: str, ambiguous: bool) -> None:
     assert is_ambiguous(url) is ambiguous
 
 
@@ -93,5 +93,5 @@ PASSWORD = st.text("/?#@:&;=%[]\n ", max_size=4).map(lambda text: f"{text}Zk") |
         ]
     ),
 )
-def test_no_password_is_shown(password: str, url: str) -> None:
+def test_any_password_is_hidden(password: str, url: str) -> None:
     assert "Zk" not in without_password(url.format(password))

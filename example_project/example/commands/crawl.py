@@ -1,4 +1,4 @@
-"""`scrapy crawl`, with the exit status 1 if the spider found a fault."""
+"""`scrapy crawl` with exit status 1 if the spider found an error."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""`scrapy workers`: several crawls at once, which share robots.txt files and delays."""
+"""`scrapy workers`: several crawls at the same time that share robots.txt files and delays."""
 
 import argparse
 import sys
@@ -16,12 +16,17 @@ class Command(ScrapyCommand):
     requires_project = True
     default_settings = {"LOG_ENABLED": False}
 
+    def syntax(self) -> str:
+        return "[options]"
+
     def short_desc(self) -> str:
         return "Run several workers that share robots.txt files and delays"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("-n", dest="workers", type=int, default=2, help="how many (2)")
+        parser.add_argument(
+            "-n", dest="workers", type=int, default=2, help="number of workers (default: 2)"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -41,9 +46,10 @@ class Command(ScrapyCommand):
             rows.append((site.origin, hits[site.origin + ROBOTS_TXT], pages, disallowed, gap))
         head = ("site", "robots.txt", "pages", "disallowed", "shortest gap")
         print_table("Requests that the servers received", head, rows)
-        faults = [*web.faults(), *("a worker failed" for status in statuses if status)]
+        errors = [*web.errors(), *("a worker failed" for status in statuses if status)]
         print()
         print(
-            "\n".join(faults) or "No robots.txt fetched twice, nothing disallowed, every delay kept"
+            "\n".join(errors)
+            or "No robots.txt fetched twice, no disallowed page received, every delay kept"
         )
-        self.exitcode = 1 if faults else 0
+        self.exitcode = 1 if errors else 0

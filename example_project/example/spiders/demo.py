@@ -1,4 +1,4 @@
-"""Crawls the small web, and shows what was asked for, what was dropped, and why."""
+"""Crawls the small web, and shows what was crawled, what was dropped, and why."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from scrapy import Request, signals
 from scrapy.http import HtmlResponse, Response
 
-from example.pipelines import Text, TrainingData
+from example.pipelines import PageItem, TrainingDataPipeline
 from example.report import ReportingSpider, print_table
 from example.sites import ROBOTS_TXT
 from example.web import Web
@@ -16,13 +16,13 @@ from scrapy_rep import RobotsTxtMiddleware
 class DemoSpider(ReportingSpider):
     name = "demo"
     custom_settings: dict[str, Any] = {
-        # Obey what pages say about themselves. Without these lines it is only noted.
+        # Obey page directives. Without these settings, they are only in response.meta.
         "REP_NOINDEX": "drop",
         "REP_NOFOLLOW": "drop",
         "REP_REL_NOFOLLOW": "drop",
-        "ITEM_PIPELINES": {TrainingData: 300},
+        "ITEM_PIPELINES": {TrainingDataPipeline: 300},
         "DEFAULT_DROPITEM_LOG_LEVEL": "INFO",
-        # Only for this demo: give up the site that does not answer after two seconds.
+        # Only for this demo: stop waiting for the site that does not answer after two seconds.
         "REP_TIMEOUT": 2,
         "REP_RETRY_TIMES": 0,
         "DOWNLOAD_TIMEOUT": 5,
@@ -37,20 +37,20 @@ class DemoSpider(ReportingSpider):
         self.crawler.signals.connect(self.item_dropped, signals.item_dropped)
         for site in self.web.sites:
             for url in site.start_urls:
-                yield Request(url, errback=self.not_crawled)
+                yield Request(url, errback=self.on_error)
 
-    def parse(self, response: Response, **_: Any) -> Iterator[Text | Request]:
-        """Make an item of the page and follow its links. Nothing here asks what is allowed."""
+    def parse(self, response: Response, **_: Any) -> Iterator[PageItem | Request]:
+        """Yield an item and follow the links. No code here checks what is allowed."""
         assert isinstance(response, HtmlResponse)
         title = response.css("title::text").get("")
-        yield Text(response.url, title, response.meta.get("usage", {}))
-        yield from response.follow_all(css="a", errback=self.not_crawled)
+        yield PageItem(response.url, title, response.meta.get("usage", {}))
+        yield from response.follow_all(css="a", errback=self.on_error)
 
-    def item_dropped(self, item: Text, exception: Exception) -> None:
+    def item_dropped(self, item: PageItem, exception: Exception) -> None:
         self.outcomes[item.url] = ("item dropped", str(exception))
 
     def closed(self, reason: str) -> None:
-        """Show what became of each URL, and how many requests for it the server received."""
+        """Print the outcome of each URL, and how many requests for it the server received."""
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         origins = middleware.origins if middleware else {}
         hits, received = self.web.hits(), 0
@@ -68,7 +68,7 @@ class DemoSpider(ReportingSpider):
             if site.crawl_delay:
                 rows.append(("", "", f"at least {self.web.shortest_gap(site):.2f} s apart", ""))
             received += sum(hits[url] for url in site.urls(site.disallowed, site.redirected_to))
-        print_table("What the crawl asked for", ("path", "outcome", "why", "hits"), rows)
-        print(f"\n{self.count()}; the server received {received} disallowed pages")
-        for fault in self.web.faults():
-            self.fault(fault)
+        print_table("URLs of the crawl", ("path", "outcome", "why", "hits"), rows)
+        print(f"\n{self.summary()}; the server received {received} disallowed pages")
+        for error in self.web.errors():
+            self.fail(error)

@@ -1,4 +1,4 @@
-"""One of the crawls that `scrapy workers` starts. Each asks for its share of the same sites."""
+"""One of the crawls that `scrapy workers` starts. Each crawls its share of the same URLs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,26 +12,28 @@ from example.sites import NEVER, sites_at
 
 class WorkerSpider(ReportingSpider):
     name = "worker"
-    custom_settings: dict[str, Any] = {"REP_RETRY_TIMES": 0}  # the 503 is asked for once, too
+    custom_settings: dict[str, Any] = {
+        "REP_RETRY_TIMES": 0
+    }  # fetch the robots.txt that answers 503 only once
 
     def __init__(self, port: str, number: str, workers: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # A worker waits as long for another one's fetch as for its own. A site that never answers
-        # would be asked by both.
+        # Leave out the site that never answers: a worker that has waited for the fetch of another
+        # worker would then fetch its robots.txt, too.
         sites = [site for site in sites_at(int(port)) if site.robots.delay < NEVER]
         urls = [url for site in sites for url in site.start_urls]
         self.number, self.urls = number, urls[int(number) - 1 :: int(workers)]
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self.urls:
-            yield Request(url, errback=self.not_crawled)
+            yield Request(url, errback=self.on_error)
 
     def parse(self, response: Response, **_: Any) -> None:
-        """Leave the page as it is."""
+        """Do nothing with the page."""
 
     def closed(self, reason: str) -> None:
         assert self.crawler.stats is not None
         fetched = self.crawler.stats.get_value("robotstxt/response_count", 0)
         shared = self.crawler.stats.get_value("robotstxt/store/hit_count", 0)
         files = f"robots.txt: {fetched} fetched, {shared} shared"
-        print(f"worker {self.number}: {self.count()}; {files}")
+        print(f"worker {self.number}: {self.summary()}; {files}")

@@ -1,8 +1,8 @@
-"""Crawls of one scenario of :mod:`testing.simulation`, each with another rule broken.
+"""Crawls one scenario of :mod:`testing.simulation` several times, each with another defect.
 
-    python -m tests.crawl.broken
+    python -m tests.defects
 
-A JSON object: what the simulation finds, by what is broken.
+Prints a JSON object: the problems that the simulation finds, by the name of the defect.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from unittest.mock import patch
 
 from testing.simulation import Answer, Ask, Scenario, Site, run
 
-BROKEN: dict[str, dict[str, Any]] = {
+DEFECTS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "the pace": {"scrapy_rep.scheduling.hosts.Host.seconds_left": lambda *_: 0},
     "the rules": {
         "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
     },
     "the order": {
-        "scrapy_rep.scheduling.throttle.add": lambda entries, entry: entries.insert(0, entry),
+        "scrapy_rep.scheduling.queues.add": lambda entries, entry: entries.insert(0, entry),
     },
     "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
 }
-"""What takes the place of what."""
+"""By name: what is replaced, and by what."""
 
 SCENARIO = Scenario(
     sites=(Site(0, 8000, (Answer("private", latency=1, delay=3),), page_latency=0.2),),
@@ -46,16 +46,16 @@ SCENARIO = Scenario(
 
 
 def main() -> None:
-    """Crawl, and print."""
+    """Run all crawls, and print the problems."""
     logging.disable(logging.CRITICAL)
     found = {}
-    for name, replacements in BROKEN.items():
+    for name, replacements in DEFECTS.items():
         with ExitStack() as stack:
             for target, replacement in replacements.items():
                 stack.enter_context(patch(target, replacement))
             try:
                 found[name] = run(SCENARIO)
-            except AssertionError as error:  # it hangs, or does not come to its end
+            except AssertionError as error:  # the crawl hangs, or does not end
                 found[name] = [str(error)]
     json.dump(found, sys.stdout)
 

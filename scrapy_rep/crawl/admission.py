@@ -1,0 +1,74 @@
+"""Decides which requests from the scheduler have to wait, and keeps them in their queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..meta_keys import DONT_OBEY
+from ..protocol.paths import host_of, origin_of
+from ..scheduling.hosts import EXEMPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+
+    from ..scheduling.throttle import Throttle
+    from .outages import Outages
+    from .policy_cache import PolicyCache
+    from .wait_stats import WaitStats
+
+
+class Admission:
+    """The part of the middleware that the scheduler calls."""
+
+    def __init__(
+        self,
+        page_url: Callable[[Request], str],
+        throttle: Throttle,
+        policy_cache: PolicyCache,
+        outages: Outages,
+        wait_stats: WaitStats,
+    ) -> None:
+        self._page_url = page_url
+        self._throttle = throttle
+        self._policy_cache = policy_cache
+        self._outages = outages
+        self._wait_stats = wait_stats
+
+    def queue_for(self, request: Request) -> tuple[str, str] | None:
+        """Return the host and the queue in which a request has to wait; None if it may proceed."""
+        key = origin_of(self._page_url(request))
+        if key is None:
+            return None
+        if "_splash_processed" in request.meta:
+            # The request that this one was made from has ended just now.
+            self._throttle.collect_finished()
+        name = host_of(key)
+        exempt = request.meta.get(DONT_OBEY) or self._outages.has_exception(request, key)
+        queue = name, EXEMPT if exempt else key
+        if self._throttle.has_queue(*queue):
+            # A request to an unreachable site without room proceeds to the middleware, which
+            # drops it.
+            return None if self._throttle.is_full(*queue) else queue
+        if not exempt and self._policy_cache.needs_fetch(key):
+            return None if self._policy_cache.allows_fetch else queue
+        return queue if self._throttle.is_throttled(name, request) else None
+
+    def enqueue(self, request: Request, queue: tuple[str, str]) -> tuple[bool, list[Request]]:
+        """Keep a request in its queue.
+
+        Returns whether there is room for it, and the requests that had to make room.
+        """
+        kept, evicted = self._throttle.enqueue(request, *queue)
+        _, key = queue
+        for other in evicted:
+            self._wait_stats.discard(other)
+        if kept:
+            needs_fetch = key != EXEMPT and self._policy_cache.needs_fetch(key)
+            origin = self._policy_cache.origins.get(key)
+            is_outage = origin is not None and self._outages.applies_to(origin)
+            self._wait_stats.start(request, for_policy=needs_fetch or is_outage)
+            if needs_fetch:
+                self._policy_cache.block_until_fetch_allowed(key)
+        return kept, evicted

@@ -1,0 +1,24 @@
+"""The keys of ``Request.meta`` that the package writes or reads, and that users meet."""
+
+from __future__ import annotations
+
+ROBOTSTXT = "robotstxt"
+"""The :class:`~scrapy_rep.Verdict` on the request."""
+
+PAGE_DIRECTIVES = "page_directives"
+"""The :class:`~scrapy_rep.PageDirectives` of the response."""
+
+USAGE = "usage"
+"""The uses that the response grants (True) or refuses (False), by name."""
+
+LINK_REL = "link_rel"
+"""The ``rel`` values of the link from which the request was made, as a sorted tuple."""
+
+OBEY_NOFOLLOW = "obey_nofollow"
+"""False on a request that is sent although its page or its link says ``nofollow``."""
+
+DONT_OBEY = "dont_obey_robotstxt"
+"""True on a request that is exempt from robots.txt. The key is Scrapy's."""
+
+IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
+"""True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""

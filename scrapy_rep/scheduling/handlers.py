@@ -1,0 +1,124 @@
+"""Download handlers: which of them limit their connections, and how a download is ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.misc import load_object
+from twisted.internet.defer import CancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy import Request
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+
+HANDLING = "robotstxt_handling"
+"""The meta key of the :class:`Handling` of a request."""
+
+_HANDLERS = "scrapy.core.downloader.handlers."
+AIOHTTP_HANDLER = f"{_HANDLERS}_aiohttp.AiohttpDownloadHandler"
+UNLIMITED_HANDLERS = frozenset(
+    {
+        AIOHTTP_HANDLER,  # once its pool is widened
+        f"{_HANDLERS}http10.HTTP10DownloadHandler",
+        f"{_HANDLERS}http11.HTTP11DownloadHandler",
+        f"{_HANDLERS}http2.H2DownloadHandler",
+    }
+)
+"""Download handlers that open as many connections as they get requests."""
+
+
+class Handling:
+    """The download of one robots.txt by a download handler, and of the requests that replace it.
+
+    Scrapy's downloader does not end it when the download is cancelled. A handler without a
+    time-out of its own would keep the connection.
+    """
+
+    __slots__ = ("_download", "_is_over", "excluded")
+
+    def __init__(self) -> None:
+        self._download: Deferred[Response] | None = None
+        self._is_over = False
+        self.excluded: set[Request] = set()
+        """The requests of this download that do not use up CONCURRENT_REQUESTS."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the download has ended."""
+        return self._is_over
+
+    def end(self) -> None:
+        """End the download: no caller waits for it any longer."""
+        self._is_over = True
+        if self._download is not None:
+            self._download.cancel()
+
+    async def run(
+        self, download: Callable[[Request], Awaitable[Response]], request: Request
+    ) -> Response:
+        """Return the response of a download handler.
+
+        Raises TimeoutError where the download is over, without calling the handler if it has not
+        begun.
+        """
+        if self._is_over:
+            raise TimeoutError("the download was ended before it began")
+        self._download = deferred_from_coro(download(request))
+        try:
+            return await maybe_deferred_to_future(self._download)
+        except (asyncio.CancelledError, CancelledError):
+            if self._is_over:  # asyncio.CancelledError would end the task of the downloader
+                raise TimeoutError("the download was ended") from None
+            raise
+
+
+def handle(
+    download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Awaitable[Response]:
+    """Download a request, in such a way that its :class:`Handling` can be ended."""
+    handling = request.meta.get(HANDLING)
+    if not isinstance(handling, Handling):
+        return download(request)
+    return handling.run(download, request)
+
+
+def handling_of(request: Request) -> Handling | None:
+    """Return the :class:`Handling` of a robots.txt that this package downloads, until it ends."""
+    handling = request.meta.get(HANDLING)
+    return handling if isinstance(handling, Handling) and not handling.is_over else None
+
+
+def _bases(handler: Any) -> tuple[type, ...]:
+    """Return the classes of a download handler, or of the path of one."""
+    try:
+        return tuple(load_object(handler).__mro__)
+    except Exception:  # Scrapy logs an error for it
+        return ()
+
+
+def _name(base: type) -> str:
+    return f"{base.__module__}.{base.__qualname__}"
+
+
+def names_of(handler: Any) -> set[str]:
+    """Return the paths of the classes of a download handler, or of the path of one."""
+    return {_name(base) for base in _bases(handler)}
+
+
+def is_limited(handler: Any) -> bool:
+    """Whether a download handler is not known to be in :data:`UNLIMITED_HANDLERS`.
+
+    A class that downloads by itself is not, though its base may be.
+    """
+    bases = _bases(handler)
+    for base in bases:
+        if _name(base) in UNLIMITED_HANDLERS:
+            return False
+        if {"download_request", "_make_request"} & vars(base).keys():
+            return True
+    return bool(bases)

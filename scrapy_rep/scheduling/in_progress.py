@@ -1,0 +1,122 @@
+"""The requests that have started: they wait no longer, and have not ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+    from scrapy.signalmanager import SignalManager
+
+    from .engine import Engine
+    from .hosts import Host, WaitingRequest
+    from .rendering import RenderingService
+
+
+class RequestsInProgress:
+    """The requests in progress of one crawl.
+
+    A request that leaves a queue starts. It comes to the middleware afterwards, which judges it by
+    the policy of that time. Until then it is *unjudged*.
+    """
+
+    def __init__(self, engine: Engine, rendering: RenderingService) -> None:
+        self._engine = engine
+        self._rendering = rendering
+        self._hosts: dict[Request, Host] = {}
+        self._unjudged: set[Request] = set()
+        self._finish: Callable[..., None] | None = None
+
+    def listen(self, manager: SignalManager, finish: Callable[..., None]) -> None:
+        """Call ``finish(request, sent=...)`` when a signal says that a request has ended."""
+        if self._finish is None:
+            self._finish = finish
+            manager.connect(self._left_downloader, signal=signals.request_left_downloader)
+            manager.connect(self._response_received, signal=signals.response_received)
+
+    def _left_downloader(self, request: Request) -> None:
+        assert self._finish is not None
+        self._finish(request, sent=True)
+
+    def _response_received(self, request: Request, response: Response) -> None:
+        assert self._finish is not None
+        # The host did not receive a request that a cache has answered.
+        self._finish(request, sent="cached" not in response.flags)
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def __contains__(self, request: Request) -> bool:
+        return request in self._hosts
+
+    def host(self, request: Request) -> Host | None:
+        """Return the host of a request, if the request is in progress."""
+        return self._hosts.get(request)
+
+    def start(self, host: Host, entry: WaitingRequest, *, judged: bool) -> None:
+        """Add a request. ``judged`` is False for one that comes from a queue."""
+        host.in_progress[entry.request] = entry
+        self._hosts[entry.request] = host
+        if not judged:
+            self._unjudged.add(entry.request)
+
+    def remove(self, request: Request) -> WaitingRequest | None:
+        """Remove a request that has ended or waits again. Return it as it waited before."""
+        self._unjudged.discard(request)
+        host = self._hosts.pop(request, None)
+        return host.in_progress.pop(request, None) if host is not None else None
+
+    def has_unjudged(self, host: Host, key: str) -> bool:
+        """Whether a request of an origin has started and is not judged."""
+        return any(
+            self._rendering.origin(request) == key
+            for request in host.in_progress
+            if request in self._unjudged
+        )
+
+    def ended(self) -> Iterator[tuple[Request, bool]]:
+        """Return the requests that the downloader no longer has, and whether each may be sent.
+
+        There was no signal for them: another middleware has dropped, answered or replaced them.
+        """
+        for request in tuple(self._hosts):
+            if not self._engine.is_active(request):
+                is_judged = request not in self._unjudged
+                may_be_sent = is_judged and self._engine.has_reached_slot(request)
+                yield request, may_be_sent and not self._rendering.is_replaced(request)
+
+
+def waiter_of(
+    request: Request,
+    download: Deferred[Any],
+    put_back: Callable[[], None],
+    can_reschedule: Callable[[Request], bool],
+    cancelled: Callable[[], None],
+) -> Deferred[bool]:
+    """Return the waiter of a request that was removed from the queue of its download slot.
+
+    It puts the request back when it may go on. When the spider closes, it ends the download.
+    ``cancelled`` is called if the download was cancelled meanwhile.
+    """
+
+    def end_wait(may_start: bool) -> bool:
+        if download.called:
+            cancelled()
+        elif may_start:
+            put_back()
+        elif can_reschedule(request):
+            download.callback(request)
+        else:
+            download.errback(IgnoreRequest("the spider is closing"))
+        return may_start
+
+    waiter: Deferred[bool] = Deferred()
+    waiter.addCallback(end_wait)
+    return waiter

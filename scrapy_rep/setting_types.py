@@ -1,0 +1,139 @@
+"""Parsers for the values of settings.
+
+Each parser takes the value of a setting, which is text if it comes from a command line, and returns
+it in the type that the package uses. It raises ValueError for an unusable value. The message says
+what the value must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
+from urllib.parse import urlsplit
+
+from w3lib.url import safe_url_string
+
+from .protocol.paths import origin_of
+
+
+def boolean(value: object) -> bool:
+    """Parse True or False, or one of the texts and numbers that stand for them."""
+    match value:
+        case bool():
+            return value
+        case int() | str() if str(value).strip().lower() in {"1", "true"}:
+            return True
+        case int() | str() if str(value).strip().lower() in {"0", "false"}:
+            return False
+    raise ValueError("True or False")
+
+
+def count(value: object) -> int:
+    """Parse a whole number, 0 or more."""
+    return _whole_number(value, minimum=0)
+
+
+def positive_count(value: object) -> int:
+    """Parse a whole number, 1 or more."""
+    return _whole_number(value, minimum=1)
+
+
+def seconds(value: object) -> float:
+    """Parse a finite number of seconds above 0."""
+    number = _number(value)
+    if not 0 < number < float("inf"):
+        raise ValueError("a number of seconds above 0")
+    return number
+
+
+def days(value: object) -> float:
+    """Parse a finite number of days, 0 or more."""
+    number = _number(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError("a number of days, 0 or more")
+    return number
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """Parse a list of texts, or one text that separates them by commas."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        raise ValueError("a list")
+    texts = tuple(str(item).strip() for item in value)
+    return tuple(text for text in texts if text)
+
+
+def statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
+    """Return a parser for a list of HTTP statuses from ``low`` to ``high``."""
+
+    def parse(value: object) -> frozenset[int]:
+        expected = f"a list of statuses from {low} to {high}"
+        try:
+            found = frozenset(int(text) for text in strings(value))
+        except ValueError:
+            raise ValueError(expected) from None
+        if any(not low <= status <= high for status in found):
+            raise ValueError(expected)
+        return found
+
+    return parse
+
+
+def host_names(value: object) -> frozenset[str]:
+    """Parse a list of host names. The result has them as :class:`~scrapy_rep.origin.Origin` has."""
+    try:
+        return frozenset(map(_host_name, strings(value)))
+    except ValueError:
+        raise ValueError("a list of host names, without scheme, port, path or wildcards") from None
+
+
+def choice(*choices: str) -> Callable[[object], str]:
+    """Return a parser for one of several texts."""
+
+    def parse(value: object) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise ValueError(" or ".join(repr(text) for text in choices))
+
+    return parse
+
+
+def toml_path(value: object) -> str | None:
+    """Parse the path of a TOML file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str):
+            return path
+    raise ValueError("None or the path of a TOML file")
+
+
+def _whole_number(value: object, *, minimum: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = minimum - 1
+    if isinstance(value, bool) or number < minimum:
+        raise ValueError(f"a whole number, {minimum} or more")
+    return number
+
+
+def _number(value: object) -> float:
+    """Return the number that a value stands for; NaN if it stands for none."""
+    try:
+        return float("nan") if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return float("nan")
+
+
+def _host_name(name: str) -> str:
+    is_ipv6 = name.count(":") > 1 and not name.startswith("[")
+    origin = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
+    parts = urlsplit(origin or "")
+    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
+        raise ValueError
+    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
+        raise ValueError
+    return parts.hostname

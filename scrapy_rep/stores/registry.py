@@ -1,0 +1,115 @@
+"""The types of stores, and the forms of REP_STORE that select them.
+
+To add a type, write a function that opens the store, and add a row to :data:`STORE_TYPES`. The
+settings and their error message read this table.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .base import Store, StoreError
+from .fallback import FallbackStore
+from .memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+JOBDIR_FILE = "robotstxt.sqlite"
+"""The name of the SQLite file in a JOBDIR."""
+
+
+class StoreType(NamedTuple):
+    """A type of store."""
+
+    form: str
+    """The form of its URLs, for error messages."""
+    pattern: re.Pattern[str]
+    """Matches the whole of each of its URLs."""
+    open: Callable[[str, float], Store]
+    """Opens the store at a URL. The second argument is the seconds after which an entry expires.
+    Raises StoreError."""
+
+
+def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> Store | None:
+    """Open and return the store at ``url``.
+
+    ``url`` is a value of REP_STORE. Without one, the store is a SQLite file in ``jobdir``. Returns
+    None where both are None. ``ttl``: seconds after which an entry expires.
+
+    Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
+    A SQLite file that cannot be opened logs a warning: the crawl continues in memory, and tries the
+    file again later.
+    """
+    if url is None:
+        return None if jobdir is None else _open_in_jobdir(jobdir, ttl)
+    store_type = find_type(url)
+    if store_type is None:
+        raise StoreError(f"it must be {store_forms()}")
+    return store_type.open(url, ttl)
+
+
+def find_type(url: str) -> StoreType | None:
+    """Return the type of the store at ``url``, or None where no type matches."""
+    return next((each for each in STORE_TYPES if each.pattern.fullmatch(url)), None)
+
+
+def store_forms() -> str:
+    """Return the forms of all store URLs as one phrase, for error messages."""
+    *others, last = (each.form for each in STORE_TYPES)
+    return f"{', '.join(others)} or {last}"
+
+
+def _open_sqlite(url: str, ttl: float) -> Store:
+    path = Path(url.removeprefix("sqlite:///"))
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {path.parent}")
+    if path.is_symlink():
+        raise StoreError(f"{path} is a symbolic link: use the path of the file itself")
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder")
+    return _open_file(path, ttl, shared=True, exclusive=False)
+
+
+def _open_in_jobdir(jobdir: str, ttl: float) -> Store:
+    return _open_file(Path(jobdir, JOBDIR_FILE), ttl, shared=False, exclusive=True)
+
+
+def _open_file(path: Path, ttl: float, *, shared: bool, exclusive: bool) -> Store:
+    from .sqlite import SQLiteStore  # most crawls do not need it
+
+    store = FallbackStore(SQLiteStore(path, ttl=ttl, shared=shared, exclusive=exclusive))
+    try:
+        store.open()
+    except StoreError as error:
+        store.mark_failed(error)
+    return store
+
+
+def _open_redis(url: str, ttl: float) -> Store:
+    try:
+        from .redis import RedisStore  # redis is an optional dependency
+    except ImportError:
+        raise StoreError("it needs the package redis: pip install scrapy-rep[redis]") from None
+    store = FallbackStore(RedisStore(url, ttl=ttl))
+    store.open()
+    return store
+
+
+def _open_memory(url: str, ttl: float) -> Store:
+    return MemoryStore.named(url.removeprefix("memory://"), ttl=ttl)
+
+
+STORE_TYPES = (
+    StoreType("'sqlite:///path'", re.compile("sqlite:///.+", re.DOTALL), _open_sqlite),
+    StoreType(
+        "'redis://host:port/db'", re.compile("(?:redis|rediss|unix)://.+", re.DOTALL), _open_redis
+    ),
+    StoreType(
+        "'memory://name' (a name of letters, digits, '-', '_' and '.')",
+        re.compile("memory://[A-Za-z0-9._-]+"),
+        _open_memory,
+    ),
+)

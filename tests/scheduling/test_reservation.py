@@ -1,0 +1,187 @@
+"""Reserving a host that several crawlers share, by what the store is asked."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.scheduling import reservation
+from scrapy_rep.scheduling.hosts import Host
+from scrapy_rep.scheduling.reservation import LEASE, MIN_RETRY_INTERVAL, Reservations
+
+from .doubles import FakeClock, FakeEngine, make_throttle
+
+
+class Store:
+    """A store with a list of answers; the last one stays. An answer may be an error."""
+
+    def __init__(self, clock: FakeClock, answers: list[float | Exception]) -> None:
+        self.clock = clock
+        self.answers = answers
+        self.reserved: list[float] = []
+        """When the store was asked."""
+        self.released: list[float] = []
+        """The delays with which the host was released."""
+
+    async def reserve_host(self, host: str, lease: float) -> float:
+        assert (host, lease) == ("example.com", LEASE)
+        self.reserved.append(self.clock.now - 1000)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def release_host(self, host: str, delay: float) -> None:
+        self.released.append(delay)
+
+
+class Shared:
+    """The reservations of one crawler."""
+
+    def __init__(self, *answers: float | Exception, delay: float = 1) -> None:
+        self.clock = FakeClock()
+        self.store = Store(self.clock, list(answers))
+        self.wanted = True
+        self.granted: list[float] = []
+        self.host = Host("example.com", self.clock)
+        self.host.set_delay("http://example.com", delay)
+        self.reservations = Reservations(
+            self.store,
+            self.clock,
+            wanted=lambda _: self.wanted,
+            granted=lambda _: self.granted.append(self.clock.now - 1000),
+        )
+
+    @property
+    def is_reserved(self) -> bool:
+        return self.reservations.is_reserved(self.host)
+
+
+@pytest.mark.parametrize(
+    ("answers", "delay", "asked"),
+    [
+        pytest.param([0.0], 1, [0], id="free"),
+        pytest.param([30.0, 0.0], 1, [0, 1], id="after the delay, for it may be released early"),
+        pytest.param([0.4, 0.0], 1, [0, 0.4], id="when the lease ends"),
+        pytest.param([5.0, 5.0, 0.0], 0.001, [0, 0.1, 0.2], id="not too often"),
+    ],
+)
+async def test_when_the_store_is_asked(
+    answers: list[float], delay: float, asked: list[float]
+) -> None:
+    assert MIN_RETRY_INTERVAL == 0.1
+    shared = Shared(*answers, delay=delay)
+    shared.reservations.request(shared.host)
+    shared.reservations.request(shared.host)  # it has begun
+    await shared.clock.run(4)
+    assert [round(at, 6) for at in shared.store.reserved] == asked
+    assert [round(at, 6) for at in shared.granted] == asked[-1:]
+    assert shared.is_reserved
+
+
+async def test_a_reservation_is_renewed_until_it_is_released() -> None:
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(LEASE)
+    assert shared.store.reserved == [0, LEASE / 3, 2 * LEASE / 3, LEASE]
+    shared.reservations.release(shared.host, 7)
+    shared.reservations.release(shared.host, 8)  # it is released
+    await shared.clock.run(LEASE)
+    assert len(shared.store.reserved) == 4
+    assert shared.store.released == [7]
+    assert not shared.is_reserved
+    assert shared.clock.pending == []
+
+
+async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
+    shared = Shared(30.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(3.5)
+    shared.wanted = False
+    await shared.clock.run(60)
+    assert shared.store.reserved == [0, 1, 2, 3]
+    assert shared.granted == [4]
+    assert not shared.is_reserved
+    assert shared.clock.pending == []
+
+
+async def test_a_host_that_is_requested_again_at_once_is_reserved_again() -> None:
+    shared = Shared(30.0, 0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(0.5)
+    shared.reservations.cancel(shared.host)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    assert shared.store.reserved == [0, 0.5]
+    assert shared.granted == [0.5]
+    assert shared.is_reserved
+
+
+@pytest.fixture
+def short_wait(monkeypatch: pytest.MonkeyPatch) -> float:
+    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
+    return 10.0
+
+
+async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
+    short_wait: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = Shared(30.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(short_wait)
+    assert shared.is_reserved
+    assert shared.granted == [short_wait]
+    assert "goes on without a reservation" in caplog.text
+
+
+async def test_a_store_that_fails_is_asked_again_after_the_delay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shared = Shared(OSError("gone"), 0.0, delay=5)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    assert "Reserving a host failed" in caplog.text
+    shared.reservations.request(shared.host)
+    await shared.clock.run(3.9)
+    assert (shared.store.reserved, shared.granted) == ([0], [])
+    await shared.clock.run(0.1)
+    assert shared.granted == [5], "the throttle requests it again"
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    assert shared.store.reserved == [0, 5]
+    assert shared.is_reserved
+
+
+async def test_a_failure_that_is_canceled_leaves_no_timer() -> None:
+    shared = Shared(OSError("gone"))
+    shared.reservations.request(shared.host)
+    await shared.clock.run(0.1)
+    shared.reservations.cancel(shared.host)
+    assert shared.clock.pending == []
+
+
+async def test_a_throttle_reserves_a_host_for_each_request_and_releases_it_with_the_delay() -> None:
+    clock, engine = FakeClock(), FakeEngine()
+    store = Store(clock, [0.0])
+    throttle = make_throttle(clock, engine)
+    throttle.share(store)
+    throttle.set_delay("example.com", "http://example.com", 10, None)
+    requests = [Request(f"http://example.com/{number}") for number in range(2)]
+    for each in requests:
+        throttle.enqueue(each, "example.com", "http://example.com")
+    assert throttle.peek() is None
+    await clock.run()
+    assert throttle.pop() is requests[0]
+    assert throttle.peek() is None
+    engine.in_downloader.add(requests[0])
+    await clock.run(3)
+    throttle.finish(requests[0], sent=True)
+    await clock.run(20)
+    assert store.released == [10]
+    assert store.reserved[1] == 13, "not before the delay is over"
+    assert throttle.peek() is not None
+    throttle.close()
+    assert throttle.drain() == requests[1:]
+    await clock.run()
+    assert store.released == [10, 0]
+    assert clock.pending == []
