@@ -75,6 +75,7 @@ def seconds(robots: RobotsTxt, pacing: Pacing, url: str) -> float:
         best(lambda: robots.verdict(url, AGENT)),
         best(lambda: robots.allowed(url + "?u=/:@", AGENT)),
         best(lambda: robots.content_usage(url, AGENT)),
+        best(lambda: robots.content_signals(url, AGENT)),
         best(lambda: pacing.seconds_between(time.time())),
     )
 
@@ -105,7 +106,7 @@ def measure(name: str, body: bytes, url: Callable[[int], str]) -> Row:
     robots = once()
     start = time.perf_counter()
     pacing = Pacing.of(robots, (AGENT,)) or Pacing()
-    robots.content_usage(url(2048), AGENT)
+    robots.content_usage(url(2048), AGENT), robots.content_signals(url(2048), AGENT)
     records = time.perf_counter() - start
     answers = {length: seconds(robots, pacing, url(length)) for length in MOST}
     return Row(name, max(best(once, 2), records), answers)

@@ -98,12 +98,13 @@ def of_pages(sizes: tuple[int, ...]) -> Iterator[Row]:
 
 URL = "http://site.example/1"
 MEGABYTE = 1_000_000
-NAMED = b"<meta name=robots content=noindex>"
-# The text between two meta elements, which are repeated.
+NAMED = b"<meta name=robots content=noindex><link rel=license href=/a>"
+# The text between two meta and two link elements, which are repeated.
 FLOODS = [
     "<", "< ", "<p>x</p>", "<a ", "<a b='", '<a b="', "<!--", "<!-- -->", "<!>", "</p>", "<p =a>",
     "<p a=b c='d' e>", "<template></template>", "<script></script>", "<meta>", "<meta x ",
     "<meta name=robots content=noindex>", "<meta name='robot&#115;'>", "<meta name='", "&#00000",
+    "<link rel=license href=/a>", "<link x ", "license ",
 ]  # fmt: skip
 # Links, each with a number.
 LINK_FLOODS = [

@@ -21,7 +21,8 @@ from testing import reference
 _SMALL = 400
 
 
-_FIELDS = ["User-agent", "Allow", "Disallow", "Content-Usage", "Request-rate", "Visit-time"]
+_FIELDS = ["User-agent", "Allow", "Disallow", "Content-Usage", "Content-Signal", "License",
+           "Request-rate", "Visit-time"]  # fmt: skip
 _PIECES = ["*", "$", "%", "/", "?", "#", "a", "b", ":", "%2", "%2F", "*$", " ", "index.htm", "\0"]
 
 
@@ -50,7 +51,7 @@ def one_input(data: bytes) -> None:
     verdicts = [robots.verdict(url, agent) for _ in range(3)]
     assert verdicts[0] == verdicts[1] == verdicts[2]
     assert robots.allowed(url, agent) is verdicts[0].allowed
-    robots.content_usage(url, agent)
+    robots.content_usage(url, agent), robots.content_signals(url, agent), robots.licenses(agent)
     robots.request_rates(agent)
     assert all(str(finding) for finding in lint(body, strict=strict))
     origin_of(url)

@@ -24,7 +24,7 @@ from .protocol.access import (
     retry_interval,
 )
 from .protocol.pacing import Pacing
-from .protocol.paths import host_of, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, path_of
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
-
-ROBOTS_TXT = "/robots.txt"
-"""RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed"."""
 
 
 class State(str, Enum):

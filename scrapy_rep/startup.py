@@ -12,6 +12,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
+from .protocol.vocabularies import nearest_use
 from .settings import downloader_middlewares, unknown_settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,14 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
     ``middleware`` is the class of the middleware that obeys robots.txt.
     """
     warn_about_unknown_settings(crawler)
+    for name in settings.require_usage:
+        if (nearest := nearest_use(name)) != name:
+            hint = f" Did you mean {nearest}?" if nearest else ""
+            _warn(
+                crawler,
+                f"REP_REQUIRE_USAGE has {name}, which no vocabulary defines: no page refuses it."
+                f"{hint}",
+            )
     if settings.has_default_agent:
         _warn(
             crawler,

@@ -109,7 +109,8 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
 def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:
     robots.verdict("/a", "mybot")
     robots.verdict("/a", "mybot")  # there is an index now
-    for ask in (robots.allowed, robots.verdict, robots.matches, robots.content_usage):
+    by_url = (robots.content_usage, robots.content_signals)
+    for ask in (robots.allowed, robots.verdict, robots.matches, *by_url):
         with pytest.raises(ValueError, match="absolute") as info:
             ask(url, "mybot")
         assert repr(url) in str(info.value)

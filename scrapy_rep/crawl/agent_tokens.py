@@ -42,21 +42,26 @@ class AgentTokens:
 
     def _parse(self, header: bytes | None) -> tuple[str, ...]:
         user_agent = self._settings.user_agent(header)
-        tokens, doubt = parse_user_agent(user_agent)
-        if doubt is not None:
+        tokens, warning = parse_user_agent(user_agent)
+        if warning is not None:
             self._stats.inc_value(AMBIGUOUS_STAT)
-            self._warn(user_agent, tokens, doubt.value)
+            self._warn(user_agent, tokens, warning.value)
         return tokens
 
-    def _warn(self, user_agent: object, tokens: tuple[str, ...], doubt: str) -> None:
+    def _warn(self, user_agent: object, tokens: tuple[str, ...], warning: str) -> None:
         """Warn, once in a crawl, about a user agent without a clear product token."""
         if self._has_warned:
             return
         self._has_warned = True
         logger.warning(
             "The product tokens of the user agent %(agent)r for robots.txt are %(tokens)s: "
-            "%(doubt)s. Set ROBOTSTXT_USER_AGENT to the right product token. The stat %(stat)s "
+            "%(warning)s. Set ROBOTSTXT_USER_AGENT to the right product token. The stat %(stat)s "
             "counts other user agents like this one.",
-            {"agent": user_agent, "tokens": list(tokens), "doubt": doubt, "stat": AMBIGUOUS_STAT},
+            {
+                "agent": user_agent,
+                "tokens": list(tokens),
+                "warning": warning,
+                "stat": AMBIGUOUS_STAT,
+            },
             extra={"spider": self._crawler.spider},
         )

@@ -20,8 +20,8 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from ..exceptions import RobotsTxtDisallowed
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
-from ..origin import ROBOTS_TXT, Origin, State, UnreachablePolicy
-from ..protocol.paths import host_of, lacks_host, origin_of
+from ..origin import Origin, State, UnreachablePolicy
+from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
 from ..scheduling.engine import Engine

@@ -12,8 +12,8 @@ from scrapy.http import TextResponse
 
 from ..fetch.browsers import asks_for_browser
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from ..origin import ROBOTS_TXT, State
-from ..protocol.paths import robots_txt_url
+from ..origin import State
+from ..protocol.paths import ROBOTS_TXT, robots_txt_url
 
 if TYPE_CHECKING:
     from scrapy import Request

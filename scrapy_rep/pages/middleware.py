@@ -22,7 +22,7 @@ from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
-from ..protocol.html_scanner import has_meta
+from ..protocol.html_scanner import has_elements
 from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
 from ..protocol.paths import origin_of
 from ..settings import read_settings
@@ -139,15 +139,15 @@ class PageDirectivesMiddleware:
             return _Page(NO_DIRECTIVES, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         directives = _directives(response, tokens, html)
-        stated = []
+        stated: list[usage.Signals] = []
         if robots is not None:
             stated += [
-                robots.content_signals(tokens),
+                robots.content_signals(response.url, tokens),
                 robots.content_usage(response.url, tokens),
             ]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
-            stated.append(usage.of_response(*lines))
+            stated += usage.of_response(*lines)
         return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
 
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
@@ -227,6 +227,8 @@ def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> Pag
     if not stated:
         return NO_DIRECTIVES
     directives = merge(stated)
+    if directives.licenses:
+        directives = directives.at(response.url)
     return directives.as_of(_date(response)) if directives.unavailable_after else directives
 
 
@@ -235,9 +237,9 @@ def _lines(response: Response, header: bytes) -> list[str]:
 
 
 def _html(response: Response) -> bytes:
-    """Return the HTML of a response; nothing if it has no meta element."""
+    """Return the HTML of a response; nothing if no element of it can have directives."""
     html = markup(response) if isinstance(response, HtmlResponse) else b""
-    return html if has_meta(html) else b""
+    return html if has_elements(html) else b""
 
 
 def _date(response: Response) -> datetime:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .lines import line_number
 from .matcher import TOO_COMPLEX, PatternIndex, RankedRule, first_match, matching, rank
+from .paths import ROBOTS_TXT
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from .parser import GroupText, RawRule
 
-ROBOTS_TXT = "/robots.txt"
-"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
-§2.2.2)."""
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
 
 _MAX_RULES_WITHOUT_INDEX = 100

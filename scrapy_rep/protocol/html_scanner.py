@@ -1,7 +1,7 @@
-"""Finds the meta elements of an HTML page without building a tree.
+"""Finds the meta and link elements of an HTML page without building a tree.
 
-A meta element counts wherever a browser without scripts creates one: in the head, in the body and
-in ``noscript``. It does not count in a comment, in an attribute, in a ``template``, or in the text
+An element counts wherever a browser without scripts creates one: in the head, in the body and in
+``noscript``. It does not count in a comment, in an attribute, in a ``template``, or in the text
 of ``script``, ``style``, ``title`` and the like. This follows the tokenizer of the HTML standard
 (§13.2.5), except for the escapes within scripts.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,11 +38,14 @@ _PARTS[b"VALUE"] = (
 _PARTS[b"COMPLETE"] = rb"(?! [^%(WS)b/>] | [%(WS)b]* = )" % _PARTS
 
 
-def _compile(expression: bytes, flags: int = 0) -> re.Pattern[bytes]:
-    return re.compile(expression % _PARTS, re.VERBOSE | flags)
+def _compile(expression: bytes, flags: int = 0, **parts: bytes) -> re.Pattern[bytes]:
+    named = {name.encode(): part for name, part in parts.items()}
+    return re.compile(expression % {**_PARTS, **named}, re.VERBOSE | flags)
 
 
 _META_TAG = _compile(rb"<meta (?= [%(WS)b/] )", re.IGNORECASE)
+_LINK_TAG = _compile(rb"<link (?= [%(WS)b/] )", re.IGNORECASE)
+_BODY_TAG = _compile(rb"<body (?= [%(WS)b/>] )", re.IGNORECASE)
 _TAG = _compile(rb"< (/?) ( [A-Za-z][^%(WS)b/>]* )")
 _ATTRIBUTE = _compile(
     rb"""
@@ -58,38 +61,56 @@ _ATTRIBUTE = _compile(
 )
 _TAG_END = _compile(rb"[%(WS)b/]* >")
 
-# Many attributes at once, none of them "name" or "content".
-_OTHER_ATTRIBUTES = _compile(
-    rb"""
+# Many attributes at once, none of them a KEY or a VALUE_KEY.
+_OTHER_ATTRIBUTES = rb"""
     (?: [%(WS)b/]+
-        (?! (?: name | content ) [%(WS)b=/>] )
+        (?! (?: %(KEY)b | %(VALUE_KEY)b ) [%(WS)b=/>] )
         [^%(WS)b/>="']+ %(VALUE)b %(COMPLETE)b
     ){1,1000}
-    """,
-    re.IGNORECASE,
-)
+"""
 
-# Text, tags and comments that contain no meta element with a name, as many as possible at once.
-_IRRELEVANT = _compile(
-    rb"""
+# Text, tags and comments that contain no NAME element with a KEY attribute, as many as possible at
+# once.
+_IRRELEVANT = rb"""
     (?: [^<]+                                                       # text
       | <+ (?= < )                                                  # "<" that begins nothing
       | < (?! [A-Za-z!?/<] )
-      | < (?! (?: /?template | meta | plaintext | script | style | title | textarea | xmp
+      | < (?! (?: /?template | %(NAME)b | plaintext | script | style | title | textarea | xmp
                 | iframe | noembed | noframes ) [%(WS)b/>] )
         /? [A-Za-z][^%(WS)b/>]*                                     # any other tag
         (?: [%(WS)b]+ [^%(WS)b/>="']+ %(VALUE)b ){0,30}
         [%(WS)b/]* >
-      | <meta                                                       # a meta tag without a name
-        (?: [%(WS)b]+ (?! name [%(WS)b=/>] )
+      | <%(NAME)b                                                   # a tag without the attribute
+        (?: [%(WS)b]+ (?! %(KEY)b [%(WS)b=/>] )
             [^%(WS)b/>="']+ %(VALUE)b %(COMPLETE)b ){0,30}
         [%(WS)b/]* >
       | <!-- (?: -?> | .*? --!?> )                                  # a comment
       | < (?: ! (?! -- ) | \? | / (?! [A-Za-z] ) ) [^>]* >          # a declaration
     ){1,1000}
-    """,
-    re.IGNORECASE | re.DOTALL,
-)
+"""
+
+
+class _Kinds:
+    """The elements that are looked for, each with the name of two of its attributes.
+
+    An element without the first of them does not count.
+    """
+
+    def __init__(self, *kinds: tuple[bytes, bytes, bytes]) -> None:
+        self.names, keys, value_keys = zip(*kinds, strict=True)
+        parts = {
+            "NAME": b"(?: %b )" % b" | ".join(self.names),
+            "KEY": b"(?: %b )" % b" | ".join(keys),
+            "VALUE_KEY": b" | ".join(value_keys),
+        }
+        self.attributes = frozenset(keys + value_keys)
+        self.other_attributes = _compile(_OTHER_ATTRIBUTES, re.IGNORECASE, **parts)
+        self.irrelevant = _compile(_IRRELEVANT, re.IGNORECASE | re.DOTALL, **parts)
+
+
+_META_KIND = (b"meta", b"name", b"content")
+_LINK_KIND = (b"link", b"rel", b"href")
+_META, _LINK, _BOTH = _Kinds(_META_KIND), _Kinds(_LINK_KIND), _Kinds(_META_KIND, _LINK_KIND)
 
 # The elements whose content is text for a browser, and what ends each. "noscript" is none of them,
 # for no scripts run.
@@ -119,22 +140,46 @@ _REFERENCE = re.compile(
 )
 
 
-def has_meta(html: bytes) -> bool:
-    """Return whether a page contains a meta tag. Without one, `meta_elements` finds nothing."""
-    return _META_TAG.search(html) is not None
+class Element(NamedTuple):
+    """A meta or a link element."""
+
+    tag: str
+    """``meta`` or ``link``."""
+    key: str
+    """Its name or its link types (``rel``), in lower case."""
+    value: str
+    """Its content, or the URL that it links to (``href``)."""
 
 
-def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each meta element whose name may contain one of `names`.
+def has_elements(html: bytes) -> bool:
+    """Return whether a page contains a meta or a link tag. Else `elements` finds nothing."""
+    return bool(_META_TAG.search(html) or _LINK_TAG.search(html))
 
-    `names` are in lower case, and so is the name of an element. Elements with other names may be
-    among those that are found.
+
+def elements(html: bytes, names: Sequence[bytes], rel: bytes) -> Iterator[Element]:
+    """Yield the meta elements with one of `names`, and the link elements with a link type.
+
+    Only links in the head count, up to the first body tag: `rel` is a link type that is not allowed
+    in the body (HTML §4.6.7). `names` and `rel` are in lower case. Elements with other names and
+    types may be among those that are found. Attributes are cut after 4,096 octets. A link with a
+    longer URL is skipped, for a part of a URL is another URL.
     """
-    last = _last_candidate(html, names)
+    last_meta, last_link = _last_meta(html, names), _last_link(html, rel)
+    kinds = _BOTH if last_meta >= 0 <= last_link else _META if last_meta >= 0 else _LINK
+    for position, tag, attributes in _tags(html, max(last_meta, last_link), kinds):
+        if tag == b"meta":
+            content = _text(attributes, b"content")
+            yield Element("meta", _text(attributes, b"name").strip().lower(), content)
+        elif position < last_link and len(attributes.get(b"href", b"")) <= _MAX_OCTETS:
+            yield Element("link", _text(attributes, b"rel").lower(), _text(attributes, b"href"))
+
+
+def _tags(html: bytes, last: int, kinds: _Kinds) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
+    """Yield position, name and attributes of each element that begins before a position."""
     templates = 0
     position = 0
     while position < last:
-        irrelevant = _IRRELEVANT.match(html, position)
+        irrelevant = kinds.irrelevant.match(html, position)
         if irrelevant:
             position = irrelevant.end()
             continue
@@ -143,14 +188,14 @@ def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, st
             return
         closes, name = tag[1], tag[2].lower()
         attributes: dict[bytes, bytes] = {}
-        end = _skip_attributes(html, tag.end(), attributes)
+        end = _skip_attributes(html, tag.end(), kinds, attributes)
         if name == b"template":
             templates = max(0, templates - 1) if closes else templates + 1
         elif closes:
             pass
-        elif name == b"meta":
+        elif name in kinds.names:
             if attributes and not templates:
-                yield _text(attributes, b"name").strip().lower(), _text(attributes, b"content")
+                yield position, name, attributes
         elif name in _TEXT_ENDS:
             closing = _TEXT_ENDS[name].search(html, end)
             end = closing.start() if closing else len(html)
@@ -159,7 +204,7 @@ def meta_elements(html: bytes, names: Sequence[bytes]) -> Iterator[tuple[str, st
         position = end
 
 
-def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
+def _last_meta(html: bytes, names: Sequence[bytes]) -> int:
     """Return the last position at which a meta element may have one of the names, or -1.
 
     Only the part from the first meta tag to the last is searched. So a page without such a name
@@ -172,7 +217,20 @@ def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
             first = last
     if first < 0:
         return -1
-    tags = html[first : _skip_attributes(html, last + 1)].lower()
+    return _last_candidate(html, first, _skip_attributes(html, last + 1, _META), names)
+
+
+def _last_link(html: bytes, rel: bytes) -> int:
+    """Return the last position at which a link element of the head may have a type, or -1."""
+    body = _BODY_TAG.search(html)
+    end = body.start() if body else len(html)
+    first = _LINK_TAG.search(html, 0, end)
+    return _last_candidate(html, first.start(), end, [rel]) if first else -1
+
+
+def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -> int:
+    """Return the last position in a part of a page at which one of the names may stand, or -1."""
+    tags = html[first:end].lower()
     place = max(tags.rfind(name) for name in names)
     if b"&" in tags:
         # A name may be written with character references, so each of them may be part of one.
@@ -181,13 +239,15 @@ def _last_candidate(html: bytes, names: Sequence[bytes]) -> int:
     return first + place if place >= 0 else -1
 
 
-def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None = None) -> int:
+def _skip_attributes(
+    html: bytes, position: int, kinds: _Kinds, keep: dict[bytes, bytes] | None = None
+) -> int:
     """Return the position behind a tag. A tag without an end is none: then the end of the page.
 
-    The first ``name`` and the first ``content`` are added to `keep`.
+    The first of each attribute that `kinds` has is added to `keep`.
     """
     while True:
-        if others := _OTHER_ATTRIBUTES.match(html, position):
+        if others := kinds.other_attributes.match(html, position):
             position = others.end()
             continue
         found = _ATTRIBUTE.match(html, position)
@@ -196,7 +256,7 @@ def _skip_attributes(html: bytes, position: int, keep: dict[bytes, bytes] | None
         position = found.end()
         if keep is not None:
             name = found[1].lower()
-            if name in (b"name", b"content"):
+            if name in kinds.attributes:
                 keep.setdefault(name, found[2] or found[3] or found[4] or b"")
     closed = _TAG_END.match(html, position)
     if closed:

@@ -1,11 +1,16 @@
-"""The directives of a page: X-Robots-Tag, the robots meta element and TDM reservation.
+"""The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
 
-Sources: Google's specification of robots meta tags and X-Robots-Tag, and TDMRep (W3C Community
-Group, 2024-05). All statements that apply to a crawler are merged: those for every crawler and
+Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions. All
+statements that apply to a crawler are merged: those for every crawler and
 those for its tokens, in headers and in the page. The most restrictive holds::
 
     X-Robots-Tag = rule *("," rule)
     rule         = [agent ":"] name [":" argument]
+
+    Robots-Tag   = member *("," member)
+    member       = agent *(";" name ["=" argument]) / rule
+    agent        = token / DQUOTE token DQUOTE
 
 To support one more flag, such as ``noindex``, add a field to `PageDirectives`.
 """
@@ -20,18 +25,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .agents import WILDCARD_AGENT
 from .freshness import http_date, utc
-from .html_scanner import meta_elements
+from .html_scanner import elements
+from .paths import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-HEADERS = ("x-robots-tag", "tdm-reservation", "tdm-policy")
+_ROBOTS_TAG, _LINK = "robots-tag", "link"
+
+HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
 """The names of the headers that are read, in lower case."""
+
+MAX_LICENSES = 100
+"""The licenses of a page that are listed (ours). A page has one or a few."""
 
 META = "meta"
 """The place of a rule in the page. The place of any other rule is the name of its header."""
 
 _ROBOTS = "robots"
+_LICENSE = "license"
+"""The link type of RSL and of the HTML standard."""
 _TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 
 _NONE = "none"
@@ -54,6 +67,27 @@ _AGENT = re.compile(
     re.VERBOSE,
 )
 _NUMBER = re.compile(r"-1|0*[0-9]{1,9}")
+
+# Text up to a separator that is not in quotation marks, for one separator each. The last quotation
+# mark may be missing, and so may the character behind the last backslash.
+_QUOTED = r'" [^"\\]* (?: \\. [^"\\]* )* (?: " | \\? \Z )'
+_BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
+    re.compile(rf'(?: [^{separator}"]+ | {_QUOTED} )+', re.VERBOSE | re.DOTALL)
+    for separator in ",;"
+)
+
+# Link (RFC 8288 §3): "<" target ">" *( ";" parameter )
+_LINK_VALUE = re.compile(
+    rf"""
+    < ( [^<>]* ) >
+    ( (?: [^,"]+ | {_QUOTED} )* )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PARAMETER_VALUE = re.compile("[=:]")
+_FALSE = "?0"
+"""The Boolean false of RFC 9651 §3.3.6."""
+_BARE_AGENT = re.compile(r"\* | [A-Za-z0-9_][A-Za-z0-9_.-]*", re.VERBOSE)
 
 # ISO 8601, extended or basic format:
 #
@@ -107,6 +141,7 @@ class PageDirectives:
     noodp: bool = False
     noai: bool = False
     noimageai: bool = False
+    noml: bool = False
     max_snippet: int | None = None
     """Characters. -1 is an explicit "no limit"."""
     max_image_preview: str | None = None
@@ -122,6 +157,9 @@ class PageDirectives:
     """
     tdm_policy: str | None = None
     """The URL of the terms, as the site wrote it."""
+    licenses: tuple[str, ...] = ()
+    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. Nothing
+    fetches them."""
     sources: tuple[Source, ...] = ()
     """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 
@@ -138,6 +176,7 @@ class PageDirectives:
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.unavailable_after is not None:
             found["unavailable_after"] = self.unavailable_after.isoformat()
+        found["licenses"] = list(self.licenses)
         found["sources"] = [list(source) for source in self.sources]
         return found
 
@@ -145,6 +184,11 @@ class PageDirectives:
         """Return a copy with `expired` set for a response made at a date, which has a time zone."""
         after = self.unavailable_after
         return replace(self, expired=after is not None and after < date)
+
+    def at(self, url: str) -> PageDirectives:
+        """Return a copy with `licenses` resolved against the URL of the page."""
+        found = (resolve(reference, url) for reference in self.licenses)
+        return replace(self, licenses=tuple(dict.fromkeys(filter(None, found))))
 
 
 NO_DIRECTIVES = PageDirectives()
@@ -192,6 +236,8 @@ def merge(stated: Sequence[Statement]) -> PageDirectives:
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
     sources = tuple(dict.fromkeys(statement.source for statement in stated))
+    licenses = dict.fromkeys(value for source, value in stated if source.rule == _LICENSE)
+    found["licenses"] = tuple(licenses)[:MAX_LICENSES]
     return PageDirectives(**found, **_reservation(stated), sources=sources)
 
 
@@ -253,7 +299,12 @@ def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> It
         if place in _TDM:
             yield from _of_tdm(place, place, line)
             continue
-        for agent, rule, argument in _rules(line, scoped=True):
+        if place == _LINK:
+            for target in _targets(line, _LICENSE):
+                yield Statement(Source(_LICENSE, place), target)
+            continue
+        rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
+        for agent, rule, argument in rules:
             if agent == WILDCARD_AGENT or agent in tokens:
                 yield Statement(Source(rule, place, agent), argument)
 
@@ -262,6 +313,50 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
     value = value.strip()
     if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
         yield Statement(Source(rule, place), value)
+
+
+def _targets(line: str, rel: str) -> Iterator[str]:
+    """Yield the targets of the links of a header line that have a link type.
+
+    A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).
+    """
+    if rel not in line.lower():
+        return
+    for target, written in _LINK_VALUE.findall(line):
+        parameters: dict[str, str] = {}
+        for parameter in _BETWEEN_SEMICOLONS.findall(written):
+            name, _, value = parameter.partition("=")
+            # "Occurrences after the first MUST be ignored" (RFC 8288 §3.3).
+            parameters.setdefault(name.strip().lower(), value.strip().strip('"'))
+        types = parameters.get("rel", "").lower().split()
+        if target.strip() and rel in types and "anchor" not in parameters:
+            yield target.strip()
+
+
+def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
+    """Yield agent, name and argument of each rule with a known name.
+
+    The line is a List of RFC 9651 in which each agent has its rules as parameters. A line without
+    parameters is read as X-Robots-Tag is, and so is a member without.
+    """
+    if ";" not in line:
+        yield from _rules(line, scoped=True)
+        return
+    for member in _BETWEEN_COMMAS.findall(line):
+        first, *parameters = _BETWEEN_SEMICOLONS.findall(member) or [""]
+        agent = first.strip().strip('"').partition("/")[0].lower()
+        if not _BARE_AGENT.fullmatch(agent) or agent in _RULE_NAMES:
+            # "noindex;nofollow" has no agent, and "mybot: noindex;nofollow" one of X-Robots-Tag.
+            yield from _rules(first, scoped=True)
+            found = _agent(first)
+            agent = found[1].lower() if found else WILDCARD_AGENT
+        if agent == _ROBOTS:
+            agent = WILDCARD_AGENT
+        for parameter in parameters:
+            written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
+            name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
+            if name in _RULE_NAMES and argument != _FALSE:
+                yield agent, name, argument
 
 
 def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
@@ -304,10 +399,14 @@ def _begins_rule(part: str) -> bool:
 
 def _of_page(html: bytes, tokens: Sequence[str]) -> Iterator[Statement]:
     names = (_ROBOTS, *tokens)
-    for name, content in meta_elements(html, [*(name.encode() for name in names), b"tdm-"]):
-        if name in names:
+    searched = [*(name.encode() for name in names), b"tdm-"]
+    for tag, name, value in elements(html, searched, _LICENSE.encode()):
+        if tag == "link":
+            if _LICENSE in name.split() and value.strip():
+                yield Statement(Source(_LICENSE, META), value.strip())
+        elif name in names:
             agent = WILDCARD_AGENT if name == _ROBOTS else name
-            for _, rule, argument in _rules(content, scoped=False):
+            for _, rule, argument in _rules(value, scoped=False):
                 yield Statement(Source(rule, META, agent), argument)
         elif name in _TDM:
-            yield from _of_tdm(name, META, content)
+            yield from _of_tdm(name, META, value)

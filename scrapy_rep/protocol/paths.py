@@ -17,9 +17,13 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from .printable import printable
+
+ROBOTS_TXT = "/robots.txt"
+"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
+§2.2.2)."""
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
@@ -205,7 +209,7 @@ def robots_txt_url(url: str) -> str:
             f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
             "ws, wss or ftp and a valid host"
         )
-    return f"{origin}/robots.txt"
+    return origin + ROBOTS_TXT
 
 
 def _without_authority(url: str) -> str:
@@ -288,3 +292,11 @@ _STEP_2 = {
     if chr(octet) not in _UNRESERVED + _RESERVED + "%*$"
 }
 _STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
+
+
+def resolve(reference: str, base: str | None) -> str | None:
+    """Return a reference as an absolute URL, or as it is without a base. None if unreadable."""
+    try:
+        return urljoin(base, reference) if base else reference
+    except ValueError:
+        return None

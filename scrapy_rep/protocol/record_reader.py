@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-from urllib.parse import urljoin
 
 from .agents import tokens_of_line
 from .parser import records
-from .records import PACING, RECORD_TYPES, SITEMAP, USAGE, Scope
+from .paths import resolve
+from .records import LICENSE, PACING, RECORD_TYPES, SITEMAP, USAGE, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,9 +85,13 @@ class Records:
     def sitemaps(self) -> tuple[str, ...]:
         """The URLs of the sitemaps, each once, resolved if the URL of the robots.txt is known."""
         if self._sitemaps is None:
-            found = (_resolve(sitemap, self._url) for sitemap in self.file.get(SITEMAP))
-            self._sitemaps = tuple(dict.fromkeys(url for url in found if url is not None))
+            self._sitemaps = self._resolved(self.file.get(SITEMAP))
         return self._sitemaps
+
+    def licenses(self, token: bytes) -> tuple[str, ...]:
+        """Return the URLs of the licenses of a token's groups, else those above all groups."""
+        found = self._resolved(self.of(token).get(LICENSE))
+        return found or self._resolved(self.file.get(LICENSE))
 
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""
@@ -130,10 +134,6 @@ class Records:
         found = {token: [run for run in runs if run] for token, runs in self._runs.items()}
         self._runs = {token: runs for token, runs in found.items() if runs}
 
-
-def _resolve(sitemap: str, url: str | None) -> str | None:
-    """Return the URL of a sitemap, resolved against the URL of the robots.txt if it is known."""
-    try:
-        return urljoin(url, sitemap) if url else sitemap
-    except ValueError:
-        return None
+    def _resolved(self, references: Iterable[str]) -> tuple[str, ...]:
+        found = (resolve(reference, self._url) for reference in references)
+        return tuple(dict.fromkeys(url for url in found if url is not None))

@@ -17,7 +17,17 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from .usage import PathPreferences, content_signals, parse_usage_rule, usage_preferences
+from .usage import (
+    PathPreferences,
+    PathSignals,
+    has_current_labels,
+    has_known_signals,
+    has_readable_signals,
+    has_usage_values,
+    parse_signal_rule,
+    parse_usage_rule,
+    usage_preferences,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -230,11 +240,6 @@ def unique(values: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def updated(values: Sequence[dict[str, bool]]) -> dict[str, bool]:
-    """Return one dictionary of all. The last value of a key holds."""
-    return {key: value for statement in values for key, value in statement.items()}
-
-
 def is_absolute(value: bytes) -> bool:
     """Return whether a value is a URL with a scheme and a host."""
     try:
@@ -345,8 +350,21 @@ NOINDEX = RecordType(field=b"noindex", scope=Scope.FILE, parse=text_of, combine=
 CONTENT_SIGNAL = RecordType(
     field=b"content-signal",
     scope=Scope.GROUP_OR_FILE,
-    parse=lambda value: content_signals(value.decode("utf-8", "replace")),
-    combine=updated,
+    parse=parse_signal_rule,
+    combine=PathSignals,
+    checks=(
+        Check(
+            has_readable_signals,
+            "a part of content-signal {value} cannot be read and is skipped",
+            "write an optional path and then a list such as 'search=yes, ai-train=no'",
+        ),
+        Check(
+            has_known_signals,
+            "content-signal {value} has a name that is not defined",
+            "write search, ai-input, ai-train or use",
+            is_error=False,
+        ),
+    ),
 )
 # draft-ietf-aipref-attach
 CONTENT_USAGE = RecordType(
@@ -361,6 +379,30 @@ CONTENT_USAGE = RecordType(
             "an optional path and then a list such as 'train-ai=n, search=y'",
             effect=", so nothing is stated",
         ),
+        Check(
+            has_usage_values,
+            "content-usage {value} has a value that states nothing",
+            "write y or n, such as 'train-ai=n, search=y'",
+        ),
+        Check(
+            has_current_labels,
+            "content-usage {value} has a label of an earlier draft of AIPREF, which states nothing",
+            "write train-ai, ai-use or search",
+        ),
+    ),
+)
+# Really Simple Licensing 1.0, https://rslstandard.org
+LICENSE = RecordType(
+    field=b"license",
+    scope=Scope.GROUP_OR_FILE,
+    parse=text_of,
+    combine=unique,
+    checks=(
+        Check(
+            is_absolute,
+            "the license {value} is no absolute URL",
+            "write its whole URL, such as https://example.com/license.xml",
+        ),
     ),
 )
 
@@ -374,6 +416,7 @@ RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
     NOINDEX,
     CONTENT_SIGNAL,
     CONTENT_USAGE,
+    LICENSE,
 )
 """The table."""
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from .access import REDIRECT_STATUSES, AccessResult, StatusPolicy, access_result
 from .agents import WILDCARD_AGENT, product_tokens
 from .clean_params import ParameterCleaner
-from .group import ROBOTS_TXT, GroupMatcher
+from .group import GroupMatcher
 from .lines import SIZE_LIMIT, read, require_bytes
 from .listing import Group, list_group_records, list_groups, list_records
 from .parser import LENIENT, STRICT, GroupText, groups
-from .paths import path_of, plain_url
+from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .record_reader import Records, RecordValues
 from .records import (
@@ -383,23 +383,28 @@ class RobotsTxt:
         """Whether the file holds any Content-Signal or Content-Usage."""
         return self._extensions.has_usage
 
-    def content_signals(self, user_agent: UserAgent) -> dict[str, bool]:
-        r"""Return the Content-Signals of the crawler's group by name, True for yes.
+    def content_signals(self, url: str, user_agent: UserAgent) -> dict[str, bool | str]:
+        r"""Return the Content-Signals for a URL by name: True for yes, False for no.
 
-        If the group has none, those above all groups. A name that is missing is neither granted nor
-        refused.
+        The value of ``use`` is ``immediate``, ``reference`` or ``full``. The signals are those of
+        the crawler's group, or, if it has none, those above all groups. The statement of the
+        longest path that matches holds. A name that it lacks is neither granted nor refused, except
+        that a refusal for a shorter path still holds. Raises ValueError as `verdict` does.
 
-        >>> RobotsTxt(b"User-agent: *\nContent-Signal: ai-train=no").content_signals("mybot")
-        {'ai-train': False}
+        >>> robots = RobotsTxt(b"User-agent: *\nContent-Signal: /news ai-train=no, use=reference")
+        >>> robots.content_signals("https://example.com/news/today", "mybot")
+        {'ai-train': False, 'use': 'reference'}
         """
+        path = path_of(url)
         stated = self._group_records(user_agent).get(CONTENT_SIGNAL)
-        return dict(stated or self._extensions.file.get(CONTENT_SIGNAL))
+        return (stated or self._extensions.file.get(CONTENT_SIGNAL)).of(path)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         r"""Return the Content-Usage preferences for a URL by name, True for y.
 
-        The statement of the longest path that matches holds (draft-ietf-aipref-attach). Empty for a
-        disallowed URL, which has no preferences. Raises ValueError as `verdict` does.
+        The statement of the longest path that matches holds (draft-ietf-aipref-attach). Labels that
+        AIPREF does not define are listed, too. Empty for a disallowed URL, which has no
+        preferences. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")
         >>> robots.content_usage("https://example.com/news/today", "mybot")
@@ -410,6 +415,18 @@ class RobotsTxt:
         if not stated or not self.allowed(url, user_agent):
             return {}
         return stated.of(path)
+
+    def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:
+        r"""Return the URLs of the licenses for a crawler, each once (RSL 1.0).
+
+        They are those of the crawler's group, or, if it has none, those above all groups. A
+        relative one is resolved against the URL of the robots.txt, if that is known. Nothing
+        fetches them.
+
+        >>> RobotsTxt(b"License: https://example.com/license.xml").licenses("mybot")
+        ('https://example.com/license.xml',)
+        """
+        return self._extensions.licenses(self._record_token(user_agent))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):
@@ -440,8 +457,11 @@ class RobotsTxt:
         return self._records
 
     def _group_records(self, user_agent: UserAgent) -> RecordValues:
+        return self._extensions.of(self._record_token(user_agent))
+
+    def _record_token(self, user_agent: UserAgent) -> bytes:
         token = self._token(product_tokens(user_agent))
-        return self._extensions.of(token.encode() if token else b"")
+        return token.encode() if token else b""
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         matcher = self._matcher(user_agent)

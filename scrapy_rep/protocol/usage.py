@@ -1,35 +1,50 @@
 """What a site states about the use of its content: Content-Signal, Content-Usage, TDM reservation.
 
 A statement maps the name of a use to True (granted) or False (refused). A name that is not in it is
-unknown: neither granted nor refused.
+unknown: neither granted nor refused. `vocabularies` has the names, and the versions that are read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice, takewhile
-from typing import TypeAlias
+from itertools import groupby, islice, takewhile
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, PatternIndex, matching
 from .paths import pattern_of
+from .vocabularies import (
+    AIPREF,
+    AIPREF_EARLIER,
+    GRANTS,
+    SAME_USE,
+    SIGNALS,
+    TDM,
+    USE,
+    USE_LEVELS,
+)
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated: the name of each use, and whether it is granted."""
 
-TDM = "tdm"
-"""The name of the use that a TDM reservation refuses."""
+Signals: TypeAlias = Mapping[str, bool | str]
+"""What a Content-Signal states: as `Preferences`, and for ``use`` one of `USE_LEVELS`."""
 
-_SAME_USE = {"ai-train": "train-ai"}
-"""Content-Signal's names for uses that have another name in AIPREF's vocabulary."""
+Value = TypeVar("Value", bound=bool | str)
 
-# https://contentsignals.org: search=yes, ai-train=no
+# Content-Signal (contentsignals.org), per line of a robots.txt or of a header:
+#
+#   value  = [ path 1*WS ] signal *( "," signal )     only in a robots.txt with a path
+#   signal = name "=" ( "yes" / "no" ) / "use" "=" ( "immediate" / "reference" / "full" )
+#
+# White space around "=" is removed before this expression.
 _SIGNAL = re.compile(
     r"""
-    ( [A-Za-z][A-Za-z0-9_-]* ) [ \t]* = [ \t]* ( yes | no )
+    ( [A-Za-z][A-Za-z0-9_-]* ) = ( [A-Za-z]+ )
     """,
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
+    re.VERBOSE | re.ASCII,
 )
+_SIGNAL_VALUES = {"yes": True, "no": False}
 
 # Content-Usage is a dictionary of RFC 9651 (§3.2). Its grammar, with the numbers of its sections:
 #
@@ -69,22 +84,120 @@ _GRANTS = {"y": True, "n": False}
 _Pattern: TypeAlias = tuple[str, int]
 """A path pattern in comparable form, and its length (`paths.pattern_of`)."""
 
+_EVERY_PATH: _Pattern = ("/", 0)
+"""The pattern of a statement without a path."""
 
-def content_signals(value: str) -> dict[str, bool]:
-    """Return what a Content-Signal such as ``search=yes, ai-train=no`` states.
 
-    Unreadable parts are skipped.
+class _SignalLine(NamedTuple):
+    """One Content-Signal as it was read."""
+
+    path: bytes
+    """Empty if the statement holds for every path."""
+    stated: dict[str, bool | str]
+    is_readable: bool
+    """Whether all of the line was understood."""
+
+
+def content_signals(line: str) -> dict[str, bool | str]:
+    """Return what a Content-Signal header such as ``search=yes, ai-train=no`` states.
+
+    Unreadable parts are skipped. A header has no path. Of one with a path only the refusals count.
     """
-    found = (_SIGNAL.fullmatch(part.strip()) for part in value.split(","))
-    return {signal[1].lower(): signal[2].lower() == "yes" for signal in found if signal}
+    path, stated, _ = _read_signals(line.encode("utf-8", "surrogatepass"))
+    return _restrictions(stated) if path else stated
+
+
+def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | None:
+    """Return path and signals of a Content-Signal record: ``[path] search=yes, ai-train=no``.
+
+    None if no part of it is readable. A record without a path matches every path, with length 0.
+    """
+    path, stated, _ = _read_signals(value)
+    if not stated:
+        return None
+    return pattern_of(path) if path else _EVERY_PATH, stated
+
+
+def has_readable_signals(value: bytes) -> bool:
+    """Return whether a Content-Signal record states something and all of it is readable."""
+    line = _read_signals(value)
+    return line.is_readable and bool(line.stated)
+
+
+def has_known_signals(value: bytes) -> bool:
+    """Return whether all names in a Content-Signal record are defined."""
+    return _read_signals(value).stated.keys() <= {*SIGNALS, USE}
+
+
+def _read_signals(value: bytes) -> _SignalLine:
+    """Return path and signals of a Content-Signal.
+
+    Text in front of a signal never turns a refusal into silence: if it is no path, the refusals of
+    the line hold for every path, and its grants are skipped.
+    """
+    path, signals = _split_signal_path(value)
+    stated: dict[str, bool | str] = {}
+    is_readable, has_misplaced_text = True, False
+    for number, part in enumerate(signals.decode("utf-8", "replace").split(",")):
+        words = "=".join(side.strip() for side in part.split("=")).split()
+        found = [signal for word in words if (signal := _signal(word))]
+        if words and (not found or len(words) > 1):
+            is_readable = False
+            if number:
+                continue
+            has_misplaced_text = bool(found) or "/" in part
+        for signal in found:
+            combine(stated, signal)
+    if has_misplaced_text:
+        return _SignalLine(b"", _restrictions(stated), is_readable)
+    return _SignalLine(path, stated, is_readable)
+
+
+def _signal(word: str) -> dict[str, bool | str] | None:
+    match = _SIGNAL.fullmatch(word)
+    if not match:
+        return None
+    name, value = match[1].lower(), match[2].lower()
+    if name == USE:
+        return {name: value} if value in USE_LEVELS else None
+    return {name: _SIGNAL_VALUES[value]} if value in _SIGNAL_VALUES else None
+
+
+def _split_signal_path(value: bytes) -> tuple[bytes, bytes]:
+    """Return the path of a Content-Signal, which may be empty, and the rest.
+
+    A comma between them is no part of the path.
+    """
+    if not value.startswith((b"/", b"*")):
+        return b"", value
+    first, *rest = value.split(maxsplit=1)
+    pieces = first.split(b",")
+    end = next(
+        (
+            n
+            for n, piece in enumerate(pieces)
+            if n and (not piece or _signal(piece.decode("latin-1")))
+        ),
+        len(pieces),
+    )
+    return b",".join(pieces[:end]), b" ".join([b",".join(pieces[end:]), *rest])
 
 
 def content_usage(value: str) -> dict[str, bool] | None:
     """Return what a Content-Usage dictionary such as ``train-ai=n, search=y`` states.
 
     None if it is no dictionary of RFC 9651. Keys are case-sensitive. Of duplicate keys the last
-    holds. Values other than the tokens ``y`` and ``n`` state nothing.
+    holds. Values other than the tokens ``y`` and ``n`` state nothing. Labels that AIPREF does not
+    define are listed.
     """
+    members = _members(value)
+    if members is None:
+        return None
+    return {key: _GRANTS[item] for key, item in members.items() if item in _GRANTS}
+
+
+def _members(value: str) -> dict[str, str | None] | None:
+    """Return the items of a dictionary of RFC 9651 as text, without parameters."""
     value = value.strip(" ")
     members: dict[str, str | None] = {}
     position = 0
@@ -99,7 +212,23 @@ def content_usage(value: str) -> dict[str, bool] | None:
             if not comma or comma.end() == len(value):
                 return None
             position = comma.end()
-    return {key: _GRANTS[item] for key, item in members.items() if item in _GRANTS}
+    return members
+
+
+def has_current_labels(value: bytes) -> bool:
+    """Return whether a Content-Usage record has no label that only earlier drafts define."""
+    return AIPREF_EARLIER.isdisjoint(_record_members(value))
+
+
+def has_usage_values(value: bytes) -> bool:
+    """Return whether each label of AIPREF in a Content-Usage record has the value y or n."""
+    members = _record_members(value)
+    return all(members[label] in _GRANTS for label in AIPREF if label in members)
+
+
+def _record_members(value: bytes) -> dict[str, str | None]:
+    _, dictionary = _split_path(value)
+    return _members(dictionary.decode("utf-8", "replace")) or {}
 
 
 def usage_preferences(value: bytes) -> dict[str, bool] | None:
@@ -115,7 +244,7 @@ def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
     a path matches every path, with length 0.
     """
     path, _ = _split_path(value)
-    return pattern_of(path) if path else ("/", 0), usage_preferences(value) or {}
+    return pattern_of(path) if path else _EVERY_PATH, usage_preferences(value) or {}
 
 
 def _split_path(value: bytes) -> tuple[bytes, bytes]:
@@ -123,92 +252,141 @@ def _split_path(value: bytes) -> tuple[bytes, bytes]:
     return path, b"".join(rest)
 
 
-class PathPreferences:
+class PathPreferences(Generic[Value]):
     """The preferences of one group for each path that it names."""
 
-    def __init__(self, rules: Iterable[tuple[_Pattern, Preferences]]) -> None:
-        self._by_pattern: dict[_Pattern, dict[str, bool]] = {}
+    def __init__(self, rules: Iterable[tuple[_Pattern, Mapping[str, Value]]]) -> None:
+        self._by_pattern: dict[_Pattern, dict[str, Value]] = {}
         for pattern, stated in rules:
             combine(self._by_pattern.setdefault(pattern, {}), stated)
-        self._ranked: list[tuple[_Pattern, dict[str, bool]]] = []
+        self._ranked: list[tuple[_Pattern, dict[str, Value]]] = []
         """The same, the longest pattern first. Made with the index."""
         self._index: PatternIndex | None = None
-        self._refusals: dict[str, bool] = {}
+        self._refusals: dict[str, Value] = {}
         """What any of them refuses."""
 
     def __bool__(self) -> bool:
         """Return whether there are preferences for any path."""
         return bool(self._by_pattern)
 
-    def of(self, path: str) -> dict[str, bool]:
+    def of(self, path: str) -> dict[str, Value]:
         """Return the preferences for a path: all those of the longest pattern that matches it.
 
         If the comparison takes too many steps, nothing is granted. Each use is refused that is
         refused for any path.
         """
+        if self._by_pattern.keys() == {_EVERY_PATH}:
+            return dict(self._by_pattern[_EVERY_PATH])
+        found = self._matching(path)
+        return dict(self._refusals) if found is None else combined(stated for _, stated in found)
+
+    def _matching(
+        self, path: str, *, all_lengths: bool = False
+    ) -> list[tuple[int, dict[str, Value]]] | None:
+        """Return length and statement of the longest patterns that match a path, the longest first.
+
+        With `all_lengths` those of all patterns that match. None if that takes too many steps.
+        """
         index = self._index or self._build_index()
         first = index.first(path)
         if first == TOO_COMPLEX:
-            return dict(self._refusals)
+            return None
         length = self._ranked[first][0][1] if first < len(self._ranked) else 0
-        rest = islice(self._ranked, first, None)
-        equal = list(takewhile(lambda rule: rule[0][1] == length, rest))
-        found: list[dict[str, bool]] = []
-        for number in matching((pattern for (pattern, _), _ in equal), path):
+        rest: Iterable[tuple[_Pattern, dict[str, Value]]] = islice(self._ranked, first, None)
+        if not all_lengths:
+            rest = takewhile(lambda rule: rule[0][1] == length, rest)
+        rules = list(rest)
+        found = []
+        for number in matching((pattern for (pattern, _), _ in rules), path):
             if number == TOO_COMPLEX:
-                return dict(self._refusals)
-            found.append(equal[number][1])
-        return combined(found)
+                return None
+            (_, pattern_length), stated = rules[number]
+            found.append((pattern_length, stated))
+        return found
 
     def _build_index(self) -> PatternIndex:
         self._ranked = sorted(self._by_pattern.items(), key=lambda rule: (-rule[0][1], rule[0][0]))
         self._index = PatternIndex([pattern for (pattern, _), _ in self._ranked])
-        self._refusals = refusals(self._by_pattern.values())
+        self._refusals = _restrictions(combined(self._by_pattern.values()))
         return self._index
 
 
-def combined(statements: Iterable[Preferences]) -> dict[str, bool]:
+class PathSignals(PathPreferences[bool | str]):
+    """The Content-Signals of one group for each path that it names."""
+
+    def of(self, path: str) -> dict[str, bool | str]:
+        """Return the signals for a path: those of the longest pattern that matches it.
+
+        A path in front never turns a refusal into silence. So if a name is not in this statement,
+        it is refused if the next longer statement that has the name refuses it.
+        """
+        if len(self._by_pattern) == 1:
+            return super().of(path)
+        found = self._matching(path, all_lengths=True)
+        if found is None:
+            return dict(self._refusals)
+        result: dict[str, bool | str] = {}
+        decided: set[str] = set()
+        for _, equal in groupby(found, key=lambda match: match[0]):
+            stated = combined(statement for _, statement in equal)
+            later = {name: value for name, value in stated.items() if name not in decided}
+            result.update(_restrictions(later) if decided else later)
+            decided.update(later)
+        return result
+
+
+def combined(statements: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """Return statements of equal weight as one. A use is refused if any of them refuses it."""
-    result: dict[str, bool] = {}
+    result: dict[str, Value] = {}
     for statement in statements:
         combine(result, statement)
     return result
 
 
-def combine(result: dict[str, bool], statement: Preferences) -> None:
-    """Add one more statement of equal weight to `result`."""
-    for name, granted in statement.items():
-        result[name] = result.get(name, True) and granted
+def combine(result: dict[str, Value], statement: Mapping[str, Value]) -> None:
+    """Add one more statement of equal weight to `result`. The more restrictive value holds."""
+    for name, value in statement.items():
+        result[name] = min(value, result.get(name, value), key=_permissiveness)
 
 
-def refusals(statements: Iterable[Preferences]) -> dict[str, bool]:
-    """Return the uses that any of the statements refuses."""
-    return {name: False for name, granted in combined(statements).items() if not granted}
+def _permissiveness(value: bool | str) -> int:
+    return USE_LEVELS.index(value) if isinstance(value, str) else value
 
 
-def of_response(signals: Sequence[str], usages: Sequence[str]) -> dict[str, bool]:
+def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:
+    """Return a statement without its grants: the uses that it refuses, and the limit of ``use``."""
+    return {name: value for name, value in statement.items() if value is not True}
+
+
+def of_response(signals: Sequence[str], usages: Sequence[str]) -> list[Signals]:
     """Return what the Content-Signal and the Content-Usage header lines of a response state."""
     # RFC 9651 §4.2: all lines of a field are one dictionary.
     usage = content_usage(", ".join(usages)) if usages else None
-    return combined([*(content_signals(line) for line in signals), usage or {}])
+    return [*(content_signals(line) for line in signals), usage or {}]
 
 
 def evaluated(
-    statements: Iterable[Preferences], tdm_reservation: bool | None = None
+    statements: Iterable[Signals], tdm_reservation: bool | None = None
 ) -> dict[str, bool]:
     """Return what the statements of a site and of a response state together for one URL.
 
-    Each use has one name in the result, as `use` returns it.
+    The names are those of AIPREF, and `TDM`. A refusal in any statement wins. Names that AIPREF
+    does not define, and that do not stand for one of its names, have no effect
+    (draft-ietf-aipref-vocab: "any unknown labels MUST be ignored").
     """
-    named = [{use(name): granted} for stated in statements for name, granted in stated.items()]
+    named: list[Preferences] = []
+    for stated in statements:
+        for name, value in stated.items():
+            if use(name) in AIPREF and (value is False or (value is True and name in GRANTS)):
+                named.append({use(name): value})
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
     return combined(named)
 
 
 def use(name: str) -> str:
-    """Return AIPREF's name for a use, or the given name if AIPREF has none."""
-    return _SAME_USE.get(name, name)
+    """Return AIPREF's name for what a name refuses, or the given name if AIPREF has none."""
+    return SAME_USE.get(name, name)
 
 
 def refused(required: Iterable[str], preferences: Preferences) -> list[str]:

@@ -433,6 +433,33 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl)
     assert noted == REL
 
 
+# Robots-Tag and licenses
+
+
+async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> None:
+    site = web.site(
+        "License: https://example.com/all.xml\n",
+        {
+            "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
+            "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
+            "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
+            "/moved": Page("", 302, {"Location": "/a/license"}),
+        },
+    )
+    outcome = await crawl(site.urls("/tag", "/moved", "/file"), spider=Reader)
+    tag = outcome.responses[site.url("/tag")].meta["page_directives"]
+    assert tag.noindex
+    assert tag.nosnippet
+    assert tag.noml
+    assert tag.licenses == ()
+    found = {url: r.meta["page_directives"].licenses for url, r in outcome.responses.items()}
+    # They are resolved against the URL of the page, not against that of its request.
+    assert found[site.url("/a/license")] == (site.url("/c.xml"), site.url("/a/b.xml"))
+    assert found[site.url("/file")] == ("http://x.example/",)
+    # Nothing fetches a license.
+    assert sorted(site.paths) == ["/a/license", "/file", "/moved", "/robots.txt", "/tag"]
+
+
 # Usage
 
 EVERYTHING = """\
@@ -459,7 +486,11 @@ Disallow: /secret/
         ("User-agent: testbot\nContent-Usage: train-ai=n\n", {}, {"train-ai": False}),
         ("", {"Content-Usage": "train-ai=y, search=n"}, {"train-ai": True, "search": False}),
         ("", {"Content-Usage": "train-ai=y,,"}, {}),
-        ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-input": False, "search": True}),
+        ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-use": False, "search": True}),
+        ("", {"Content-Signal": "ai-input=yes, use=full"}, {}),
+        ("", {"Content-Usage": "ai-use=n, bots=n, tdm=n"}, {"ai-use": False}),
+        ("User-agent: *\nContent-Signal: /a ai-train=no\n", {}, {"train-ai": False}),
+        ("User-agent: *\nContent-Signal: /b ai-train=no, search=yes\n", {}, {}),
         ("", {"TDM-Reservation": "1"}, {"tdm": False}),
         ("", {"TDM-Reservation": "0"}, {"tdm": True}),
     ],
@@ -600,13 +631,14 @@ HEADER_PIECES = [
     "GMT", ",", ";", ":", "=", '"', "*", "mybot:", "yes", "no", "y", "n", "ai-train", "train-ai",
     "(", ")", "\0", "\xff", "\u0663", " ", "1", "text/html", "charset=", "utf-16", "utf-7",
     "unicode_escape", "idna", "hz", "cp037", "iso-2022-jp", "rot13", "punycode", "x" * 300, "/",
-    "-", "1.5", "?1", "@1",
+    "-", "1.5", "?1", "@1", "<", ">", "rel=license", "http://[", "noml", "\\",
 ]  # fmt: skip
 header_values = st.lists(st.sampled_from(HEADER_PIECES), max_size=8).map(
     lambda pieces: "".join(pieces).encode("latin-1", "replace")
 ) | st.binary(max_size=40).map(lambda value: value.replace(b"\r", b"").replace(b"\n", b""))
-READ_HEADERS = ("X-Robots-Tag", "TDM-Reservation", "TDM-Policy", "Content-Signal", "Content-Usage",
-                "Date", "Content-Type", "Content-Encoding")  # fmt: skip
+READ_HEADERS = ("X-Robots-Tag", "Robots-Tag", "Link", "TDM-Reservation", "TDM-Policy",
+                "Content-Signal", "Content-Usage", "Date", "Content-Type",
+                "Content-Encoding")  # fmt: skip
 PAGE_PIECES = [
     "<base href=http://[>", "<a rel=nofollow href=/a>", "<a rel=ugc href=http://[>", NOINDEX_META,
     "<meta name='robots' content='", "<meta name=&#114;obots content=", "noindex", "max-snippet:",
@@ -615,7 +647,7 @@ PAGE_PIECES = [
     "http://a:x/", "javascript:x", "http://" + "a" * 300 + "/", "http://\u0130/",
     "http://a:99999999/", "%", "<!--", "<area href='#' rel=ugc>", "<svg>", "\0", "\x1b$B", "\x1b(B",
     "~{", "+2AA-", "\\d", "<meta charset=", "utf-16", "idna", "unicode_escape", "\ufeff",
-    "<template>", "tdm-policy", "\t", "http://a.\u3002/",
+    "<template>", "tdm-policy", "\t", "http://a.\u3002/", "<link rel=license href='", "<link ",
 ]  # fmt: skip
 ENCODINGS = ["utf-8", "utf-16", "utf-16-le", "utf-32-be", "cp500", "iso2022_jp", "latin-1", "utf-7"]
 bodies = st.builds(

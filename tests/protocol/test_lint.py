@@ -6,6 +6,7 @@ import pytest
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.lint import Finding, Severity, lint
+from scrapy_rep.protocol.vocabularies import AIPREF_EARLIER
 
 ALL = "User-agent: *\n"
 
@@ -50,6 +51,14 @@ ALL = "User-agent: *\n"
         (ALL + "Visit-time: 8", 2, "error", "visit-time '8'", "0600-0845"),
         (ALL + "Content-Usage: /a b=", 2, "error", "content-usage", "train-ai=n"),
         (ALL + "Content-Usage: A", 2, "error", "content-usage", "train-ai=n"),
+        (ALL + "Content-Usage: train-ai=no", 2, "error", "states nothing", "write y or n"),
+        (ALL + "Content-Usage: /a search", 2, "error", "states nothing", "write y or n"),
+        *((ALL + f"Content-Usage: /a train-ai=n, {label}=n", 2, "error", "earlier draft", "ai-use")
+          for label in sorted(AIPREF_EARLIER)),
+        *((ALL + f"Content-Signal: {value}", 2, "error", "cannot be read", "ai-train=no")
+          for value in ("", "/a", "a/ ai-train=no", "search=yes ai-train=no", "search=maybe",
+                        "use=some", "search=yes, x")),
+        (ALL + "Content-Signal: ai_train=no", 2, "warning", "not defined", "ai-train"),
         ("Sitemap: /a.xml", 1, "error", "no absolute URL", "whole URL"),
         ("Sitemap: http://[a", 1, "error", "no absolute URL", "whole URL"),
         ("Clean-param: & /a", 1, "error", "clean-param '& /a' cannot be read", "ref&sid"),
@@ -57,8 +66,11 @@ ALL = "User-agent: *\n"
         ("Clean-param: a b", 1, "error", "path of clean-param 'a b' never", "slash"),
         ("Clean-param: a /b?c", 1, "warning", "Yandex reads only letters", "'*'"),
         ("Clean-param: " + "a" * 501, 1, "warning", "at most 500 characters", "several lines"),
+        ("License: /a.xml", 1, "error", "license '/a.xml' is no absolute URL", "whole URL"),
+        ("License: http://[a", 1, "error", "no absolute URL", "whole URL"),
+        ("License:", 1, "error", "no absolute URL", "whole URL"),
     ],
-)
+)  # fmt: skip
 def test_findings(robots_txt: str, line: int, severity: str, message: str, advice: str) -> None:
     findings = lint(robots_txt.encode())
     assert [finding.line for finding in findings] == [line], findings
@@ -73,7 +85,8 @@ def test_findings(robots_txt: str, line: int, severity: str, message: str, advic
     [
         "",
         "# nothing\n\n   \n",
-        "Content-Signal: search=yes\nSitemap: https://h/s.xml\nUser-agent: *\nDisallow:\n",
+        "Content-Signal: search=yes,ai-train=no, ai-input=no,use=reference,\n"
+        "Content-Signal: /a search=yes\nSitemap: https://h/s.xml\nUser-agent: *\nDisallow:\n",
         ALL + "Disallow: /\nAllow: /a\nAllow: /b$\nAllow: *.c\nCrawl-delay: 1\nRequest-rate: 1/2",
         ALL + "Allow: /a/index.html\nDisallow: /a/\nVisit-time: 0600-0700\nContent-Usage: /a b=y",
         "User-agent: MyBot\nUser-agent: other_bot\nDisallow: /a\nHost: h\nClean-param: a /b",

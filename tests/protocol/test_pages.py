@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.pages import (
+    HEADERS,
+    MAX_LICENSES,
     META,
     NO_DIRECTIVES,
     PageDirectives,
@@ -63,7 +65,7 @@ BOTH = {**NOINDEX, **NOFOLLOW}
 
 FLAGS = (
     "noindex nofollow noarchive nocache nosnippet noimageindex notranslate indexifembedded"
-    " nositelinkssearchbox noodp noai noimageai"
+    " nositelinkssearchbox noodp noai noimageai noml"
 )
 
 
@@ -494,6 +496,133 @@ def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:
     assert of_headers(*reservations).tdm_reservation is True
 
 
+# Robots-Tag (draft-illyes-repext)
+
+ROBOTS_TAG = "robots-tag"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # The example of the draft. Its second member ends in ";", and is read all the same.
+        ("*;noindex;nosnippet, ExampleBot;", {**NOINDEX, "nosnippet": True}),
+        ("*;nosnippet, ExampleBot;noindex", {"nosnippet": True}),
+        ("*;nosnippet, MyBot;noindex", {"nosnippet": True, **NOINDEX}),
+        ("mybot;noindex, mybot;nofollow", BOTH),
+        ("* ; noindex ;\tnofollow", BOTH),
+        ('"*";noindex, "mybot/2.1";nofollow', BOTH),
+        ("robots;NoIndex", NOINDEX),
+        ("elsebot;none", {}),
+        ("elsebot;none, mybot", {}),
+        ("*;none;noml", {**BOTH, "noml": True}),
+        ("*;noindex=?0;nofollow=?1", NOFOLLOW),
+        ("*;max-snippet=5;max-image-preview=none, mybot;max-snippet=3",
+         {"max_snippet": 3, "max_image_preview": "none"}),
+        ("*;max-snippet:5", {"max_snippet": 5}),
+        ('*;unavailable_after="Fri, 25 Jun 2010 15:00:00 GMT";noindex',
+         {**NOINDEX, "unavailable_after": utc(2010, 6, 25, 15)}),
+        ('*;x="a, mybot;noindex";nofollow', NOFOLLOW),  # a String
+        ('*;x="a\\", b";nofollow', NOFOLLOW),
+        ('*;nofollow;x="a', NOFOLLOW),
+        ('*;nofollow;x="a\\', NOFOLLOW),
+        # As X-Robots-Tag.
+        ("noindex, nofollow", BOTH),
+        ("mybot: noindex, elsebot: nofollow", NOINDEX),
+        ("noindex;nofollow", BOTH),
+        (";noindex", NOINDEX),
+        ("elsebot;nofollow, noindex", NOINDEX),  # the parameters end with their member
+        ("elsebot: noindex;nofollow", {}),
+        ("mybot: noindex;nofollow", BOTH),
+        ("robots: noindex;nofollow", BOTH),
+        ("é;noindex", NOINDEX),  # no agent, so it is for everyone
+        ("", {}),
+        (";", {}),
+        (" ; , ;; ,", {}),
+    ],
+)  # fmt: skip
+def test_repext_a_line_of_robots_tag(line: str, expected: dict[str, Any]) -> None:
+    directives = of_headers((ROBOTS_TAG, line))
+    assert stated_by(directives) == expected
+    assert {source.place for source in directives.sources} <= {ROBOTS_TAG}
+
+
+def test_repext_both_headers_and_the_page_are_merged() -> None:
+    headers = [(ROBOTS_TAG, "*;noindex"), (ROBOTS_TAG, "mybot;noarchive"), (TAG, "nofollow")]
+    directives = merge(statements(headers, b"<meta name=mybot content=noml>", OURS))
+    assert stated_by(directives) == {**BOTH, **NOARCHIVE, "noml": True}
+    assert directives.sources[:2] == (
+        Source("noindex", ROBOTS_TAG),
+        Source("noarchive", ROBOTS_TAG, "mybot"),
+    )
+
+
+# Licenses (RSL 1.0)
+
+PAGE = "https://example.com/blog/a"
+RSL = "https://example.com/license.xml"
+
+
+@pytest.mark.parametrize(
+    ("line", "licenses"),
+    [
+        (f'<{RSL}>; rel="license"; type="application/rsl+xml"', (RSL,)),
+        (f"<{RSL}>;rel=license", (RSL,)),
+        (f'<{RSL}> ; title="a, b; rel=x" ; REL="Describedby LICENSE"', (RSL,)),
+        (f'</style.css>; rel=preload, <{RSL}>; rel="license", <b>;rel=next', (RSL,)),
+        (
+            f'<{RSL}>; rel=license, </more?a,b>; rel="license"',
+            (RSL, "https://example.com/more?a,b"),
+        ),
+        (f"<{RSL}>; rel=license, <{RSL}>; rel=license", (RSL,)),
+        ("<c.xml>; rel=license", ("https://example.com/blog/c.xml",)),
+        ("<//other.example/c>; rel=license", ("https://other.example/c",)),
+        (f"<{RSL}>; rel=next; rel=license", ()),  # the first rel counts
+        (f"<{RSL}>; rel=licenses", ()),
+        (f"<{RSL}>; anchor='/b'; rel=license", ()),  # a link of another page
+        (f'<{RSL}>; title="; rel=license"', ()),
+        (f"{RSL}; rel=license", ()),
+        ("<http://[bad>; rel=license", ()),
+        ("< >; rel=license", ()),
+        ("<a", ()),
+        (f'<{RSL}>; rel="license', (RSL,)),
+        (f'<{RSL}>; rel=license; title="\\', (RSL,)),
+    ],
+)
+def test_rsl_a_link_header(line: str, licenses: tuple[str, ...]) -> None:
+    directives = of_headers(("link", line)).at(PAGE)
+    assert directives.licenses == licenses
+    assert stated_by(directives) == ({"licenses": licenses} if licenses else {})
+
+
+def test_rsl_link_elements_and_headers_are_listed_together() -> None:
+    html = f"<link rel=license href=/b><link rel=license href='{RSL}'><link rel=license href=' '>"
+    directives = merge(statements([("link", "</a>; rel=license")], html.encode(), OURS)).at(PAGE)
+    assert directives.licenses == ("https://example.com/a", "https://example.com/b", RSL)
+    assert directives.sources == (Source("license", "link"), Source("license", META))
+    assert directives.to_dict()["licenses"] == list(directives.licenses)
+
+
+def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
+    line = ",".join(f"<{number}>;rel=license" for number in range(2000))
+    html = "".join(f"<link rel=license href={number}>" for number in range(20_000))
+    for directives in (of_headers(("link", line)), of_page(html)):
+        assert directives.licenses == tuple(str(number) for number in range(MAX_LICENSES))
+
+
+LONG_PIECES = [
+    "<", "<a>", '<a>"', '\\"<a>', "<a>;rel=license,", ";", "; ", ",", '"', "\\", " ", "=", "a;",
+    "*;", "*;noindex", "\0", "\x1b", "license", "<license>;", "*;a=\"", "é;", "mybot:",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", LONG_PIECES)
+@pytest.mark.parametrize("end", ["", "\\", '"', ">;rel=license"])
+def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
+    value = piece * (64 * 1024 // len(piece)) + end
+    for name in ("link", ROBOTS_TAG):
+        assert len(of_headers((name, f"license{value}")).licenses) <= MAX_LICENSES
+
+
 # PageDirectives
 
 
@@ -516,6 +645,7 @@ def test_directives_as_types_of_json(lines: list[str], policy: str | None) -> No
     headers = [(TAG, line) for line in lines]
     if policy is not None:
         headers.append(("tdm-policy", policy))
+        headers.append(("link", f"<{policy}>; rel=license"))
     directives = of_headers(*headers)
     plain = directives.to_dict()
     assert json.loads(json.dumps(plain)) == plain
@@ -550,15 +680,16 @@ FRAGMENTS = [
     " ", ">", "/", "<", "<!--", "-->", "--!>", "<script>", "</script>", "<title", "<template>",
     "</template>", "<p ", "&#105;", "\0", "é", ",", ":", "unavailable_after:", "tdm-policy",
     "max-snippet:", "0" * 5000, "&lowbar;", "&#", "31 Dec 9999 23:59:59 -0100",
-    '<meta name="robots" content="nofollow">',
+    '<meta name="robots" content="nofollow">', "<link ", "rel", "href", "license", "http://[", ";",
+    '<link rel="license" href="/a">', "*;",
 ]  # fmt: skip
 pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
 
 
 @given(pieces | st.text(), st.binary() | pieces.map(str.encode))
 def test_no_header_and_no_page_raises(line: str, html: bytes) -> None:
-    headers = [(name, line) for name in (TAG, "tdm-reservation", "tdm-policy")]
-    directives = merge(statements(headers, html, OURS)).as_of(JUNE)
+    headers = [(name, line) for name in HEADERS]
+    directives = merge(statements(headers, html, OURS)).as_of(JUNE).at("https://example.com/")
     assert pickle.loads(pickle.dumps(directives)) == directives
     json.dumps(directives.to_dict())
 
@@ -604,6 +735,22 @@ NAMED = "<meta name=robots content=noindex>"
 def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:
     body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
     assert of_page(body).noindex
+
+
+LICENSED = "<link rel=license href=/a>"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<link x ", "<link rel=license ", "<link rel=license x='", "<link rel=license href='", "<",
+        LICENSED, "<link rel=next href=/b>", "<link rel='licens&#101;'>", "<link", "license", "&",
+        "<!--", "<script>license", "<template>", "<a b='>", "&#x6c", "<body", "<body x='", "\0",
+    ],
+)  # fmt: skip
+def test_the_first_license_of_a_hostile_page_is_read(html: str) -> None:
+    body = (LICENSED + html * (MEGABYTE // len(html)) + LICENSED).encode()
+    assert of_page(body).licenses[0] == "/a"
 
 
 @pytest.mark.parametrize(

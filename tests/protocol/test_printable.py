@@ -81,6 +81,7 @@ def test_a_verdict_with_a_long_pattern_is_small() -> None:
     [
         b"Disallow: %b", b"%b: /", b"%b", b"%b %b", b"User-agent: %b", b"Sitemap: %b",
         b"Crawl-delay: %b", b"Request-rate: %b", b"Visit-time: %b", b"Content-Usage: %b",
+        b"Content-Signal: %b", b"License: %b",
         b"User-agent: a%b\nDisallow: /\nUser-agent: b\nDisallow: /\nUser-agent: a%b\nDisallow: /",
         b"User-agent: *\nDisallow: /%b\nDisallow: /%b*",
     ],

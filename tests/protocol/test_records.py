@@ -49,9 +49,9 @@ def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     assert robots.visit_time("b") == Window(1320, 360)
     assert robots.visit_time("c") is robots.visit_time("d") is None
     # Above any user-agent line, a Content-Signal holds for groups without one.
-    assert robots.content_signals("a") == {"search": True, "ai-train": False}
-    assert robots.content_signals("b") == {"ai-input": False}
-    assert robots.content_signals("d") == {"search": True, "ai-train": False}
+    assert robots.content_signals("/", "a") == {"search": True, "ai-train": False}
+    assert robots.content_signals("/", "b") == {"ai-input": False}
+    assert robots.content_signals("/", "d") == {"search": True, "ai-train": False}
     # Rules are not affected: for them, a and b are one run of user-agent lines.
     assert not robots.allowed("/x", "a")
     assert not robots.allowed("/x", "b")
@@ -172,7 +172,7 @@ def test_a_file_without_records() -> None:
     assert not robots.has_pacing
     assert not robots.has_usage
     assert RobotsTxt.parse(b"User-agent: a\nContent-Usage:").has_usage
-    assert robots.content_signals("a") == robots.content_usage("/", "a") == {}
+    assert robots.content_signals("/", "a") == robots.content_usage("/", "a") == {}
 
 
 USAGE = b"""
@@ -286,3 +286,45 @@ def test_the_values_of_records_are_parsed_when_they_are_needed() -> None:
 def test_lint_reports_the_first_check_that_a_value_does_not_pass(line: str, finding: str) -> None:
     findings = lint(f"User-agent: *\n{line}".encode())
     assert [str(found)[: len(finding) + 8] for found in findings] == [f"line 2: {finding}"]
+
+
+LICENSES = b"""
+License: https://example.com/all.xml
+License: /relative.xml # and a comment
+License: https://example.com/all.xml
+User-agent: a
+License: https://other.example/a.xml
+User-agent: b
+License: http://[bad
+License:
+Disallow: /x
+User-agent: a
+License: https://other.example/more.xml
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "licenses"),
+    [
+        ("a", ("https://other.example/a.xml", "https://other.example/more.xml")),
+        ("b", ("https://example.com/all.xml", "https://example.com/relative.xml")),
+        ("c", ("https://example.com/all.xml", "https://example.com/relative.xml")),
+    ],
+)
+def test_rsl_the_licenses_of_a_group_replace_those_above_all_groups(
+    agent: str, licenses: tuple[str, ...]
+) -> None:
+    robots = RobotsTxt.parse(LICENSES, url="https://example.com/robots.txt")
+    assert robots.licenses(agent) == licenses
+
+
+def test_rsl_the_example_of_a_license_above_all_groups() -> None:
+    body = b"License: https://your-website.com/license.xml\n\nUser-agent: Googlebot\nAllow: /\n"
+    robots = RobotsTxt.parse(body)
+    assert robots.licenses("Googlebot") == ("https://your-website.com/license.xml",)
+    assert robots.licenses("mybot") == ("https://your-website.com/license.xml",)
+    assert lint(body) == []
+
+
+def test_relative_licenses_are_not_resolved_without_a_url() -> None:
+    assert RobotsTxt.parse(b"License: /a.xml").licenses("a") == ("/a.xml",)

@@ -1,4 +1,4 @@
-"""Content-Signal and Content-Usage."""
+"""Content-Signal, Content-Usage, and how the vocabularies are read together."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from scrapy_rep.protocol.usage import (
     of_response,
     refused,
 )
+from scrapy_rep.protocol.vocabularies import AIPREF_EARLIER
+from testing.hostile import ATTACKS
+
+FORBIDDEN = {"ai-train": False}
 
 
 @pytest.mark.parametrize(
@@ -21,12 +25,116 @@ from scrapy_rep.protocol.usage import (
         ("search=yes, ai-train=no", {"search": True, "ai-train": False}),
         ("Search = YES,,ai_input=maybe,x", {"search": True}),
         ("search=yes, search=no", {"search": False}),
+        ("search=no, search=yes", {"search": False}),
+        ("search=yes,ai-train=no,use=reference",  # Cloudflare's managed robots.txt
+         {"search": True, "ai-train": False, "use": "reference"}),
+        ("use=immediate", {"use": "immediate"}),
+        ("use = Full", {"use": "full"}),
+        ("use=full, use=immediate, use=reference", {"use": "immediate"}),
+        ("use=yes, use=some, search=full", {}),
+        ("search = yes , ai-train\t=\tno", {"search": True, "ai-train": False}),
+        # A header has no path: the refusals count, the grants do not.
+        ("/members/ ai-train=no, search=yes", {"ai-train": False}),
         ("search=ye\u017f, \u017fearch=no", {}),  # a letter whose upper case is "S"
         ("", {}),
     ],
-)
-def test_content_signals(value: str, signals: dict[str, bool]) -> None:
+)  # fmt: skip
+def test_content_signals(value: str, signals: dict[str, bool | str]) -> None:
     assert content_signals(value) == signals
+
+
+def signals(robots_txt: str, url: str) -> dict[str, bool | str]:
+    return RobotsTxt.parse(robots_txt.encode()).content_signals(url, "mybot")
+
+
+@pytest.mark.parametrize(
+    ("value", "inside", "outside"),
+    [
+        # Inside is /members/a, outside is /a.
+        ("/members/ ai-train=no, search=yes", {"ai-train": False, "search": True}, {}),
+        ("/members/\tai-train=no,use=immediate", {"ai-train": False, "use": "immediate"}, {}),
+        ("/mem*s/ ai-train=no", FORBIDDEN, {}),
+        ("*members ai-train=no", FORBIDDEN, {}),
+        ("/%6Dembers/ ai-train=no", FORBIDDEN, {}),
+        ("/ ai-train=no", FORBIDDEN, FORBIDDEN),
+        ("/members/, ai-train=no", FORBIDDEN, {}),
+        ("/members/,ai-train=no,search=yes", {"ai-train": False, "search": True}, {}),
+        ("/members/,x ai-train=no", {}, {}),  # a path with a comma
+        ("/members/", {}, {}),
+        ("/members/ nothing", {}, {}),
+        # No path: the refusals hold everywhere, and nothing is granted.
+        ("members/ ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
+        ("members/, ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
+        ("/members/ /b ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
+        ("search=yes ai-train=no, ai-input=yes", FORBIDDEN, FORBIDDEN),
+        ("use=reference search=yes", {"use": "reference"}, {"use": "reference"}),
+        # Behind the first part there is no path: what is unreadable is skipped.
+        ("/members/ ai-train=no, or search=no", FORBIDDEN, {}),
+    ],
+)
+def test_a_path_before_content_signals(
+    value: str, inside: dict[str, bool | str], outside: dict[str, bool | str]
+) -> None:
+    robots_txt = f"User-agent: *\nContent-Signal: {value}\n"
+    assert signals(robots_txt, "/members/a") == inside
+    assert signals(robots_txt, "/a") == outside
+    assert signals(f"Content-Signal: {value}\n", "https://example.com/members/a") == inside
+
+
+LONGEST = """\
+User-agent: *
+Content-Signal: ai-train=no, search=yes, use=reference
+Content-Signal: /open ai-train=yes
+Content-Signal: /open/books search=no
+Content-Signal: /open/books ai-input=yes
+Content-Signal: /open/b* use=full
+Content-Signal: /shut search=no
+Content-Signal: /%73hut search=yes
+Allow: /
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "stated"),
+    [
+        ("/", {"ai-train": False, "search": True, "use": "reference"}),
+        # The grants of a shorter path do not hold, its refusals and its limit do.
+        ("/open", {"ai-train": True, "use": "reference"}),
+        ("/open/b", {"use": "full"}),  # /open takes back the refusal of ai-train
+        ("/open/books", {"search": False, "ai-input": True, "use": "full"}),
+        ("/shut", {"search": False, "ai-train": False, "use": "reference"}),
+    ],
+)
+def test_the_content_signals_of_the_longest_path(url: str, stated: dict[str, bool | str]) -> None:
+    assert signals(LONGEST, url) == stated
+
+
+@pytest.mark.parametrize("before", ["", "User-agent: *\n"])
+def test_a_path_without_signals_does_not_hide_those_above_all_groups(before: str) -> None:
+    robots_txt = f"Content-Signal: ai-train=no\n{before}Content-Signal: /a what\n"
+    assert signals(robots_txt, "/a") == FORBIDDEN
+
+
+def test_content_signals_that_take_too_many_steps_to_find_grant_nothing() -> None:
+    attack = ATTACKS["permutations"]
+    paths = attack.body.decode().replace("Disallow:", "Content-Signal:").split("\n")[1:]
+    every = " search=yes, use=full\n".join(paths[:9000])
+    robots_txt = f"User-agent: *\nContent-Signal: ai-train=no\n{every} ai-input=yes\n"
+    expected = {"ai-train": False, "use": "full"}
+    for more in ("", f"Content-Signal: /*{'a' * 200} search=yes\n"):
+        # With more, the longest path is found, but there are too many shorter ones.
+        robots = RobotsTxt.parse((robots_txt + more).encode())
+        url = attack.url(2048) + "a" * 200
+        for _ in range(2):
+            assert robots.content_signals(url, "mybot") == expected
+
+
+def test_long_content_signals_are_read_in_linear_time() -> None:
+    for piece in (" ", "=", ",", "a=yes,", "/", "/,", "a=no ", "\x00", "a =  no\t"):
+        value = piece * (64 * 1024 // len(piece))
+        assert set(content_signals(value)) <= {"a"}
+        assert set(signals(f"Content-Signal: {value}", "/")) <= {"a"}
+        assert set(signals(f"Content-Signal: /{value}", "/")) <= {"a"}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +152,13 @@ def test_content_signals(value: str, signals: dict[str, bool]) -> None:
         ("a=1, b=-1.5, c=:YQ==:, d=?1, e=@1700000000, f=tok/en, g=y", {"g": True}),
         ('a="x\\"y", b=("a" 1.0;q=?0  tok ), c=(), d=%"caf%c3%a9", e=n', {"e": False}),
         ("*=y", {"*": True}),
+        # draft-ietf-aipref-vocab §6
+        ("train-ai=y, search=n", {"train-ai": True, "search": False}),
+        ('train-ai=y, train-ai, search=n, search="n"', {}),
+        ("train-ai;allow=n, train-ai=y", {"train-ai": True}),
+        ('train-ai;has;parameters="?"', {}),
+        # Labels of earlier drafts are listed as they stand.
+        ("ai-use=n, bots=n, genai=y", {"ai-use": False, "bots": False, "genai": True}),
         # No dictionaries of RFC 9651, so nothing is known.
         ("Train-ai=n", None),
         ("train-ai=n;x=(a b)", None),
@@ -77,18 +192,19 @@ def test_a_use_is_refused_if_any_statement_refuses_it() -> None:
     ("signals", "usages", "stated"),
     [
         ([], [], {}),
-        (["search=yes", "ai-train=no"], [], {"search": True, "ai-train": False}),
+        (["search=yes", "ai-train=no"], [], {"search": True, "train-ai": False}),
         (["search=yes", "search=no"], [], {"search": False}),
         ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
         ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
         ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
         (["search=yes"], ["search=n"], {"search": False}),
+        (["use=full"], ["use=n"], {}),
     ],
 )
 def test_the_headers_of_a_response(
     signals: list[str], usages: list[str], stated: dict[str, bool]
 ) -> None:
-    assert of_response(signals, usages) == stated
+    assert evaluated(of_response(signals, usages)) == stated
 
 
 @pytest.mark.parametrize(
@@ -98,21 +214,67 @@ def test_the_headers_of_a_response(
         ([{"train-ai": True}, {"train-ai": False}], None, {"train-ai": False}),
         ([{"ai-train": False}, {"train-ai": True}], None, {"train-ai": False}),
         ([{"train-ai": True, "ai-train": False}], None, {"train-ai": False}),
-        ([{"ai-input": True}], True, {"ai-input": True, "tdm": False}),
+        ([{"ai-train": True}], None, {"train-ai": True}),
+        ([{"ai-use": False}], None, {"ai-use": False}),
+        ([{"ai-use": True}], None, {"ai-use": True}),
+        ([{"ai-input": False}], None, {"ai-use": False}),
+        ([{"ai-input": False}, {"ai-use": True}], None, {"ai-use": False}),
+        ([{"ai-input": True}, {"ai-use": False}], None, {"ai-use": False}),
+        ([{"ai-input": True}], True, {"tdm": False}),  # no grant of all AI use
+        ([{"use": "immediate", "search": True}], None, {"search": True}),
         ([], False, {"tdm": True}),
+        # Labels of earlier drafts and unknown labels have no effect, not even on TDM reservation.
+        ([{name: False} for name in sorted(AIPREF_EARLIER)], None, {}),
+        ([{"tdm": False}], False, {"tdm": True}),
+        ([{"Train-AI": False, "foo": False}], None, {}),
     ],
 )
 def test_a_use_has_one_name_for_all_vocabularies(
-    statements: list[dict[str, bool]], reserved: bool | None, preferences: dict[str, bool]
+    statements: list[dict[str, bool | str]], reserved: bool | None, preferences: dict[str, bool]
 ) -> None:
     assert evaluated(statements, reserved) == preferences
+    assert evaluated([evaluated(statements, reserved)]) == {
+        name: granted for name, granted in preferences.items() if name != "tdm"
+    }
 
 
 def test_an_unknown_use_is_not_refused() -> None:
     preferences = evaluated([{"train-ai": False, "search": True}])
-    assert refused(["search", "ai-input", "tdm"], preferences) == []
+    assert refused(["search", "ai-input", "ai-use", "tdm"], preferences) == []
     assert refused(["search", "train-ai"], preferences) == ["train-ai"]
     assert refused(["ai-train"], preferences) == ["ai-train"]
+
+
+@pytest.mark.parametrize("statement", [{"ai-use": False}, {"ai-input": False}])
+def test_ai_input_is_refused_with_all_ai_use(statement: dict[str, bool]) -> None:
+    assert refused(["ai-use", "ai-input"], evaluated([statement])) == ["ai-use", "ai-input"]
+
+
+ATTACHED = b"""
+User-Agent: *
+Allow: /
+Disallow: /never/
+Content-Usage: train-ai=n
+Content-Usage: /ai-ok/ train-ai=y
+
+User-Agent: ExampleBot
+Allow: /
+Content-Usage: train-ai=y
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "stated"),
+    [
+        ("/test", "mybot", {"train-ai": False}),
+        ("/never/test", "mybot", {}),
+        ("/ai-ok/test", "mybot", {"train-ai": True}),
+        ("/test", "ExampleBot", {"train-ai": True}),
+        ("/never/test", "ExampleBot", {"train-ai": True}),
+    ],
+)
+def test_aipref_the_example_of_content_usage(url: str, agent: str, stated: dict[str, bool]) -> None:
+    assert RobotsTxt.parse(ATTACHED).content_usage(url, agent) == stated
 
 
 def test_rfc_figure_4_holds_for_the_paths_of_usage() -> None:
