@@ -19,6 +19,7 @@ All public names are here. The other modules may change from one version to the 
 """
 
 from .addon import Addon
+from .crawl.fingerprinter import RequestFingerprinter
 from .crawl.middleware import RobotsTxtMiddleware
 from .exceptions import RobotsTxtDisallowed
 from .pages.middleware import PageDirectivesMiddleware, page_directives
@@ -41,6 +42,7 @@ __all__ = [
     "PageDirectives",
     "PageDirectivesMiddleware",
     "Reason",
+    "RequestFingerprinter",
     "RequestRate",
     "RobotParser",
     "RobotsTxt",

@@ -320,6 +320,11 @@ class Origin:
         """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
         return self.robots is not None and self.robots.has_pacing
 
+    @property
+    def has_conditions(self) -> bool:
+        """Whether more than a verdict is needed before a request may start."""
+        return self.robots is not None and self.robots.has_pacing
+
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
         """Return the pace that the good copy names for a crawler with these product tokens."""
         if self.robots is None:

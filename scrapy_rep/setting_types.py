@@ -8,6 +8,7 @@ what the value must be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
 from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
@@ -96,6 +97,17 @@ def choice(*choices: str) -> Callable[[object], str]:
         raise ValueError(" or ".join(repr(text) for text in choices))
 
     return parse
+
+
+def toml_path(value: object) -> str | None:
+    """Parse the path of a TOML file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str):
+            return path
+    raise ValueError("None or the path of a TOML file")
 
 
 def _whole_number(value: object, *, minimum: int) -> int:

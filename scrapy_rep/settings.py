@@ -26,6 +26,7 @@ from .setting_types import (
     seconds,
     statuses,
     strings,
+    toml_path,
 )
 from .stores import url as store_url
 from .stores.registry import find_type, store_forms
@@ -256,6 +257,15 @@ class Settings:
         strings,
         "The uses for which you collect content, such as `['train-ai']`. Items of pages that "
         "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
+    )
+
+    local_rules: str | None = _setting(
+        "REP_LOCAL_RULES",
+        None,
+        toml_path,
+        "The path of a TOML file with your own rules for sites: URLs that you do not crawl, longer "
+        "delays, and exceptions that the owner of a site has granted. See [local "
+        "rules](local-rules.md).",
     )
 
     store: str | None = _setting(

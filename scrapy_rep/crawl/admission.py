@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..meta_keys import DONT_OBEY
 from ..protocol.paths import host_of, origin_of
-from ..scheduling.throttle import EXEMPT
+from ..scheduling.hosts import EXEMPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class Admission:
             # The request that this one was made from has ended just now.
             self._throttle.collect_finished()
         name = host_of(key)
-        exempt = request.meta.get(DONT_OBEY)
+        exempt = request.meta.get(DONT_OBEY) or self._outages.has_exception(request, key)
         queue = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*queue):
             # A request to an unreachable site without room proceeds to the middleware, which

@@ -41,6 +41,8 @@ class FinalUrlChecker:
     """Checks the final URLs of the responses of one crawl.
 
     ``verdict_of`` returns the verdict of an origin on a URL that a request was redirected to.
+    ``local_disallow`` returns the verdict of a local rule that disallows a URL of an origin, or
+    None.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class FinalUrlChecker:
         engine: Engine,
         policy_cache: PolicyCache,
         verdict_of: Callable[[Origin, Request, str], Verdict],
+        local_disallow: Callable[[str, str], Verdict | None],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -56,6 +59,7 @@ class FinalUrlChecker:
         self._engine = engine
         self._policy_cache = policy_cache
         self._verdict_of = verdict_of
+        self._local_disallow = local_disallow
         self._waiting_size = 0
         self._has_warned = False
 
@@ -73,6 +77,8 @@ class FinalUrlChecker:
             verdict = Verdict(False, Reason.INVALID_HOST)
         elif key == origin_of(url) and path_of(final_url) == path_of(url):
             return None
+        elif (local := self._local_disallow(key, final_url)) is not None:
+            verdict = local  # its robots.txt is not fetched
         else:
             origin = await self._origin(key, request, len(response.body))
             if origin is not None:

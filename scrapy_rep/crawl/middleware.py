@@ -25,15 +25,16 @@ from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
 from ..scheduling.engine import Engine
-from ..scheduling.hosts import BlockReason
+from ..scheduling.hosts import EXEMPT, BlockReason
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
-from ..scheduling.throttle import EXEMPT, Throttle
+from ..scheduling.throttle import Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .admission import Admission
 from .agent_tokens import AgentTokens
 from .final_url import FinalUrlChecker
+from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .pace_log import log_pace
 from .policy_cache import PolicyCache
@@ -88,8 +89,15 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             most_hosts=settings.cache_size,
         )
+        self._local_rules = LocalRulesFile(settings.local_rules)
         self._policy_cache = PolicyCache(
-            crawler, settings, self._engine, self._throttle, self._clock, self._on_policy
+            crawler,
+            settings,
+            self._engine,
+            self._throttle,
+            self._clock,
+            self._on_policy,
+            self._local_rules.origin,
         )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
@@ -100,13 +108,14 @@ class RobotsTxtMiddleware:
             self._throttle,
             self._policy_cache,
             self._clock,
+            self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
         self._admission = Admission(
             self._page_url, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
         self._final_url_checker = FinalUrlChecker(
-            crawler, self._engine, self._policy_cache, self._verdict
+            crawler, self._engine, self._policy_cache, self._verdict, self._local_disallow
         )
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         self._engine.watch(
@@ -149,7 +158,7 @@ class RobotsTxtMiddleware:
         origin = self._policy_cache.get_fresh(key)
         if (
             origin is None
-            or origin.has_pacing
+            or origin.has_conditions
             or origin.host in self._throttle.hosts
             or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
         ):
@@ -160,13 +169,23 @@ class RobotsTxtMiddleware:
         return None
 
     async def _process_exempt(self, request: Request) -> Request | None:
-        """Process a request that is exempt from robots.txt: wait only for the delay of its host."""
-        if request.meta.get(IS_ROBOTSTXT_REQUEST):
+        """Process a request that is exempt from robots.txt.
+
+        Only local rules and the delay of its host apply. Requests for a robots.txt are exempt from
+        local rules, too.
+        """
+        is_robotstxt_request = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
+        if is_robotstxt_request:
             self._engine.exclude_download(request)
         remove_annotations(request.meta)  # of another request, whose meta was copied
-        key = origin_of(self._page_url(request)) if self._throttle.hosts else None
+        if not (self._throttle.hosts or self._local_rules):
+            return None
+        key = origin_of(self._page_url(request))
         if key is None:
             return None
+        if not is_robotstxt_request:
+            self._drop_if_locally_disallowed(request, key)
+            self._set_local_delay(key, None)
         name = host_of(key)
         self._stop_wait(request, name, None)
         while not self._throttle.try_start(request, name):
@@ -186,6 +205,7 @@ class RobotsTxtMiddleware:
         """
         name = host_of(key)
         self._stop_wait(request, name, key)
+        self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
         while True:
             origin = self._policy_cache.get_or_fetch(key, request)
             response = self._answer(request, origin) if origin is not None else None
@@ -196,13 +216,15 @@ class RobotsTxtMiddleware:
             self._wait_stats.start(
                 request, for_policy=origin is None or self._outages.applies_to(origin)
             )
-            if not await self._throttle.wait(request, name, key):
+            queue = EXEMPT if self._outages.has_exception(request, key) else key
+            if not await self._throttle.wait(request, name, queue):
                 break
             self._stop_wait(request, name, key)
         if self._reschedule(request):
             return request
         if origin is None:
-            self.process_request_2(self._policy_cache.origins.get(key, Origin(key)), request)
+            origin = self._policy_cache.origins.get(key) or self._local_rules.origin(key)
+            self.process_request_2(origin, request)
         raise IgnoreRequest(CLOSING)
 
     def _answer(self, request: Request, origin: Origin) -> Response | None:
@@ -221,7 +243,7 @@ class RobotsTxtMiddleware:
 
         Returns False if the request has to wait. Raises :class:`~scrapy_rep.RobotsTxtDisallowed`.
         """
-        if not self._outages.applies_to(origin):
+        if not self._outages.applies_to(origin) or self._is_excepted(request, origin.key):
             self.process_request_2(origin, request)
         else:
             limit = self._outages.block(request, origin)
@@ -235,7 +257,10 @@ class RobotsTxtMiddleware:
         pacing = self._set_delay(origin, request)
         if pacing is not None and self._block_until_visit_time(pacing, origin, request):
             return False
-        return self._throttle.try_start(request, origin.host)
+        may_start = self._throttle.try_start(request, origin.host)
+        if may_start:
+            record_exception(self._crawler, request)
+        return may_start
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
@@ -264,6 +289,8 @@ class RobotsTxtMiddleware:
         self._wait_stats.finish(request)
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
+        if verdict.reason is Reason.LOCAL_RULE:
+            self._stats.inc_value("robotstxt/local/disallowed")
         logger.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
             {"request": response or request, "verdict": verdict},
@@ -319,6 +346,31 @@ class RobotsTxtMiddleware:
         """Return the verdict of an origin on a URL that a request was redirected to."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
 
+    # Local rules (REP_LOCAL_RULES).
+
+    def _local_disallow(self, key: str, url: str) -> Verdict | None:
+        """Return the verdict of a local rule that disallows a URL of an origin, or None."""
+        return self._local_rules.disallowed(key, url, self._now())
+
+    def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
+        """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
+        verdict = self._local_disallow(key, self._page_url(request))
+        if verdict is not None:
+            request.meta[ROBOTSTXT] = verdict
+            raise self._disallow(request, verdict)
+
+    def _is_excepted(self, request: Request, key: str) -> bool:
+        """Whether a local rule allows a request, whatever the robots.txt says."""
+        return self._local_rules.excepts(key, self._page_url(request), self._now())
+
+    def _set_local_delay(self, key: str, last_end: float | None) -> None:
+        """Set the local delay of an origin, unless the origin has a longer one."""
+        seconds = self._local_rules.delay(key, self._now())
+        if seconds:
+            host = self._throttle.hosts.get(host_of(key))
+            if host is None or seconds > host.delays.get(key, 0):
+                self._throttle.set_delay(host_of(key), key, seconds, last_end)
+
     # The pace of a host.
 
     def _on_policy(self, origin: Origin, request: Request) -> None:
@@ -333,11 +385,13 @@ class RobotsTxtMiddleware:
             tokens = self._tokens(request)
             pacing = origin.pacing(tokens)
         if origin.robots is None and origin.state is State.UNREACHABLE:
-            return None  # the pace is unknown: the last known delay still applies
-        seconds = 0.0
+            # The pace is unknown: the last known delay still applies.
+            self._set_local_delay(origin.key, origin.last_request)
+            return None
+        now = self._now()
+        seconds = self._local_rules.delay(origin.key, now)
         if pacing is not None:
-            now = self._now()
-            seconds = min(pacing.seconds_between(now), self._settings.max_delay)
+            seconds = max(seconds, min(pacing.seconds_between(now), self._settings.max_delay))
             spider = self._crawler.spider
             log_pace(origin, pacing, tokens, settings=self._settings, now=now, spider=spider)
         if seconds or origin.host in self._throttle.hosts:
@@ -374,6 +428,7 @@ class RobotsTxtMiddleware:
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings, type(self))
+        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
         self._engine.open(self._wrap_scheduler)
         if self._engine.connection_limit:
             self._policy_cache.share_connections(self._engine.connection_limit)
@@ -394,6 +449,7 @@ class RobotsTxtMiddleware:
         self._throttle.prune()
         self._policy_cache.unblock_origins()
         self._policy_cache.adjust_to_clock()
+        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:
         """End all fetches and all waits: requests return to the scheduler."""

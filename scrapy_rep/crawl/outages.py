@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from ..scheduling.hosts import BlockReason, Limit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -27,7 +29,11 @@ logger = logging.getLogger(__name__)
 
 
 class Outages:
-    """Blocks and unblocks the queues of the unreachable origins of one crawl."""
+    """Blocks and unblocks the queues of the unreachable origins of one crawl.
+
+    ``is_excepted`` returns whether a local rule allows a request to an origin. Such a request does
+    not wait.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class Outages:
         throttle: Throttle,
         policy_cache: PolicyCache,
         clock: Clock,
+        is_excepted: Callable[[Request, str], bool],
     ) -> None:
         assert crawler.stats is not None
         self.is_enabled = settings.unreachable == "wait"
@@ -48,10 +55,19 @@ class Outages:
         self._throttle = throttle
         self._policy_cache = policy_cache
         self._now = clock.time
+        self._is_excepted = is_excepted
 
     def applies_to(self, origin: Origin) -> bool:
         """Whether requests to an origin wait for the next attempt to fetch its robots.txt."""
         return self._seconds_left(origin) is not None
+
+    def has_exception(self, request: Request, key: str) -> bool:
+        """Whether a request does not wait for an origin to which this applies."""
+        if not self.is_enabled:
+            return False
+        origin = self._policy_cache.origins.get(key)
+        is_outage = origin is not None and self.applies_to(origin)
+        return is_outage and self._is_excepted(request, key)
 
     def block(self, request: Request, origin: Origin) -> Limit | None:
         """Block the queue of an origin to which this applies, until the next attempt.
@@ -78,7 +94,12 @@ class Outages:
         seconds = self._seconds_left(origin)
         if seconds is not None:
             self._throttle.postpone(
-                origin.host, origin.key, seconds, most=self._max_wait, then=self._retry
+                origin.host,
+                origin.key,
+                seconds,
+                most=self._max_wait,
+                then=self._retry,
+                is_excepted=lambda request: self._is_excepted(request, origin.key),
             )
         else:
             origin.reported_drops = False

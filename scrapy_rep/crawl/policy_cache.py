@@ -62,7 +62,7 @@ class PolicyCache:
     """The policies of one crawl, by origin.
 
     After each fetch, ``on_policy`` is called with the origin and with the request that started the
-    fetch.
+    fetch. ``new_origin`` returns a new origin for its normal form.
     """
 
     def __init__(
@@ -73,10 +73,12 @@ class PolicyCache:
         throttle: Throttle,
         clock: Clock,
         on_policy: Callable[[Origin, Request], object],
+        new_origin: Callable[[str], Origin],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._on_policy = on_policy
+        self._new_origin = new_origin
         self._stats = crawler.stats
         self._settings = settings
         self._throttle = throttle
@@ -129,7 +131,7 @@ class PolicyCache:
         origin = self._origins.get(key)
         if origin is None:
             self.evict(reserve=1)
-            origin = self._origins[key] = Origin(key)
+            origin = self._origins[key] = self._new_origin(key)
         self._origins.move_to_end(key)
         action = self._next_action(origin, request)
         if action in (Action.REFRESH, Action.FETCH):

@@ -50,6 +50,10 @@ _DELAY = re.compile(
     re.VERBOSE,
 )
 
+# Yandex: "you can only use the characters A-Za-z0-9.-/*_", and at most 500 characters for a rule.
+_CLEAN_PARAM_PATH = re.compile(r"[A-Za-z0-9.\-/*_]+")
+_MAX_CLEAN_PARAM = 500
+
 # Each SP below stands for a run of white space, which `_SPACES` replaces first. With runs in the
 # expression itself, the time to match would grow with the square of their length.
 #
@@ -156,6 +160,16 @@ def parse_clean_param(value: bytes) -> CleanParam | None:
         return None
     parameters, *path = (part.decode("utf-8", "replace") for part in _SPACES.split(value, 1))
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
+
+
+def _clean_param_names(value: bytes) -> tuple[str, ...] | None:
+    record = parse_clean_param(value)
+    return (record.parameters or None) if record else None
+
+
+def _clean_param_path(value: bytes) -> str:
+    record = parse_clean_param(value)
+    return record.path if record else "/"
 
 
 def _window(start: bytes, end: bytes) -> Window | None:
@@ -309,6 +323,26 @@ CLEAN_PARAM = RecordType(
     scope=Scope.FILE,
     parse=parse_clean_param,
     combine=every,
+    checks=(
+        _readable("clean-param", _clean_param_names, "names, and perhaps a path: ref&sid /shop/"),
+        Check(
+            lambda value: _clean_param_path(value)[0] in "/*",
+            "the path of clean-param {value} never matches",
+            "begin it with a slash, as every path does",
+        ),
+        Check(
+            lambda value: _CLEAN_PARAM_PATH.fullmatch(_clean_param_path(value)) is not None,
+            "Yandex reads only letters, digits and . - / * _ in the path of clean-param {value}",
+            "write '*' for other characters",
+            is_error=False,
+        ),
+        Check(
+            lambda value: len(value) <= _MAX_CLEAN_PARAM,
+            f"Yandex reads at most {_MAX_CLEAN_PARAM} characters of clean-param {{value}}",
+            "write several lines",
+            is_error=False,
+        ),
+    ),
 )
 # Google until 2019.
 NOINDEX = RecordType(field=b"noindex", scope=Scope.FILE, parse=text_of, combine=every)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .access import REDIRECT_STATUSES, AccessResult, StatusPolicy, access_result
 from .agents import WILDCARD_AGENT, product_tokens
+from .clean_params import ParameterCleaner
 from .group import GroupMatcher
 from .lines import SIZE_LIMIT, read, require_bytes
 from .listing import Group, list_group_records, list_groups, list_records
@@ -73,6 +74,7 @@ class RobotsTxt:
     """
 
     __slots__ = (
+        "_cleaner",
         "_detail",
         "_groups",
         "_indexed",
@@ -101,6 +103,7 @@ class RobotsTxt:
         self._matchers: dict[str | None, GroupMatcher] = {}
         self._groups: tuple[Group, ...] | None = None
         self._records: Records | None = None
+        self._cleaner: ParameterCleaner | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
@@ -349,6 +352,22 @@ class RobotsTxt:
         (CleanParam(parameters=('ref', 'sid'), path='/shop'),)
         """
         return self._extensions.file.get(CLEAN_PARAM)
+
+    def canonicalize(self, url: str) -> str:
+        r"""Return a URL without the query parameters that do not change the page (Yandex).
+
+        Each Clean-param record removes its parameters below its path, from the pages of all
+        crawlers. The case of a name matters. The order of the other parameters and the fragment
+        stay as they are. A path that is compared with the file after this may have another verdict:
+        canonicalize to compare pages, not to request them. Raises ValueError as `verdict` does.
+
+        >>> robots = RobotsTxt(b"Clean-param: ref&sid /shop")
+        >>> robots.canonicalize("https://example.com/shop/book?ref=mail&id=7&sid=1#reviews")
+        'https://example.com/shop/book?id=7#reviews'
+        """
+        if self._cleaner is None:
+            self._cleaner = ParameterCleaner(self.clean_params)
+        return self._cleaner.clean(url)
 
     @property
     def noindex(self) -> tuple[str, ...]:

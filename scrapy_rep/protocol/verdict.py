@@ -38,6 +38,9 @@ class Reason(str, Enum):
     """The URL has no valid host, and so no robots.txt. It is disallowed: a proxy might fetch it."""
     VISIT_TIME = "visit-time"
     """The rules allow the URL at another time of day: that of the group's Visit-time."""
+    LOCAL_RULE = "local-rule"
+    """A rule of REP_LOCAL_RULES decides: the operator disallows the URL, or the owner of the site
+    has allowed it."""
 
     def __str__(self) -> str:
         return self.value

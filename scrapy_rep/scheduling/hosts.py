@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from .clock import Clock
 
+EXEMPT = ""
+"""The key of the queue of requests that need not obey robots.txt, but keep the pace of the host."""
+
 OVERDUE = "overdue"
 """The key of the queue of requests that may not wait for an unreachable origin any longer."""
 
@@ -110,7 +113,7 @@ class Host:
     def __init__(self, name: str, clock: Clock) -> None:
         self.name = name
         self.queues: dict[str, WaitQueue] = {}
-        """By origin, or by another key of :mod:`.throttle` or this module."""
+        """By origin, or by :data:`EXEMPT` or :data:`OVERDUE`."""
         self.robots_txt: list[WaitingRequest] = []
         """Requests for a robots.txt. They start before all others."""
         self.delays: dict[str, float] = {}

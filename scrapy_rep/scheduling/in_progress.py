@@ -8,8 +8,6 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
-from ..protocol.paths import origin_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -78,7 +76,7 @@ class RequestsInProgress:
     def has_unjudged(self, host: Host, key: str) -> bool:
         """Whether a request of an origin has started and is not judged."""
         return any(
-            origin_of(self._rendering.page_url(request)) == key
+            self._rendering.origin(request) == key
             for request in host.in_progress
             if request in self._unjudged
         )

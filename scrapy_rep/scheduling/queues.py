@@ -14,6 +14,8 @@ from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from .hosts import Host, WaitingRequest, WaitQueue, add
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
 
     from .clock import Clock
@@ -106,14 +108,20 @@ class WaitQueues:
         queue = self.find(name, key)
         return len(self) < self.capacity or (len(queue) if queue else 0) < self.share
 
-    def overdue(self, queue: WaitQueue, earliest: float) -> set[tuple[int, int]]:
+    def overdue(
+        self, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
+    ) -> set[tuple[int, int]]:
         """Return the sort keys of the requests of a queue that may not wait any longer.
 
-        These are the requests that began to wait before ``earliest``, and those for which there is
-        no capacity.
+        These are the requests that began to wait before ``earliest``, those that are excepted, and
+        those for which there is no capacity.
         """
         entries = queue.entries()
-        may_wait = [entry.sort_key for entry in entries if entry.arrived >= earliest]
+        may_wait = [
+            entry.sort_key
+            for entry in entries
+            if entry.arrived >= earliest and not is_excepted(entry.request)
+        ]
         others = len(self) - len(entries)
         kept = set(may_wait[: max(self.capacity - others, self.share)])
         return {entry.sort_key for entry in entries} - kept

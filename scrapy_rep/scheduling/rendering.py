@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.paths import origin_of
+
 if TYPE_CHECKING:
     from scrapy import Request
 
@@ -24,6 +26,10 @@ class RenderingService:
         if "_splash_processed" in request.meta:
             return self._rendered(request) or request.url
         return request.url
+
+    def origin(self, request: Request) -> str | None:
+        """Return the normal form of the origin of this page, if its URL has one."""
+        return origin_of(self.page_url(request))
 
     def is_replaced(self, request: Request) -> bool:
         """Whether a request to the service has replaced this one for a page."""

@@ -97,7 +97,7 @@ class WaitingScheduler(BaseScheduler):
     @property
     def _kept(self) -> int:
         """How many requests were taken from the scheduler and not given to the engine."""
-        return self._throttle.queued + len(self._unstored) + (self._next is not None)
+        return self._throttle.queues.queued + len(self._unstored) + (self._next is not None)
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Open the scheduler. The engine calls this before any request waits."""

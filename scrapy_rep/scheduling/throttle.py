@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from ..protocol.paths import host_of, origin_of
+from ..protocol.paths import host_of
 from .clock import Timer, fire
-from .hosts import BlockReason, Host, Limit, WaitingRequest
+from .hosts import EXEMPT, BlockReason, Host, Limit, WaitingRequest
 from .in_progress import RequestsInProgress, waiter_of
 from .queues import WaitQueues, is_robots_request
 from .reservation import Reservations
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .rendering import RenderingService
     from .reservation import HostStore
-
-EXEMPT = ""
-"""The key of the queue of requests that need not obey robots.txt, but keep the pace of the host."""
 
 
 class Throttle:
@@ -83,11 +80,6 @@ class Throttle:
             store, self._clock, wanted=self._is_wanted, granted=self._update
         )
 
-    @property
-    def queued(self) -> int:
-        """How many requests are queued for the engine."""
-        return self.queues.queued
-
     # For the middleware.
 
     def try_start(self, request: Request, name: str) -> bool:
@@ -108,8 +100,8 @@ class Throttle:
     async def wait(self, request: Request, name: str, key: str) -> bool:
         """Wait in the queue ``key`` of the host ``name``. Return False if the spider closes.
 
-        ``key`` is an origin or :data:`EXEMPT`. A request that was in progress waits where it was in
-        the order before.
+        ``key`` is an origin or :data:`~.hosts.EXEMPT`. A request that was in progress waits where
+        it was in the order before.
         """
         host = self._host(name)
         entry = self.in_progress.remove(request) or self._entry(request)
@@ -188,18 +180,20 @@ class Throttle:
         *,
         most: float,
         then: Callable[[str, str, BlockReason], None],
+        is_excepted: Callable[[Request], bool] = lambda _: False,
     ) -> None:
         """Block the queue of an unreachable origin for so many seconds more, as :meth:`block_for`.
 
-        Requests that would wait for more than ``most`` seconds in all, and those for which there is
-        no capacity, move to the queue :data:`~.hosts.OVERDUE`, which is not blocked.
+        Requests that would wait for more than ``most`` seconds in all, those that are excepted, and
+        those for which there is no capacity, move to the queue :data:`~.hosts.OVERDUE`, which is
+        not blocked.
         """
         queue = self.queues.find(name, key)
         if queue is None:
             return
         host = self.hosts[name]
         latest = self._clock.monotonic() + seconds - most
-        overdue = self.queues.overdue(queue, latest)
+        overdue = self.queues.overdue(queue, latest, is_excepted)
         if overdue:
             host.move_overdue(queue, overdue)
         if queue:
@@ -267,10 +261,7 @@ class Throttle:
         return host is not None and (
             key in host.queues
             or self.in_progress.has_unjudged(host, key)
-            or any(
-                origin_of(self._rendering.page_url(entry.request)) == key
-                for entry in host.overdue()
-            )
+            or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
     def is_waiting(self, request: Request) -> bool:
@@ -319,7 +310,7 @@ class Throttle:
 
     def start(self, request: Request) -> None:
         """Start a request that does not have to wait, before the engine gets it."""
-        key = origin_of(self._rendering.page_url(request))
+        key = self._rendering.origin(request)
         host = self.hosts.get(host_of(key)) if key else None
         if host is not None and host.delay and self._may_start(host, request):
             self.in_progress.start(host, self._entry(request), judged=False)
@@ -490,7 +481,7 @@ class Throttle:
         """Apply the first delay of a host to the requests that the downloader has already."""
 
         def is_to_host(request: Request) -> bool:
-            key = origin_of(self._rendering.page_url(request))
+            key = self._rendering.origin(request)
             return key is not None and host_of(key) == host.name
 
         for request in self._engine.active:

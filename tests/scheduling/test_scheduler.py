@@ -82,7 +82,7 @@ def full(count: int = MAX_PER_PASS + 50) -> Crawl:
     crawl.throttle.block(LIVE, f"http://{LIVE}", BlockReason.POLICY)
     crawl.add(SLOW, count)
     assert crawl.next() is None
-    assert crawl.throttle.queued == 1
+    assert crawl.throttle.queues.queued == 1
     return crawl
 
 

@@ -8,8 +8,7 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.scheduling.hosts import BlockReason, Limit
-from scrapy_rep.scheduling.throttle import EXEMPT
+from scrapy_rep.scheduling.hosts import EXEMPT, BlockReason, Limit
 
 from .doubles import FakeClock, FakeEngine, begin, make_throttle
 
@@ -436,7 +435,7 @@ def test_origins_with_more_than_their_share_give_way() -> None:
     assert crawl.throttle.queues.is_full
     evicted = fill(crawl, [("c.example", 1)])
     assert [each.url for each in evicted] == [f"http://a.example/{n}" for n in range(3, 9)]
-    assert crawl.throttle.queued == len(crawl.throttle.queues) == 5
+    assert crawl.throttle.queues.queued == len(crawl.throttle.queues) == 5
 
 
 def test_the_origin_with_the_most_requests_gets_no_more() -> None:
@@ -444,7 +443,7 @@ def test_the_origin_with_the_most_requests_gets_no_more() -> None:
     fill(crawl, [("a.example", 4)])
     refused = Request("http://a.example/9")
     assert crawl.throttle.enqueue(refused, "a.example", "http://a.example") == (False, [])
-    assert crawl.throttle.queued == 4
+    assert crawl.throttle.queues.queued == 4
 
 
 # The end

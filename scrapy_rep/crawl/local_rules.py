@@ -1,0 +1,323 @@
+"""The file of REP_LOCAL_RULES: how it is read, and how it applies to the origins of a crawl.
+
+    [[disallow]]
+    site = "*.example.com"
+    rules = "Disallow: /members/"
+    reason = "the owner does not want to be crawled"
+    given_by = "owner@example.com, mail of 2026-03-02"
+
+The other tables are ``[[exception]]`` and ``[[crawl_delay]]``.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from calendar import timegm
+from datetime import date
+from difflib import get_close_matches
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from w3lib.url import safe_url_string
+
+from ..exceptions import SettingError
+from ..meta_keys import ROBOTSTXT
+from ..origin import Origin
+from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
+from ..protocol.paths import host_of, origin_of
+from ..protocol.verdict import Reason, Verdict
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+    from ..origin import UnreachablePolicy
+
+logger = logging.getLogger(__name__)
+
+SETTING = "REP_LOCAL_RULES"
+_DAY = 86_400
+_TEXTS = ("reason", "given_by")
+# For each kind of table: the required keys, and the optional ones.
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "disallow": (("site", "rules", *_TEXTS), ("until",)),
+    "exception": (("site", "rules", *_TEXTS, "until"), ()),
+    "crawl_delay": (("site", "seconds", *_TEXTS), ("until",)),
+}
+_SITE_FORMS = "'https://example.com', 'example.com' or '*.example.com'"
+
+# The strings and comments of a TOML document, so that no table is looked for in them; and tables.
+_TABLE = re.compile(
+    r"""
+    \"\"\" (?: \\. | [^\\] )*? \"{3,5}
+  | ''' .*? '{3,5}
+  | " (?: \\. | [^"\\\n] )* "
+  | ' [^'\n]* '
+  | \# [^\n]*
+  | ^ [ \t]* \[\[? [ \t]* (?P<table> [A-Za-z0-9_-]+ ) [ \t]* \]\]?
+  | ^ [ \t]* (?P<key> [A-Za-z0-9_-]+ ) [ \t]* =
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+
+
+class Expiry(NamedTuple):
+    """The time at which a table of the file ends."""
+
+    expires_at: float
+    table: str
+    """Its kind, its site and its line, for the log."""
+
+
+class LocalRulesFile:
+    """The local rules of one crawl. None as the path means that there are no rules.
+
+    Raises SettingError for a file that cannot be used.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._by_site: dict[str, LocalRules] = {}
+        self._expiries: list[Expiry] = []
+        if path is None:
+            return
+        self._path = path
+        text = self._text()
+        for kind, number, table in self._tables(text):
+            try:
+                self._add(kind, number, table, text)
+            except ValueError as error:
+                line = _line_of(text, kind, number)
+                raise self._error(f"line {line}: [[{kind}]]: {error}") from None
+        self._expiries.sort(reverse=True)
+
+    def __bool__(self) -> bool:
+        """Whether there are any rules."""
+        return bool(self._by_site)
+
+    def find(self, key: str) -> LocalRules | None:
+        """Return the rules for an origin, or None if there are none."""
+        if not self._by_site:
+            return None
+        host = host_of(key)
+        labels = host.split(".")
+        sites = [key, host, *(f"*.{'.'.join(labels[index:])}" for index in range(len(labels)))]
+        found = [self._by_site[site] for site in sites if site in self._by_site]
+        return _joined(found) if found else None
+
+    def origin(self, key: str) -> Origin:
+        """Return a new origin, to which the rules for it apply."""
+        rules = self.find(key)
+        return Origin(key) if rules is None else LocalOrigin(key, rules)
+
+    def disallowed(self, key: str, url: str, now: float) -> Verdict | None:
+        """Return the verdict of a rule that disallows a URL of an origin, or None."""
+        rules = self.find(key)
+        return None if rules is None else rules.disallowed(url, now)
+
+    def excepts(self, key: str, url: str, now: float) -> bool:
+        """Return whether an exception allows a URL of an origin."""
+        rules = self.find(key)
+        return rules is not None and rules.excepted(url, now) is not None
+
+    def delay(self, key: str, now: float) -> float:
+        """Return the seconds between two requests to an origin. 0 if no rule says so."""
+        rules = self.find(key)
+        return 0 if rules is None else rules.delay(now)
+
+    def warn_about_expired(self, now: float, spider: Spider | None) -> None:
+        """Warn of each table that is out of date, once."""
+        while self._expiries and self._expiries[-1].expires_at <= now:
+            logger.warning(
+                "%(table)s of %(path)s (REP_LOCAL_RULES) is out of date and is not applied. "
+                "Renew its 'until', or remove it.",
+                {"table": self._expiries.pop().table, "path": self._path},
+                extra={"spider": spider},
+            )
+
+    def _text(self) -> str:
+        try:
+            octets = Path(self._path).read_bytes()
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise self._error(f"it cannot be read: {error}") from None
+        try:
+            return octets.decode().replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            line = octets.count(b"\n", 0, error.start) + 1
+            raise self._error(f"line {line}: it is not UTF-8") from None
+
+    def _tables(self, text: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+        """Yield the kind, the number and the content of each table."""
+        try:
+            document = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            line = "" if "(at line" in str(error) else f"line {text.count(chr(10)) + 1}: "
+            raise self._error(f"{line}it is not TOML: {error}") from None
+        for kind, tables in document.items():
+            line_number = _line_of(text, kind, 0)
+            if kind not in _KEYS:
+                known = ", ".join(f"[[{each}]]" for each in _KEYS)
+                message = f"line {line_number}: unknown table {kind!r}: it must be one of {known}"
+                raise self._error(message)
+            if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+                raise self._error(f"line {line_number}: write [[{kind}]], in two brackets each")
+            for number, table in enumerate(tables):
+                yield kind, number, table
+
+    def _add(self, kind: str, number: int, table: Mapping[str, Any], text: str) -> None:
+        _check_keys(kind, table)
+        expires_at = _expires_at(table["until"]) if "until" in table else inf
+        reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
+        detail = f"{reason} ({given_by})"
+        sites = _sites(table["site"])
+        rules = LocalRules()
+        if kind == "crawl_delay":
+            rules = rules._replace(delays=(LocalDelay(_seconds(table["seconds"]), expires_at),))
+        else:
+            is_exception = kind == "exception"
+            parsed = parse_local_rules(_checked_text("rules", table["rules"]), allow=is_exception)
+            rule = LocalRule(parsed, detail, expires_at)
+            rules = LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
+        for site in sites:
+            known = self._by_site.get(site)
+            self._by_site[site] = rules if known is None else _joined([known, rules])
+        if expires_at < inf:
+            line = _line_of(text, kind, number)
+            name = f"[[{kind}]] for {', '.join(sites)}, line {line}"
+            self._expiries.append(Expiry(expires_at, name))
+
+    def _error(self, problem: str) -> SettingError:
+        return SettingError(f"{SETTING} is {self._path!r}: {problem}")
+
+
+class LocalOrigin(Origin):
+    """An origin to which local rules apply.
+
+    A local disallow decides before the robots.txt. An exception decides where the robots.txt, its
+    status or its absence disallows.
+    """
+
+    __slots__ = ("local",)
+
+    def __init__(self, key: str, local: LocalRules) -> None:
+        super().__init__(key)
+        self.local = local
+
+    @property
+    def has_conditions(self) -> bool:
+        return True
+
+    def verdict(
+        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
+    ) -> Verdict:
+        local = self.local.disallowed(url, now)
+        if local is not None:
+            return local
+        verdict = super().verdict(url, agents, now, unreachable)
+        if verdict.allowed:
+            return verdict
+        return self.local.excepted(url, now) or verdict
+
+
+def record_exception(crawler: Crawler, request: Request) -> None:
+    """Count and log a request that starts because a local rule allows it."""
+    verdict = request.meta.get(ROBOTSTXT)  # None if a subclass of the middleware sets no verdict
+    if verdict is None or verdict.reason is not Reason.LOCAL_RULE:
+        return
+    assert crawler.stats is not None
+    crawler.stats.inc_value("robotstxt/local/allowed")
+    logger.debug(
+        "Allowed by a local rule: %(request)s (%(verdict)s)",
+        {"request": request, "verdict": verdict},
+        extra={"spider": crawler.spider},
+    )
+
+
+def _joined(rules: list[LocalRules]) -> LocalRules:
+    return LocalRules(
+        tuple(rule for one in rules for rule in one.disallows),
+        tuple(rule for one in rules for rule in one.exceptions),
+        tuple(delay for one in rules for delay in one.delays),
+    )
+
+
+def _check_keys(kind: str, table: Mapping[str, Any]) -> None:
+    required, optional = _KEYS[kind]
+    for name in table:
+        if name not in required + optional:
+            near = get_close_matches(name, required + optional, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"unknown key {name!r}{hint}")
+    for name in required:
+        if name not in table:
+            raise ValueError(f"the key {name!r} is missing")
+
+
+def _checked_text(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name!r} is {value!r}: it must be a text")
+    return value.strip()
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise ValueError(f"'seconds' is {value!r}: it must be a number above 0")
+    return float(value)
+
+
+def _expires_at(value: object) -> float:
+    """Return the end of a day in UTC."""
+    if type(value) is not date:
+        raise ValueError(f"'until' is {value!r}: it must be a date such as 2027-01-31, unquoted")
+    return timegm(value.timetuple()) + _DAY
+
+
+def _sites(value: object) -> list[str]:
+    sites = value if isinstance(value, list) else [value]
+    if not sites:
+        raise ValueError(f"'site' is []: it must be {_SITE_FORMS}, or a list of these")
+    return [_site(site) for site in sites]
+
+
+def _site(value: object) -> str:
+    """Return a site in the form in which origins and hosts are written."""
+    problem = ValueError(f"'site' is {value!r}: it must be {_SITE_FORMS}, or a list of these")
+    if not isinstance(value, str):
+        raise problem
+    star, name = ("*.", value[2:]) if value.startswith("*.") else ("", value)
+    is_origin = "://" in name
+    try:
+        url = safe_url_string(name if is_origin else f"http://{name}/")
+        parts = urlsplit(url)
+        key = origin_of(url)
+    except ValueError:
+        raise problem from None
+    if key is None or parts.username is not None or parts.path not in ("", "/"):
+        raise problem
+    if parts.query or parts.fragment or set(name) & set("*?#@%") or (is_origin and star):
+        raise problem
+    if is_origin:
+        return key
+    if parts.port is not None or "/" in name:
+        raise problem
+    return star + host_of(key)
+
+
+def _line_of(text: str, name: str, number: int) -> int:
+    """Return the line of the table with a number among those with its name, from 0."""
+    lines = [
+        text.count("\n", 0, match.start(match.lastgroup)) + 1
+        for match in _TABLE.finditer(text)
+        if match.lastgroup is not None and match[match.lastgroup] == name
+    ]
+    return lines[min(number, len(lines) - 1)] if lines else 1

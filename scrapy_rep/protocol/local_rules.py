@@ -1,0 +1,115 @@
+"""The rules that an operator adds for a site, compared with URLs.
+
+A site's owner may ask by mail not to be crawled, or allow what the robots.txt disallows. The rules
+are allow and disallow lines as in a robots.txt. Each rule has a reason, and a time at which it
+ends.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from .lines import read
+from .lint import Severity, lint
+from .parser import parse_line
+from .robotstxt import RobotsTxt
+from .verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ANY_AGENT = "*"
+_HEAD = b"User-agent: *\n"
+_RULE_FIELDS = frozenset([b"allow", b"disallow"])
+
+
+class LocalRule(NamedTuple):
+    """Rules for one site that have the same reason."""
+
+    rules: RobotsTxt
+    detail: str
+    """The reason, and who gave it."""
+    expires_at: float = inf
+    """In seconds since 1970."""
+
+
+class LocalDelay(NamedTuple):
+    """A delay between two requests to one site."""
+
+    seconds: float
+    expires_at: float = inf
+    """In seconds since 1970."""
+
+
+class LocalRules(NamedTuple):
+    """All local rules for one origin."""
+
+    disallows: tuple[LocalRule, ...] = ()
+    exceptions: tuple[LocalRule, ...] = ()
+    delays: tuple[LocalDelay, ...] = ()
+
+    def disallowed(self, url: str, now: float) -> Verdict | None:
+        """Return the verdict of the first rule that disallows a URL, or None.
+
+        An Allow line limits the Disallow lines of its own rule. It does not allow what the site
+        disallows.
+        """
+        for rule in _current(self.disallows, now):
+            if not rule.rules.allowed(url, _ANY_AGENT):
+                return Verdict(False, Reason.LOCAL_RULE, detail=rule.detail)
+        return None
+
+    def excepted(self, url: str, now: float) -> Verdict | None:
+        """Return the verdict of the first exception that allows a URL, or None.
+
+        A Disallow line limits the Allow lines of its own exception.
+        """
+        for rule in _current(self.exceptions, now):
+            decided_by = rule.rules.verdict(url, _ANY_AGENT).rule
+            if decided_by is not None and decided_by.allow:
+                return Verdict(True, Reason.LOCAL_RULE, detail=rule.detail)
+        return None
+
+    def delay(self, now: float) -> float:
+        """Return the longest delay in seconds. 0 without one."""
+        return max((one.seconds for one in self.delays if now < one.expires_at), default=0)
+
+
+def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
+    """Return the allow and disallow lines of a text.
+
+    Raises ValueError for any other line, for a pattern that never matches, and if there is no allow
+    line, or no disallow line, whichever `allow` requires.
+    """
+    body = _HEAD + text.encode()
+    fields = set()
+    for number, line in enumerate(read(body).split(b"\n")[2:], 1):
+        record = parse_line(line, number, strict=True)
+        if record is None:
+            if line.partition(b"#")[0].strip():
+                raise _unreadable(number)
+            continue
+        if record.field not in _RULE_FIELDS:
+            raise _unreadable(number)
+        if not record.value:
+            raise ValueError(f"line {number} of the rules has no pattern; write '/' for all URLs")
+        fields.add(record.field)
+    for finding in lint(body, strict=True):
+        if finding.severity is Severity.ERROR:
+            number = finding.line - 1
+            raise ValueError(f"line {number} of the rules: {finding.message}; {finding.advice}")
+    needed = "allow" if allow else "disallow"
+    if needed.encode() not in fields:
+        raise ValueError(f"the rules have no {needed} line")
+    return RobotsTxt.parse(body, strict=True)
+
+
+def _current(rules: Iterable[LocalRule], now: float) -> Iterable[LocalRule]:
+    return (rule for rule in rules if now < rule.expires_at)
+
+
+def _unreadable(number: int) -> ValueError:
+    return ValueError(
+        f"line {number} of the rules is neither 'Allow: PATTERN' nor 'Disallow: PATTERN'"
+    )

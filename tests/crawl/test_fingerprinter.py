@@ -1,0 +1,156 @@
+"""Clean-param in a crawl: duplicate filter and HTTP cache, judged by what a server received."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RequestFingerprinter
+from scrapy_rep.scheduling.clock import sleep
+from testing.web import text
+
+from .conftest import Visitor
+from .test_http_cache import DUMMY, cache_settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from testing.web import Web
+
+    from .conftest import Crawl
+
+CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
+OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": RequestFingerprinter}
+
+
+class Later(Visitor):
+    """Asks for the rest of its URLs, with the duplicate filter, once it has the first page."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        first, *rest = self.asked
+        self.asked = [first]
+        async for request in super().start():
+            yield request
+        while not self.outcome.responses and not self.outcome.failures:
+            await sleep(0.01)
+        for url in rest:
+            assert isinstance(url, str)
+            yield Request(url, callback=self.parse, errback=self.failed)
+
+
+async def test_pages_that_differ_in_such_a_parameter_are_asked_for_once(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(CLEAN)
+    pages = ["/shop?id=1&ref=a", "/shop?ref=b&id=1", "/shop?id=2&ref=a", "/news?ref=a",
+             "/news?ref=b"]  # fmt: skip
+    outcome = await crawl(site.urls("/", *pages), OURS, spider=Later)
+    assert site.page_paths == sorted(["/", pages[0], pages[2], pages[3], pages[4]])
+    assert outcome.stats["dupefilter/filtered"] == 1
+
+
+async def test_without_the_setting_scrapy_decides(web: Web, crawl: Crawl) -> None:
+    site = web.site(CLEAN)
+    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), spider=Later)
+    assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
+
+
+async def test_requests_seen_before_the_robots_txt_may_be_sent_once_more(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(CLEAN)
+    outcome = await crawl(
+        site.urls("/shop?id=1&ref=a", "/shop?id=1&ref=b", "/shop?id=1&ref=a", "/shop?id=1"),
+        OURS,
+        spider=Later,
+    )
+    assert site.page_paths == ["/shop?id=1&ref=a", "/shop?id=1&ref=b"]
+    assert outcome.stats["dupefilter/filtered"] == 2
+
+
+async def test_a_resumed_crawl_knows_what_it_has_seen(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(CLEAN)
+    settings = {**OURS, "JOBDIR": str(tmp_path)}
+    await crawl(site.urls("/", "/shop?ref=a"), settings, spider=Later)
+    await crawl(site.urls("/again", "/shop?ref=b"), settings, spider=Later)
+    assert site.page_paths == ["/", "/again", "/shop?ref=a"]
+
+
+async def test_the_http_cache_answers_for_all_of_them(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(CLEAN)
+    settings = {**OURS, **cache_settings(tmp_path, DUMMY)}
+    await crawl(site.urls("/shop?ref=a"), settings)
+    outcome = await crawl(site.urls("/shop?ref=b"), settings)
+    assert site.page_paths == ["/shop?ref=a"]
+    (response,) = outcome.responses.values()  # with the URL that the cache has stored
+    assert "cached" in response.flags
+
+
+async def test_a_missing_robots_txt_leaves_scrapys_fingerprint(web: Web, crawl: Crawl) -> None:
+    site = web.site()
+    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), OURS, spider=Later)
+    assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
+
+
+async def test_switched_off_scrapy_decides(web: Web, crawl: Crawl) -> None:
+    site = web.site(CLEAN)
+    settings = {**OURS, "ROBOTSTXT_OBEY": False}
+    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), settings, spider=Later)
+    assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
+
+
+class Fingerprints(Visitor):
+    """Takes fingerprints while its crawl knows a robots.txt."""
+
+    others: Sequence[Request] = ()
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        fingerprinter = self.crawler.request_fingerprinter
+        assert fingerprinter is not None
+        self.taken = {each.url: fingerprinter.fingerprint(each) for each in self.others}
+
+
+async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
+    hostile = [f"Clean-param: a&%zz&\x00 /*{number}*\xff" for number in range(1_000)]
+    site = web.site(text("\n".join([CLEAN, *hostile])))
+    plain = site.url("/shop?id=1")
+    requests = [
+        Request(site.url("/shop?ref=a&id=1"), cookies={"a": "b"}),
+        Request(site.url("/shop?ref=b&id=1"), method="POST", body=b"x"),
+        Request(site.url("/shop?ref=c&id=1#part"), meta={"verbatim_url": True}),
+        *(
+            Request(url)
+            for url in (
+                site.url("/shop?" + "ref&" * 5_000 + "%zz=%&a%C3=1"),
+                site.url("/1?a=%"),
+                "data:,hello?ref=1",
+                "http://%zz/shop?ref=1",
+                "http:///shop?ref=1",
+                "s3://bucket/shop?ref=1",
+                "HTTP://EXAMPLE.COM:80/?ref=1",
+            )
+        ),
+    ]
+    outcome = await crawl([site.url("/")], OURS, spider=Fingerprints, others=requests)
+    taken = outcome.crawler.spider.taken  # type: ignore[union-attr]
+    assert taken[requests[0].url] == fingerprint(Request(plain))
+    assert taken[requests[1].url] == fingerprint(Request(plain, method="POST", body=b"x"))
+    assert taken[requests[2].url] == fingerprint(requests[2])
+    for request in requests[5:]:
+        assert taken[request.url] == fingerprint(request)
+
+
+@pytest.mark.parametrize("crawler", [None, get_crawler()])
+def test_before_a_crawl_it_is_scrapys(crawler: Any) -> None:
+    request = Request("https://example.com/shop?ref=a")
+    assert RequestFingerprinter(crawler).fingerprint(request) == fingerprint(request)

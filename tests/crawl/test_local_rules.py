@@ -1,0 +1,434 @@
+"""REP_LOCAL_RULES: what an operator adds to a robots.txt, judged by what the servers received."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.crawl.local_rules import LocalRulesFile
+from scrapy_rep.exceptions import SettingError
+from scrapy_rep.origin import UnreachablePolicy
+from testing.web import Page, redirect
+
+from .conftest import Closer, our_warnings
+from .following import FOLLOWING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from testing.web import Site, Web
+
+    from .conftest import Crawl
+
+    Write = Callable[[str], dict[str, Any]]
+
+WHO = 'reason = "as agreed"\ngiven_by = "owner@example.com"\n'
+PRIVATE = "User-agent: *\nDisallow: /private\n"
+DETAIL = "as agreed (owner@example.com)"
+
+
+def day(offset: int) -> str:
+    return (datetime.now(timezone.utc) + timedelta(days=offset)).date().isoformat()
+
+
+def disallow(site: str, *patterns: str, more: str = "") -> str:
+    rules = "\\n".join(f"Disallow: {pattern}" for pattern in patterns)
+    return f'[[disallow]]\nsite = "{site}"\nrules = "{rules}"\n{WHO}{more}\n'
+
+
+def exception(site: str, *patterns: str, until: str | None = None) -> str:
+    rules = "\\n".join(f"Allow: {pattern}" for pattern in patterns)
+    return f'[[exception]]\nsite = "{site}"\nrules = "{rules}"\nuntil = {until or day(1)}\n{WHO}\n'
+
+
+def delay(site: str, seconds: float) -> str:
+    return f'[[crawl_delay]]\nsite = "{site}"\nseconds = {seconds}\n{WHO}\n'
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a file of local rules, and return the settings that use it."""
+
+    def settings(text: str) -> dict[str, Any]:
+        path = tmp_path / "rules.toml"
+        path.write_text(text, encoding="utf-8")
+        return {"REP_LOCAL_RULES": path}
+
+    return settings
+
+
+def pauses(site: Site) -> list[float]:
+    at = [received.at for received in site.received if received.path != "/robots.txt"]
+    return [later - earlier for earlier, later in pairwise(at)]
+
+
+# Disallow
+
+
+async def test_a_disallow_is_added_to_the_rules_of_the_site(
+    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    site, other = web.site("User-agent: *\nAllow: /\nDisallow: /b"), web.site()
+    settings = write(disallow(site.root, "/a", "/b"))
+    outcome = await crawl([*site.urls("/a/1", "/b", "/c"), other.url("/a/1")], settings)
+    assert site.page_paths == ["/c"]
+    assert other.page_paths == ["/a/1"]
+    error = outcome.failures[site.url("/a/1")]
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert (error.verdict.reason, error.verdict.detail) == (Reason.LOCAL_RULE, DETAIL)
+    assert outcome.requests[site.url("/a/1")].meta["robotstxt"] is error.verdict
+    assert outcome.stats["robotstxt/local/disallowed"] == 2
+    assert outcome.stats["robotstxt/forbidden/local-rule"] == 2
+    assert "robotstxt/local/allowed" not in outcome.stats
+    assert (
+        f"Forbidden by robots.txt: <GET {site.url('/a/1')}> (local-rule: {DETAIL})" in caplog.text
+    )
+
+
+async def test_a_site_that_is_disallowed_receives_nothing(
+    web: Web, crawl: Crawl, write: Write
+) -> None:
+    site = web.site()
+    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
+    outcome = await crawl([*site.urls("/", "/a"), exempt], write(disallow("127.0.0.1", "/")))
+    assert site.received == []
+    assert len(outcome.failures) == 3
+
+
+@pytest.mark.parametrize("mode", ["annotate", "drop"])
+async def test_a_redirect_to_a_disallowed_site_is_not_followed(
+    web: Web, crawl: Crawl, write: Write, mode: str
+) -> None:
+    closed = web.site(host="127.0.0.2")
+    site = web.site(pages={"/moved": redirect(closed.url("/a"))})
+    settings = {**write(disallow("127.0.0.2", "/")), "REP_CHECK_FINAL_URL": mode}
+    await crawl([site.url("/moved")], settings)
+    assert closed.received == []
+    # A download handler that follows redirects itself has the page: the final URL is judged.
+    outcome = await crawl([site.url("/moved")], {**settings, **FOLLOWING})
+    assert closed.paths == ["/a"]  # and no robots.txt is fetched
+    dropped = list(outcome.failures.values())
+    annotated = [response.meta["robotstxt"] for response in outcome.responses.values()]
+    verdicts = annotated or [error.verdict for error in dropped]  # type: ignore[attr-defined]
+    assert [verdict.reason for verdict in verdicts] == [Reason.LOCAL_RULE]
+    assert bool(dropped) == (mode == "drop")
+
+
+async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: Write) -> None:
+    site = web.site(PRIVATE)
+    rules = exception("127.0.0.1", "/private") + disallow(site.root, "/private/2")
+    outcome = await crawl(site.urls("/private/1", "/private/2"), write(rules))
+    assert site.page_paths == ["/private/1"]
+    origin = outcome.middleware.origins[site.root]  # it says so, too, whoever asks it
+    verdicts = [
+        origin.verdict(url, (), time.time(), UnreachablePolicy())
+        for url in ("/private/1", "/private/2", "/private")
+    ]
+    assert [(one.allowed, one.reason) for one in verdicts] == [
+        (True, Reason.LOCAL_RULE),
+        (False, Reason.LOCAL_RULE),
+        (True, Reason.LOCAL_RULE),
+    ]
+
+
+# Exceptions
+
+
+async def test_an_exception_allows_what_the_file_disallows(
+    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(PRIVATE)
+    urls = site.urls("/private/open/1", "/private/2", "/public")
+    outcome = await crawl(urls, write(exception("127.0.0.1", "/private/open", "/public")))
+    assert site.paths == ["/robots.txt", *sorted(["/private/open/1", "/public"])]
+    verdict = outcome.responses[urls[0]].meta["robotstxt"]
+    assert (verdict.allowed, verdict.reason, verdict.detail) == (True, Reason.LOCAL_RULE, DETAIL)
+    # What the file allows anyway needs no exception.
+    assert outcome.responses[urls[2]].meta["robotstxt"].reason is Reason.RULES
+    assert outcome.failures[urls[1]].verdict.reason is Reason.RULES  # type: ignore[attr-defined]
+    assert outcome.stats["robotstxt/local/allowed"] == 1
+    assert f"Allowed by a local rule: <GET {urls[0]}> (local-rule: {DETAIL})" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("status", "settings"), [(503, {}), (403, {"REP_DISALLOW_STATUSES": [403]})]
+)
+async def test_an_exception_holds_while_everything_else_is_disallowed(
+    web: Web, crawl: Crawl, write: Write, status: int, settings: dict[str, Any]
+) -> None:
+    site = web.site(Page(b"", status))
+    rules = write(exception(site.root, "/open"))
+    outcome = await crawl(site.urls("/open/1", "/closed"), {**rules, **settings})
+    assert site.page_paths == ["/open/1"]
+    assert outcome.stats["robotstxt/local/allowed"] == 1
+
+
+async def test_an_exception_does_not_wait_for_an_unreachable_site(
+    web: Web, crawl: Crawl, write: Write
+) -> None:
+    site = web.site(Page(b"", 503))
+    paths = [f"/open/{number}" for number in range(20)]
+    settings = {**write(exception(site.root, "/open")), "REP_UNREACHABLE": "wait"}
+    outcome = await crawl(site.urls("/closed", *paths), settings, spider=Closer)
+    assert site.page_paths == sorted(paths)
+    assert outcome.stats["robotstxt/local/allowed"] == 20
+
+
+async def test_an_exception_keeps_the_visit_time(web: Web, crawl: Crawl, write: Write) -> None:
+    hour = datetime.now(timezone.utc).hour
+    window = f"{(hour + 12) % 24:02}00-{(hour + 13) % 24:02}00"
+    site = web.site(f"{PRIVATE}Visit-time: {window}\n")
+    rules = exception(site.root, "/private/1") + disallow(site.root, "/mail")
+    outcome = await crawl(site.urls("/private/1", "/private/2", "/mail"), write(rules))
+    assert site.page_paths == []
+    verdicts = [
+        error.verdict.reason  # type: ignore[attr-defined]
+        for _, error in sorted(outcome.failures.items())
+    ]
+    assert verdicts == [Reason.LOCAL_RULE, Reason.VISIT_TIME, Reason.RULES]
+
+
+async def test_an_exception_out_of_date_is_not_applied_and_warned_about_once(
+    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(PRIVATE)
+    rules = exception(site.root, "/private", until=day(-1)) + exception(
+        site.root, "/private/today", until=day(0)
+    )
+    await crawl(site.urls("/private/1", "/private/2", "/private/today"), write(rules))
+    assert site.page_paths == ["/private/today"]
+    (warning,) = our_warnings(caplog)
+    assert warning.startswith(f"[[exception]] for {site.root}, line 1 of ")
+    assert "is out of date and is not applied" in warning
+
+
+def test_a_table_that_ends_during_the_crawl_is_warned_about_then(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = exception("a.example", "/", until="2030-01-01") + exception(
+        "b.example", "/", until="2029-12-31"
+    )
+    rules = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
+    end = datetime(2030, 1, 1, tzinfo=timezone.utc).timestamp()
+    seen = []
+    for now in (end - 1, end, end + 1, end + 86_399, end + 86_400, end + 90_000):
+        excepted = [rules.excepts(f"https://{host}.example", "/", now) for host in "ab"]
+        rules.warn_about_expired(now, None)
+        seen.append((excepted, len(our_warnings(caplog))))
+    assert seen == [
+        ([True, True], 0),
+        ([True, False], 1),
+        ([True, False], 1),
+        ([True, False], 1),
+        ([False, False], 2),
+        ([False, False], 2),
+    ]
+
+
+async def test_a_middleware_that_sets_no_verdict_sends_its_requests(
+    web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RobotsTxtMiddleware, "process_request_2", lambda *_: None)
+    site = web.site(PRIVATE)
+    outcome = await crawl([site.url("/private")], write(exception(site.root, "/private")))
+    assert site.page_paths == ["/private"]
+    assert "robotstxt/local/allowed" not in outcome.stats
+
+
+# Pace
+
+
+@pytest.mark.parametrize("asked", [0.1, 0.6])
+async def test_the_slower_pace_holds(web: Web, crawl: Crawl, write: Write, asked: float) -> None:
+    site = web.site(f"User-agent: *\nCrawl-delay: {asked}")
+    settings = {**write(delay("127.0.0.1", 0.4)), "REP_MAX_DELAY": 1}
+    await crawl(site.urls("/1", "/2", "/3"), settings)
+    assert min(pauses(site)) > max(asked, 0.4) * 0.9
+
+
+@pytest.mark.parametrize(
+    ("robots", "settings"),
+    [
+        (None, {}),
+        (Page(b"", 503), {}),
+        ("User-agent: *\nCrawl-delay: 9", {"REP_OBEY_CRAWL_DELAY": False}),
+        ("", {"REP_MAX_DELAY": 0.1}),
+    ],
+)
+async def test_a_local_pace_needs_no_robots_txt(
+    web: Web, crawl: Crawl, write: Write, robots: Any, settings: dict[str, Any]
+) -> None:
+    site = web.site(robots)
+    rules = write(delay("127.0.0.1", 0.4) + exception("127.0.0.1", "/"))
+    await crawl(site.urls("/1", "/2", "/3"), {**rules, **settings})
+    assert len(pauses(site)) == 2
+    assert min(pauses(site)) > 0.36
+
+
+async def test_a_local_pace_holds_for_exempt_requests(web: Web, crawl: Crawl, write: Write) -> None:
+    site = web.site()
+    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in site.urls("/1", "/2")]
+    await crawl(exempt, write(delay(site.root, 0.4)))
+    assert site.robots_fetches == 0
+    assert min(pauses(site)) > 0.36
+
+
+# JOBDIR
+
+
+# Scrapy 2.14 leaves a file of its queue open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_resumed_crawl_reads_the_rules_again(
+    web: Web, crawl: Crawl, write: Write, tmp_path: Path
+) -> None:
+    site = web.site(f"{PRIVATE}Crawl-delay: 60")
+    paths = ["/1", "/2", "/private/3"]
+    jobdir = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": None}
+    first = write(exception(site.root, "/private"))
+    await crawl(site.urls(*paths), {**first, **jobdir}, spider=Closer)
+    assert len(site.page_paths) < 2
+    again = {**write(disallow(site.root, "/")), **jobdir}
+    outcome = await crawl([], again)
+    assert outcome.stats["robotstxt/local/disallowed"] == 3 - len(site.page_paths)
+    assert len(site.page_paths) < 2
+
+
+# Sites
+
+
+@pytest.mark.parametrize(
+    ("site", "found", "missed"),
+    [
+        ("https://Example.com:443", ["https://example.com"],
+         ["http://example.com", "https://example.com:8443", "https://www.example.com"]),
+        ("http://example.com/", ["http://example.com"], ["https://example.com"]),
+        ("example.com", ["http://example.com", "https://example.com:8443"],
+         ["http://www.example.com", "http://notexample.com"]),
+        ("*.example.com", ["http://example.com", "https://a.b.example.com:8443"],
+         ["http://notexample.com", "http://com"]),
+        ("münchen.example", ["https://xn--mnchen-3ya.example"], ["https://munchen.example"]),
+        ("[::1]", ["http://[::1]:8080"], ["http://[::2]"]),
+        ("http://[::1]:8080", ["http://[::1]:8080"], ["http://[::1]"]),
+    ],
+)  # fmt: skip
+def test_sites(site: str, found: list[str], missed: list[str], write: Write) -> None:
+    rules = LocalRulesFile(str(write(disallow(site, "/a"))["REP_LOCAL_RULES"]))
+    for key in found:
+        assert rules.disallowed(key, "/a", 0) is not None, key
+    for key in missed:
+        assert rules.find(key) is None, key
+
+
+def test_all_tables_that_name_a_site_apply(write: Write) -> None:
+    text = (
+        disallow("example.com", "/a")
+        + disallow("*.example.com", "/b")
+        + disallow("https://example.com", "/c", more=f"until = {day(1)}")
+        + disallow("example.com", "/d")
+        + delay("example.com", 2)
+        + delay("*.example.com", 3)
+    )
+    rules = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
+    key, now = "https://example.com", time.time()
+    for url in ("/a", "/b", "/c", "/d"):
+        assert rules.disallowed(key, url, now) is not None
+    assert rules.disallowed(key, "/c", now + 3 * 86_400) is None
+    assert rules.delay(key, now) == 3
+    assert not rules.excepts(key, "/a", now)
+
+
+# A file that cannot be used
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[disallow]\n", "it is not TOML: "),
+        ("\na = 1\na = 2", "line 3"),
+        ("a = 1\n\n[[disallow", "line 3"),
+        ("\x00", "line 1"),
+        ("a = " + "[" * 100_000, "it is not TOML"),
+        ("# 1\n\n[[disalow]]\n", "line 3: unknown table 'disalow': it must be one of [[disallow]]"),
+        ('# 1\n# 2\nversion = "1"\n', "line 3: unknown table 'version'"),
+        ("# 1\n[disallow]\n", "line 2: write [[disallow]], in two brackets each"),
+        (disallow("a.example", "/") + disallow("b.example", "/", more="unti = 2027-01-01"),
+         "line 7: [[disallow]]: unknown key 'unti'; did you mean 'until'?"),
+        (disallow("a.example", "/", more="zzz = 1"), "line 1: [[disallow]]: unknown key 'zzz'"),
+        ('[[exception]]\nsite = "a"\nrules = "Allow: /"\n' + WHO, "the key 'until' is missing"),
+        (exception("a.example", "/", until='"2027-01-01"'), "'until' is '2027-01-01': it must be"),
+        (exception("a.example", "/", until="2027-01-01T00:00:00"), "'until' is datetime"),
+        (exception("a.example", "/", until="2027-02-30"), "line 4"),
+        (disallow("a.example", "private"), "line 1 of the rules: the pattern 'private' never"),
+        (disallow("a.example", ""), "line 1 of the rules has no pattern"),
+        ('[[disallow]]\nsite = "a"\nrules = 1\n' + WHO, "'rules' is 1: it must be a text"),
+        ('[[disallow]]\nsite = "a"\nrules = "Disallow: /"\nreason = " "\ngiven_by = "b"',
+         "'reason' is ' ': it must be a text"),
+        (delay("a.example", -1), "'seconds' is -1: it must be a number above 0"),
+        (delay("a.example", float("inf")), "'seconds' is inf"),
+        ('[[crawl_delay]]\nsite = "a"\nseconds = true\n' + WHO, "'seconds' is True"),
+        ("[[disallow]]\nsite = []\nrules = 'Disallow: /'\n" + WHO, "'site' is []"),
+        ("[[disallow]]\nsite = ['a', 1]\nrules = 'Disallow: /'\n" + WHO, "'site' is 1"),
+        *(
+            (disallow(site, "/"), f"'site' is {site!r}: it must be 'https://example.com', ")
+            for site in (
+                "", "*", "*.", "a b", "a.example/path", "https://a.example/path", "https://a.example?q",
+                "a.example:80", "*.https://a.example", "https://*.a.example", "https://u@a.example",
+                "s3://bucket", "[::1", "https://[::1", "a%2eb",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_the_error_names_the_file_and_the_line(write: Write, text: str, message: str) -> None:
+    path = write(text)["REP_LOCAL_RULES"]
+    with pytest.raises(SettingError) as error:
+        LocalRulesFile(str(path))
+    assert str(error.value).startswith(f"REP_LOCAL_RULES is '{path}': ")
+    assert message in str(error.value)
+    assert "line " in str(error.value)
+
+
+# Where a middleware cannot be made, Scrapy leaves the session of its aiohttp handler open.
+@pytest.mark.filterwarnings("ignore:Unclosed c:ResourceWarning")
+async def test_a_file_that_cannot_be_used_stops_the_crawl(
+    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site()
+    settings = write("# 1\n" + delay("a.example", 0))
+    with pytest.raises(SettingError) as error:
+        await crawl([site.url("/")], settings)
+    assert site.received == []
+    (record,) = [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert record.getMessage() == f"{error.value}. The crawl does not start."
+    assert "line 2: [[crawl_delay]]: 'seconds' is 0: it must be a number above 0" in caplog.text
+    gc.collect()
+
+
+@pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0"])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingError, match="it cannot be read: "):
+        LocalRulesFile(f"{tmp_path}/{name}")
+
+
+def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_bytes(b"# 1\n# \xff\n")
+    with pytest.raises(SettingError, match="line 2: it is not UTF-8"):
+        LocalRulesFile(str(path))
+
+
+def test_tables_in_strings_and_comments_are_not_counted(write: Write) -> None:
+    before = disallow("a.example", "/").replace("as agreed", "[[disallow]]\\n")
+    text = f"# [[disallow]]\n{before}[[disallow]]\nreason = '''\n[[disallow]]\n'''\nx = 1\n"
+    with pytest.raises(SettingError, match=r"line 8: \[\[disallow\]\]: unknown key 'x'"):
+        LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
+    with pytest.raises(SettingError, match=r"line 2: \[\[disallow\]\]: unknown key 'x'"):
+        LocalRulesFile(str(write("# 1\ndisallow = [{x = 1}, {}]")["REP_LOCAL_RULES"]))
