@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -260,3 +262,12 @@ async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
         await crawler.crawl_async(**arguments)
     else:
         await crawler.crawl(**arguments)
+
+
+@pytest.fixture
+def failed_start() -> Iterator[None]:
+    """Collect the objects that Scrapy leaves open when a crawl does not start."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from datetime import datetime, timedelta, timezone
@@ -399,7 +398,11 @@ def test_the_error_names_the_file_and_the_line(write: Write, text: str, message:
 # Where a middleware cannot be made, Scrapy leaves the session of its aiohttp handler open.
 @pytest.mark.filterwarnings("ignore:Unclosed c:ResourceWarning")
 async def test_a_file_that_cannot_be_used_stops_the_crawl(
-    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
+    failed_start: None,
+    web: Web,
+    crawl: Crawl,
+    write: Write,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     site = web.site()
     settings = write("# 1\n" + delay("a.example", 0))
@@ -409,7 +412,6 @@ async def test_a_file_that_cannot_be_used_stops_the_crawl(
     (record,) = [one for one in caplog.records if one.levelno >= logging.ERROR]
     assert record.getMessage() == f"{error.value}. The crawl does not start."
     assert "line 2: [[crawl_delay]]: 'seconds' is 0: it must be a number above 0" in caplog.text
-    gc.collect()
 
 
 @pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0"])

@@ -217,7 +217,7 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
 async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
     web: Web, crawl: Crawl
 ) -> None:
-    host = web.site(delayed(1))
+    host = web.site(delayed(4))
     moved = [
         web.site(redirect(host.url("/robots.txt")), host=f"127.0.0.{number}")
         for number in range(11, 23)
@@ -226,10 +226,11 @@ async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
     urls = [host.url("/0"), *(url for site in moved for url in site.urls("/0", "/1"))]
     urls += [url for site in live for url in site.urls(*numbers(5))]
     settings = {**FIFO, "REP_CONCURRENT_FETCHES": 8, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(urls, settings, spider=Until, pages=18)
+    await crawl(urls, settings, spider=Until, pages=15)
     assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
+    # Without the limit for slow fetches, the live sites wait for six of them.
     last_page = max(received.at for site in live for received in site.received)
-    assert sum(received.at < last_page for received in host.received) <= 6
+    assert sum(received.at < last_page for received in host.received) < 6
 
 
 @pytest.mark.parametrize("queue", QUEUES)

@@ -5,10 +5,8 @@ The tests check what the servers received.
 
 from __future__ import annotations
 
-import gc
 import os
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -266,15 +264,6 @@ async def refused(url: str) -> str:
     return str(error.value)
 
 
-@pytest.fixture
-def unbegun() -> Iterator[None]:
-    """Collect the objects that Scrapy leaves open when a crawl does not start."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("value", "message"),
@@ -300,7 +289,7 @@ def unbegun() -> Iterator[None]:
     ],
 )
 async def test_an_unusable_store_stops_the_crawl_at_its_start(
-    unbegun: None, value: str, message: str
+    failed_start: None, value: str, message: str
 ) -> None:
     said = await refused(value)
     assert said.startswith(f"REP_STORE is {value.replace(':x', ':***')!r}")
@@ -309,7 +298,7 @@ async def test_an_unusable_store_stops_the_crawl_at_its_start(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
-    unbegun: None, tmp_path_factory: pytest.TempPathFactory
+    failed_start: None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
     try:
@@ -342,7 +331,7 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
     ],
 )
 async def test_the_error_shows_no_password(
-    unbegun: None,
+    failed_start: None,
     url: str,
     tmp_path_factory: pytest.TempPathFactory,
     caplog: pytest.LogCaptureFixture,
