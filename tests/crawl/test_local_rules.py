@@ -395,10 +395,7 @@ def test_the_error_names_the_file_and_the_line(write: Write, text: str, message:
     assert "line " in str(error.value)
 
 
-# Where a middleware cannot be made, Scrapy leaves the session of its aiohttp handler open.
-@pytest.mark.filterwarnings("ignore:Unclosed c:ResourceWarning")
 async def test_a_file_that_cannot_be_used_stops_the_crawl(
-    failed_start: None,
     web: Web,
     crawl: Crawl,
     write: Write,

@@ -147,10 +147,8 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
         ),
     ],
 )
-# If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
-@pytest.mark.filterwarnings("ignore:Unclosed c:ResourceWarning")
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
-    failed_start: None, caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
+    caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
 ) -> None:
     crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
     with pytest.raises(SettingError):
