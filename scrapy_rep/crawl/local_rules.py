@@ -17,6 +17,7 @@ import sys
 from calendar import timegm
 from datetime import date
 from difflib import get_close_matches
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SETTING = "REP_LOCAL_RULES"
+MAX_CACHED = 1000
+"""Origins whose rules are kept: a request asks for them several times."""
 _DAY = 86_400
 _TEXTS = ("reason", "given_by")
 # For each kind of table: the required keys, and the optional ones.
@@ -88,6 +91,7 @@ class LocalRulesFile:
 
     def __init__(self, path: str | None) -> None:
         self._by_site: dict[str, LocalRules] = {}
+        self._of_origin = lru_cache(maxsize=MAX_CACHED)(self._find)
         self._expiries: list[Expiry] = []
         if path is None:
             return
@@ -107,8 +111,9 @@ class LocalRulesFile:
 
     def find(self, key: str) -> LocalRules | None:
         """Return the rules for an origin, or None if there are none."""
-        if not self._by_site:
-            return None
+        return self._of_origin(key) if self._by_site else None
+
+    def _find(self, key: str) -> LocalRules | None:
         host = host_of(key)
         labels = host.split(".")
         sites = [key, host, *(f"*.{'.'.join(labels[index:])}" for index in range(len(labels)))]

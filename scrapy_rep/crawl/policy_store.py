@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
+from ..origin import DAY
 from ..protocol.access import AccessResult, Rules, access_result
 from ..protocol.robotstxt import RobotsTxt
 from ..settings import without_password
@@ -56,8 +57,6 @@ entry from further in the future was written on a wrong clock, so that its times
 
 MAX_CLOCK_STEPS = 100
 """The most clock steps that are remembered."""
-
-DAY = 86_400
 
 
 @dataclass(slots=True)

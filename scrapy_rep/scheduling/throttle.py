@@ -296,8 +296,7 @@ class Throttle:
 
     def has_queue(self, name: str, key: str) -> bool:
         """Whether an origin has a queue, in which a new request has to wait."""
-        host = self.hosts.get(name)
-        return host is not None and key in host.queues
+        return self.queues.find(name, key) is not None
 
     def is_throttled(self, name: str, request: Request) -> bool:
         """Whether the delay of a host, or other requests that wait for it, keep a request."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
-import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -262,12 +260,3 @@ async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
         await crawler.crawl_async(**arguments)
     else:
         await crawler.crawl(**arguments)
-
-
-@pytest.fixture
-def failed_start() -> Iterator[None]:
-    """Collect the objects that Scrapy leaves open when a crawl does not start."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()

@@ -5,8 +5,10 @@ The tests check what the servers received.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -262,6 +264,15 @@ async def refused(url: str) -> str:
     with pytest.raises(SettingError) as error:
         await run_crawler(crawler, requests=[])
     return str(error.value)
+
+
+@pytest.fixture
+def failed_start() -> Iterator[None]:
+    """Collect the objects that Scrapy leaves open when a crawl does not start."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
