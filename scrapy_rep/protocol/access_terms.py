@@ -46,8 +46,7 @@ _SCHEME_NAME = "license"
 MAX_OFFERS = 20
 """The payment offers of a response that are listed (ours). A response has one or a few."""
 MAX_PAYMENT_REQUIRED = 16_384
-"""Characters of a PAYMENT-REQUIRED header. A longer one is not read. Ours: it is the longest header
-line that Twisted accepts."""
+"""Characters of a PAYMENT-REQUIRED header. A longer one is not read (ours)."""
 MAX_LINES = 10
 MAX_LINE = 4096
 """The WWW-Authenticate lines that are read, and the characters of each (ours)."""

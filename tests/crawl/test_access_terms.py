@@ -111,9 +111,9 @@ async def test_what_the_log_shows_is_short_and_printable(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     page = Page("", 402, {
-        "crawler-price": "USD \x1b[2J\u00ad" + "9" * 8000,
+        "crawler-price": "USD \x1b[2J" + "9" * 7000,
         "Link": f'<https://a.example/\x1b[2J{"a" * 4000}>; rel="license"',
-        "PAYMENT-REQUIRED": "W1tb" * 2000,
+        "PAYMENT-REQUIRED": "W1tb" * 1500,
     })  # fmt: skip
     site = web.site(None, {"*": page})
     outcome = await crawl(site.urls("/" + "a" * 2000), RETRIES)
@@ -122,7 +122,7 @@ async def test_what_the_log_shows_is_short_and_printable(
     assert len(message) < 1200
     [response] = outcome.responses.values()
     terms = response.meta["page_directives"].access_terms
-    assert terms.price.startswith("USD \\x1b[2J\\xad99")
+    assert terms.price.startswith("USD \\x1b[2J99")
     assert len(terms.price) == 200
     assert terms.offers == ()
 
