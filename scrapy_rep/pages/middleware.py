@@ -137,8 +137,7 @@ class PageDirectivesMiddleware:
 
     def _read(self, response: Response, request: Request) -> _Page:
         robots = self._robots_txt(response)
-        training_tokens = self._settings.training_tokens
-        if robots is not None and not (robots.has_usage or training_tokens):
+        if robots is not None and not (robots.has_usage or self._settings.training_tokens):
             robots = None
         html = _html(response)
         if (
@@ -156,7 +155,7 @@ class PageDirectivesMiddleware:
             stated += [
                 ("Content-Signal in robots.txt", robots.content_signals(url, tokens)),
                 ("Content-Usage in robots.txt", robots.content_usage(url, tokens)),
-                *usage.training_refusals(robots, url, training_tokens),
+                *usage.training_refusals(robots, url, self._settings.training_tokens),
             ]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             signals = usage.of_response(_lines(response, _SIGNAL), ())
