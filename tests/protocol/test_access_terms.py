@@ -6,9 +6,12 @@ import marshal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_rep import AccessTerms, PaymentOffer
 from scrapy_rep.protocol.access_terms import (
+    HEADERS,
     MAX_OFFERS,
     MAX_PAYMENT_REQUIRED,
     MAX_URL,
@@ -216,6 +219,32 @@ def test_values_are_cut_where_they_are_long() -> None:
     assert found.error is not None
     assert {len(found.price), len(found.error), len(found.offers[0].pay_to)} == {LENGTH}
     assert len(str(found)) < 2 * LENGTH
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(st.sampled_from(["accepts", *OFFER]), values),
+)
+LINES = st.lists(st.text()) | JSON.map(lambda value: [encoded(value)])
+
+
+@given(
+    st.sampled_from([401, 402]),
+    st.dictionaries(st.sampled_from(HEADERS), LINES),
+    st.text('License ,="\\\x1b'),
+)
+def test_no_header_raises_and_all_texts_are_printable(
+    status: int, headers: dict[str, list[str]], challenge: str
+) -> None:
+    headers.setdefault(AUTHENTICATE, []).append(f"License {challenge}")
+    found = access_terms(status, headers)
+    if found is None:
+        assert status == 401
+        return
+    texts = [found.price, found.error, found.authorization_uri, str(found)]
+    texts += [text for offer in found.offers for text in offer]
+    assert all(text is None or text.isprintable() for text in texts)
+    assert len(found.offers) <= MAX_OFFERS
 
 
 @pytest.mark.parametrize(
