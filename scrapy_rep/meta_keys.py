@@ -11,6 +11,9 @@ PAGE_DIRECTIVES = "page_directives"
 USAGE = "usage"
 """The uses that the response grants (True) or refuses (False), by name."""
 
+USAGE_SOURCES = "usage_sources"
+"""Where each refusal in ``usage`` was found: by name, a tuple of short texts."""
+
 LINK_REL = "link_rel"
 """The ``rel`` values of the link from which the request was made, as a sorted tuple."""
 
@@ -19,6 +22,9 @@ OBEY_NOFOLLOW = "obey_nofollow"
 
 DONT_OBEY = "dont_obey_robotstxt"
 """True on a request that is exempt from robots.txt. The key is Scrapy's."""
+
+DONT_RETRY = "dont_retry"
+"""True on a request that is not retried. The key is Scrapy's."""
 
 IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
 """True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""

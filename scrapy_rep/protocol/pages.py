@@ -31,6 +31,8 @@ from .paths import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from .access_terms import AccessTerms
+
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 
 HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
@@ -160,6 +162,9 @@ class PageDirectives:
     licenses: tuple[str, ...] = ()
     """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. Nothing
     fetches them."""
+    access_terms: AccessTerms | None = None
+    """What the site requires before it sends the page: a payment or a license. None for most
+    pages."""
     sources: tuple[Source, ...] = ()
     """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 
@@ -177,6 +182,8 @@ class PageDirectives:
         if self.unavailable_after is not None:
             found["unavailable_after"] = self.unavailable_after.isoformat()
         found["licenses"] = list(self.licenses)
+        if self.access_terms is not None:
+            found["access_terms"] = self.access_terms.to_dict()
         found["sources"] = [list(source) for source in self.sources]
         return found
 
@@ -292,6 +299,11 @@ def _page_over_headers(stated: Sequence[Statement], rule: str) -> list[str]:
 
 
 # Headers
+
+
+def licenses(links: Iterable[str], url: str) -> tuple[str, ...]:
+    """Return the licenses in the Link header lines of a page with this URL."""
+    return merge(list(_of_headers(((_LINK, line) for line in links), ()))).at(url).licenses
 
 
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
 
-from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE
+from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE, USAGE_SOURCES
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
 from .clock import Timer
@@ -314,3 +314,4 @@ def remove_annotations(meta: dict[str, Any]) -> None:
     if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
         del meta[PAGE_DIRECTIVES]
         meta.pop(USAGE, None)
+        meta.pop(USAGE_SOURCES, None)
