@@ -19,7 +19,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from ..exceptions import RobotsTxtDisallowed
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
@@ -38,7 +38,7 @@ from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .pace_log import log_pace
 from .policy_cache import PolicyCache
-from .robots_page import CACHED_FLAG, robots_txt_response
+from .robots_page import robots_txt_response
 from .wait_stats import WaitStats
 
 if TYPE_CHECKING:

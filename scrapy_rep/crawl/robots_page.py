@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from scrapy.http import TextResponse
 
 from ..fetch.browsers import asks_for_browser
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
+from ..meta_keys import CACHED_FLAG, IS_ROBOTSTXT_REQUEST
 from ..origin import State
 from ..protocol.paths import ROBOTS_TXT, robots_txt_url
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from ..origin import Origin
-
-CACHED_FLAG = "cached"
-"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""
 
 
 def robots_txt_response(request: Request, origin: Origin) -> TextResponse | None:

@@ -16,7 +16,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
@@ -186,7 +186,7 @@ class RobotsTxtDownloader:
             response.ip_address,
             download.by_proxy,
             download.by_system_proxy,
-            "cached" in response.flags,
+            CACHED_FLAG in response.flags,
         )
         return result, self._clock.monotonic() - download.started
 

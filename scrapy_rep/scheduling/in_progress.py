@@ -8,6 +8,8 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
+from ..meta_keys import CACHED_FLAG
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -48,7 +50,7 @@ class RequestsInProgress:
     def _response_received(self, request: Request, response: Response) -> None:
         assert self._finish is not None
         # The host did not receive a request that a cache has answered.
-        self._finish(request, sent="cached" not in response.flags)
+        self._finish(request, sent=CACHED_FLAG not in response.flags)
 
     def __len__(self) -> int:
         return len(self._hosts)
