@@ -304,7 +304,7 @@ class RobotsTxtMiddleware:
         Returns whether the request returns to the scheduler, which it does if it came from there.
         """
         self._wait_stats.discard(request)
-        return self._throttle.can_reschedule(request)
+        return self._throttle.try_reschedule(request)
 
     # The way of a response.
 

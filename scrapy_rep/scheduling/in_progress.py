@@ -99,7 +99,7 @@ def waiter_of(
     request: Request,
     download: Deferred[Any],
     put_back: Callable[[], None],
-    can_reschedule: Callable[[Request], bool],
+    try_reschedule: Callable[[Request], bool],
     cancelled: Callable[[], None],
 ) -> Deferred[bool]:
     """Return the waiter of a request that was removed from the queue of its download slot.
@@ -113,7 +113,7 @@ def waiter_of(
             cancelled()
         elif may_start:
             put_back()
-        elif can_reschedule(request):
+        elif try_reschedule(request):
             download.callback(request)
         else:
             download.errback(IgnoreRequest("the spider is closing"))

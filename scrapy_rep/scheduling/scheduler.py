@@ -85,7 +85,7 @@ class WaitingScheduler(BaseScheduler):
         self._blocks = bool(getattr(scheduler, "idle_before_close", 0))
         """Whether the scheduler blocks for seconds if it is read while it has no requests."""
         self._rescheduling: set[Request] = set()
-        throttle.can_reschedule = self.can_reschedule
+        throttle.try_reschedule = self.try_reschedule
         throttle.on_queue_change = self._shorten_pause
 
     def __getattr__(self, name: str) -> Any:
@@ -155,11 +155,12 @@ class WaitingScheduler(BaseScheduler):
             self._throttle.from_scheduler.add(request)
         return request
 
-    def can_reschedule(self, request: Request) -> bool:
-        """Whether a request that a downloader middleware returns goes back to the scheduler.
+    def try_reschedule(self, request: Request) -> bool:
+        """Have a request stored again when a downloader middleware returns it to the engine.
 
-        If so, it is stored unchanged, and is not a duplicate. If not, a caller of
-        ``engine.download_async`` waits for it, and the engine would download it at once.
+        Returns whether this is possible. Then the request is stored unchanged, and is not a
+        duplicate. Otherwise a caller of ``engine.download_async`` waits for the request, and the
+        engine would download it at once.
         """
         if request not in self._throttle.from_scheduler or request in self._rescheduling:
             return False

@@ -68,8 +68,9 @@ class Throttle:
         those of callers of ``engine.download_async``."""
         self._arrivals = count()
         self._reservations: Reservations | None = None
-        self.can_reschedule: Callable[[Request], bool] = lambda _: False
-        """Whether a request that a downloader middleware returns goes back to the scheduler."""
+        self.try_reschedule: Callable[[Request], bool] = lambda _: False
+        """Has a request that a downloader middleware returns stored in the scheduler again, if that
+        is possible. Returns whether it is."""
         self.on_queue_change: Callable[[], None] = lambda: None
         """Called when requests that the scheduler has may no longer have to wait."""
         self._closed = False
@@ -491,5 +492,5 @@ class Throttle:
         for request, download, put_back in self._engine.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
-            waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)
+            waiter = waiter_of(request, download, put_back, self.try_reschedule, cancelled)
             self.queues.add_counted(host, EXEMPT, entry._replace(waiter=waiter))

@@ -315,7 +315,7 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
     download: Deferred[Any] = Deferred()
     results: list[Any] = []
     crawl.engine.queued = [(queued, download, lambda: results.append("put back"))]
-    crawl.throttle.can_reschedule = lambda _: end == "reschedule"
+    crawl.throttle.try_reschedule = lambda _: end == "reschedule"
     crawl.throttle.set_delay(HOST, ORIGIN, 10, crawl.clock.now)
     download.addBoth(results.append)
     if end == "cancel":
