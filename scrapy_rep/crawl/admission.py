@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .wait_stats import WaitStats
 
 
-class Admission:
+class AdmissionControl:
     """The part of the middleware that the scheduler calls."""
 
     def __init__(

@@ -31,7 +31,7 @@ from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .admission import Admission
+from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
@@ -111,7 +111,7 @@ class RobotsTxtMiddleware:
             self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
-        self._admission = Admission(
+        self._admission = AdmissionControl(
             self._page_url, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
         self._final_url_checker = FinalUrlChecker(
