@@ -3,7 +3,7 @@
 A request waits in the queue of its origin while its robots.txt is being fetched or its Visit-time
 has not begun (the queue is blocked), and until the delay of its host is over.
 
-The middleware judges a request when it leaves its queue, by the policy of that time.
+When a request leaves its queue, the middleware checks it against the policy of that time.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Throttle:
             and self._may_start(host, request)
         )
         if may_start or own is not None:
-            self.in_progress.start(host, own or self._entry(request), judged=True)
+            self.in_progress.start(host, own or self._entry(request), checked=True)
         return may_start
 
     async def wait(self, request: Request, name: str, key: str) -> bool:
@@ -257,11 +257,11 @@ class Throttle:
         return host.delay if host else 0
 
     def is_in_use(self, name: str, key: str) -> bool:
-        """Whether a request of an origin waits, or has started and is not judged."""
+        """Whether a request of an origin waits, or has started and is not checked."""
         host = self.hosts.get(name)
         return host is not None and (
             key in host.queues
-            or self.in_progress.has_unjudged(host, key)
+            or self.in_progress.has_unchecked(host, key)
             or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
@@ -313,7 +313,7 @@ class Throttle:
         key = self._rendering.origin(request)
         host = self.hosts.get(host_of(key)) if key else None
         if host is not None and host.delay and self._may_start(host, request):
-            self.in_progress.start(host, self._entry(request), judged=False)
+            self.in_progress.start(host, self._entry(request), checked=False)
 
     def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
         """Queue a request until it may start.
@@ -465,7 +465,7 @@ class Throttle:
     def _leave(self, host: Host, entry: WaitingRequest) -> None:
         """Start a request that waits."""
         self.queues.remove(host, entry)
-        self.in_progress.start(host, entry, judged=False)
+        self.in_progress.start(host, entry, checked=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
         host.remove_empty_queues()
@@ -488,7 +488,7 @@ class Throttle:
             # A request that has not come to the middleware yet starts or waits when it comes.
             if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
-                self.in_progress.start(host, entry, judged=True)
+                self.in_progress.start(host, entry, checked=True)
         for request, download, put_back in self._engine.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)

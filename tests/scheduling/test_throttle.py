@@ -138,18 +138,18 @@ def test_a_request_that_was_not_sent_causes_no_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "is_judged", "sent"),
+    ("meta", "is_checked", "sent"),
     [
         pytest.param({}, True, False, id="dropped before its slot"),
         pytest.param({"download_slot": HOST}, True, True, id="sent"),
-        pytest.param({"download_slot": HOST}, False, False, id="answered before it was judged"),
+        pytest.param({"download_slot": HOST}, False, False, id="answered before it was checked"),
         pytest.param(
             {"download_slot": HOST, "_splash_processed": True}, True, False, id="replaced"
         ),
     ],
 )
 def test_a_request_that_ended_without_a_signal(
-    meta: dict[str, Any], is_judged: bool, sent: bool
+    meta: dict[str, Any], is_checked: bool, sent: bool
 ) -> None:
     crawl = Crawl()
     crawl.throttle.set_delay(HOST, ORIGIN, 10, None)
@@ -157,7 +157,7 @@ def test_a_request_that_ended_without_a_signal(
     crawl.throttle.enqueue(one, HOST, ORIGIN)
     crawl.enqueue("/1")
     assert crawl.throttle.pop() is one
-    if is_judged:
+    if is_checked:
         assert crawl.throttle.try_start(one, HOST)
     assert crawl.throttle.peek() is None
     crawl.throttle.recheck()  # the downloader of this test has never had it
@@ -249,7 +249,7 @@ async def test_a_caller_waits_for_the_delay() -> None:
     await crawl.clock.run(1)
     assert results == [True]
     assert crawl.throttle.is_in_progress(one)
-    assert crawl.throttle.is_in_use(HOST, ORIGIN), "it is not judged"
+    assert crawl.throttle.is_in_use(HOST, ORIGIN), "it is not checked"
     assert crawl.throttle.try_start(one, HOST)
     assert not crawl.throttle.is_in_use(HOST, ORIGIN)
     assert crawl.engine.excluded == crawl.engine.counted == set()
