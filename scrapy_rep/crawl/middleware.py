@@ -87,7 +87,7 @@ class RobotsTxtMiddleware:
             self._clock,
             rendering,
             capacity=settings.max_waiting,
-            most_hosts=settings.cache_size,
+            max_hosts=settings.cache_size,
         )
         self._local_rules = LocalRulesFile(settings.local_rules)
         self._policy_cache = PolicyCache(

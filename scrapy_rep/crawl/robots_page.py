@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from scrapy.http import TextResponse
 
-from ..fetch.browsers import asks_for_browser
+from ..fetch.browsers import uses_browser
 from ..meta_keys import CACHED_FLAG, IS_ROBOTSTXT_REQUEST
 from ..origin import State
 from ..protocol.paths import ROBOTS_TXT, robots_txt_url
@@ -51,7 +51,7 @@ def _is_for_robots_txt(request: Request) -> bool:
         and "@" not in url.netloc
         and not meta.get("dont_cache")
         and not meta.get(IS_ROBOTSTXT_REQUEST)
-        and not asks_for_browser(meta)
+        and not uses_browser(meta)
     )
 
 

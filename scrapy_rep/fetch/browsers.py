@@ -51,7 +51,7 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
     return {**dict.fromkeys(unwanted), "httpResponseBody": True, "httpResponseHeaders": True}
 
 
-def asks_for_browser(meta: Mapping[Any, Any]) -> bool:
+def uses_browser(meta: Mapping[Any, Any]) -> bool:
     """Whether a request with this meta is for a browser, as far as its keys tell."""
     return any(_is_for_browser(key) and value for key, value in meta.items())
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues, the delays and the requests in progress of one crawl.
 
-    ``capacity`` is how many requests may be queued. ``most_hosts`` is how many hosts with a delay
+    ``capacity`` is how many requests may be queued. ``max_hosts`` is how many hosts with a delay
     are kept while none of their requests waits or is in progress.
     """
 
@@ -51,13 +51,13 @@ class Throttle:
         rendering: RenderingService,
         *,
         capacity: int,
-        most_hosts: int,
+        max_hosts: int,
     ) -> None:
         self._rendering = rendering
         self._crawler = crawler
         self._engine = engine
         self._clock = clock
-        self._most_hosts = most_hosts
+        self._max_hosts = max_hosts
         self.queues = WaitQueues(engine, clock, capacity)
         self.hosts = self.queues.hosts
         self.in_progress = RequestsInProgress(engine, rendering)
@@ -249,7 +249,7 @@ class Throttle:
                 host.last_end = max(host.last_end, last_end)
             self._apply_to_active(host)
         self._update(host)
-        self.queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._max_hosts)
 
     def delay(self, name: str) -> float:
         """Return the delay of a host: the longest of its origins."""
@@ -281,7 +281,7 @@ class Throttle:
     def prune(self) -> None:
         """Remove what is over: requests from the scheduler, and the delays of idle hosts."""
         self.from_scheduler.intersection_update(self._engine.active)
-        self.queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._max_hosts)
 
     def close(self) -> None:
         """End the waiting of all requests inside of the downloader: the spider closes."""

@@ -23,11 +23,11 @@ OTHER = "https://example.com"
 class Crawl:
     """A throttle, and an engine that takes each request that may start."""
 
-    def __init__(self, *, capacity: int = 100, most_hosts: int = 100, took: float = 0.0) -> None:
+    def __init__(self, *, capacity: int = 100, max_hosts: int = 100, took: float = 0.0) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine()
         self.throttle = make_throttle(
-            self.clock, self.engine, capacity=capacity, most_hosts=most_hosts
+            self.clock, self.engine, capacity=capacity, max_hosts=max_hosts
         )
         self.took = took
         """Seconds that a request takes."""
@@ -220,7 +220,7 @@ def test_hosts_take_turns() -> None:
 
 
 def test_the_delays_of_idle_hosts_are_bounded() -> None:
-    crawl = Crawl(most_hosts=3)
+    crawl = Crawl(max_hosts=3)
     for number in range(10):
         crawl.throttle.set_delay(f"{number}.example", f"http://{number}.example", 5, None)
     assert list(crawl.throttle.hosts) == ["7.example", "8.example", "9.example"]
