@@ -28,7 +28,7 @@ class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
     Also adds the spider middleware for page directives, and replaces Scrapy's FTP download handler
-    by one that limits the size of a robots.txt.
+    with one that limits the size of a robots.txt.
 
     The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of
     DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RUN_AFTER = (DownloaderStats, HttpCacheMiddleware)
-"""Middlewares that must run after ours: they count requests, or answer them from a cache."""
+"""Middlewares that must run after the one of this package: they count requests, or answer them from
+a cache."""
 
 
 @contextmanager

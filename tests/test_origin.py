@@ -467,12 +467,12 @@ ELSEWHERE = "https://b.example/robots.txt"
         ([missing(T, disallow=True)], "status 404: everything is disallowed"),
         ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
         ([DOWN], "unreachable: status 503"),
-        ([rules(T), DOWN], "rules of the last copy, for status 503"),
+        ([rules(T), DOWN], "rules of the last copy (status 503)"),
         (
             [rules(T, url=ELSEWHERE), DOWN],
-            f"rules of the last copy, for status 503, from {ELSEWHERE}",
+            f"rules of the last copy (status 503), from {ELSEWHERE}",
         ),
-        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy, for reset"),
+        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy (reset)"),
     ],
 )
 def test_summary(history: list[FetchResult], line: str) -> None:

@@ -1,6 +1,6 @@
 """The downloader middleware: each request gets the verdict of its origin's robots.txt.
 
-The methods of :class:`RobotsTxtMiddleware` are in the order in which a request meets them:
+The methods of :class:`RobotsTxtMiddleware` are in the order in which they process a request:
 
 1. A request that is exempt, or whose URL has no robots.txt, proceeds.
 2. If the policy of the origin is in memory and fresh, the request proceeds or is dropped at once.
@@ -137,10 +137,10 @@ class RobotsTxtMiddleware:
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
         return self._policy_cache.origins
 
-    # The way of a request.
+    # Requests.
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Return None for an allowed request, when it may start.
+        """Return None for an allowed request as soon as it may start.
 
         Returns the request itself if it returns to the scheduler because the spider is closing, and
         a response if the request is for a robots.txt that is in memory. Raises
@@ -306,7 +306,7 @@ class RobotsTxtMiddleware:
         self._wait_stats.discard(request)
         return self._throttle.try_reschedule(request)
 
-    # The way of a response.
+    # Responses.
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Check the URL of a response that is not the URL of its request (REP_CHECK_FINAL_URL).
@@ -444,7 +444,7 @@ class RobotsTxtMiddleware:
         )
 
     def _poll(self) -> None:
-        """Do what no signal of Scrapy starts. The engine calls this several times a second."""
+        """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""
         self._throttle.collect_finished()
         self._throttle.prune()
         self._policy_cache.unblock_origins()

@@ -52,7 +52,7 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
 
 
 def uses_browser(meta: Mapping[Any, Any]) -> bool:
-    """Whether a request with this meta is for a browser, as far as its keys tell."""
+    """Whether a request with this meta is for a browser, judging by its keys."""
     return any(_is_for_browser(key) and value for key, value in meta.items())
 
 

@@ -46,8 +46,8 @@ PRIORITY = 1000
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
 
-# What makes other middlewares leave the request alone: they must not answer it, redirect it,
-# retry it or store the response.
+# The keys that keep other middlewares from answering, redirecting or retrying the request, and from
+# storing the response.
 _META = {
     "allow_offsite": True,
     "dont_cache": True,
@@ -291,11 +291,11 @@ def timeout_error(url: str) -> TimeoutError:
 
 
 def allow_cache(request: Request, *, only: bool) -> None:
-    """Let Scrapy's HTTP cache store the response to a request that has not been sent yet.
+    """Allow Scrapy's HTTP cache to store the response to a request that has not been sent yet.
 
-    A cache policy that knows freshness must not answer while the site does; the response that it
-    has is for :func:`cached_response`. With ``only`` the cache answers first, because requests
-    that it cannot answer are not sent.
+    While the site answers, the cache must not answer from a response that it considers fresh.
+    :func:`cached_response` returns that response. With ``only`` the cache answers first, because
+    it does not send the requests that it cannot answer.
     """
     del request.meta["dont_cache"]
     if not only:
@@ -401,7 +401,7 @@ _HANDLERS = (
 
 
 def _is_cacheable(status: int) -> bool:
-    """Return whether a response with this status tells something worth keeping in a cache."""
+    """Return whether a cache should store a response with this status."""
     return 200 <= status <= 499 and status not in (206, 304, 407, 429)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .robotstxt import RobotsTxt
 
 MAX_NAMED_RATES = 3
-"""The Request-rates that `describe` names, so that its text stays short."""
+"""How many Request-rates `describe` lists, so that its text stays short."""
 
 _DAY = 86_400
 _MINUTES = 24 * 60
@@ -60,7 +60,7 @@ class Pacing(NamedTuple):
 def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
 
-    The text names at most `MAX_NAMED_RATES` rates.
+    The text has at most `MAX_NAMED_RATES` rates.
     """
     parts = []
     if delay := robots.crawl_delay(agents):

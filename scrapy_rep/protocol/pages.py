@@ -1,9 +1,10 @@
 """The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
 
 Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
-Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions. All
-statements that apply to a crawler are merged: those for every crawler and
-those for its tokens, in headers and in the page. The most restrictive holds::
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions.
+
+All statements that apply to a crawler are merged: those for every crawler and those for its
+tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::
 
     X-Robots-Tag = rule *("," rule)
     rule         = [agent ":"] name [":" argument]
@@ -158,8 +159,8 @@ class PageDirectives:
     tdm_policy: str | None = None
     """The URL of the terms, as the site wrote it."""
     licenses: tuple[str, ...] = ()
-    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. Nothing
-    fetches them."""
+    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
+    never fetched."""
     sources: tuple[Source, ...] = ()
     """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 

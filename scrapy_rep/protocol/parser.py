@@ -169,8 +169,8 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 #
 #   line  = LF ( prefix *( any octet but LF, "#" and ":" ) ":" / two-words ) *WS value
 #
-# Google forgives a missing colon if the line is exactly two words. A prefix of two words ("user
-# agent") needs its colon.
+# Google's parser accepts a missing colon if the line is exactly two words. A prefix of two words
+# ("user agent") needs its colon.
 #
 #   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
 #   OCTET     = any octet but WS, LF, "#" and ":"

@@ -8,7 +8,7 @@ URLs and patterns become ASCII text, which is compared octet by octet:
 3. In a URL ``*`` and ``$`` are encoded. In a pattern a ``$`` that is not the last character is
    encoded. The ones that remain are special.
 
-Nearly all URLs of a crawl are in this form already. One regular expression finds out.
+Nearly all URLs of a crawl are in this form already. One regular expression checks this.
 """
 
 from __future__ import annotations

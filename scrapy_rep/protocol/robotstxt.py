@@ -1,4 +1,4 @@
-"""A parsed robots.txt and the questions that it answers."""
+"""A parsed robots.txt: whether a crawler may fetch a URL, and what other records the file has."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RobotsTxt:
         self._strict = strict
         self._url = url
         self._reason: Reason | None = None
-        """Why the body does not count, if it does not; and in more words."""
+        """Why the body does not count; None if it counts. ``_detail`` says more."""
         self._detail: str | None = None
         self._spans = groups(text, strict=strict)
         self._indexed: dict[object, _Indexed] = {}
@@ -133,9 +133,9 @@ class RobotsTxt:
         five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is allowed
         in all cases (§2.2.2).
 
-        This is the meaning of one response. It knows no earlier copy, and it does not expire: a
-        crawl must ask again after a while. Raises TypeError if the status is no int, or if the body
-        is not bytes.
+        This is the meaning of one response. It includes no earlier copy, and it does not expire: a
+        crawl must fetch the file again after a while. Raises TypeError if the status is no int, or
+        if the body is not bytes.
 
         >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
         >>> print(robots.verdict("/private", "mybot"))
@@ -200,7 +200,7 @@ class RobotsTxt:
         >>> verdict.rule
         Rule(allow=True, pattern='/private/open', line=3)
         """
-        # Nearly all questions of a crawl are answered here, so each call that is spared counts.
+        # This is the hot path of a crawl: every function call costs a measurable part of its time.
         try:
             index, verdicts, _ = self._indexed[user_agent]
             plain = plain_url(url)

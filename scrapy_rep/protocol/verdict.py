@@ -1,4 +1,4 @@
-"""The answer to one question: a verdict, its reason, and the rule that decided."""
+"""Whether a crawler may fetch a URL: the verdict, its reason, and the rule that decided."""
 
 from __future__ import annotations
 

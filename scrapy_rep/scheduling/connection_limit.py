@@ -63,7 +63,7 @@ class ConnectionLimit:
         self._fill()
 
     def notify(self) -> None:
-        """Give free connections to the fetches that wait, once the engine has done its turn.
+        """Give free connections to the fetches that wait, after the current step of the engine.
 
         The engine has ended a download, or is about to start one.
         """

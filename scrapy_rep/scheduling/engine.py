@@ -73,7 +73,7 @@ DEFAULT_DOMAIN_CONCURRENCY = 8
 
 
 class Feature(Enum):
-    """What needs attributes that are not public. The value says what happens without them."""
+    """A feature that needs attributes that are not public. Its value describes a crawl without it."""
 
     QUEUE = "requests that wait stay in the downloader"
     CLOSE = "a crawl closes only when no request waits"
@@ -330,7 +330,7 @@ class Engine:
                     connector._limit = handler._pool_size_total + self._extra_connections
 
     def wake(self) -> None:
-        """Have the engine ask for its next request soon."""
+        """Schedule the next step of the engine, which takes requests from the scheduler."""
         if Feature.QUEUE in self._available and not self.is_closing:
             self._slot.nextcall.schedule()
 

@@ -63,8 +63,8 @@ class Handling:
     ) -> Response:
         """Return the response of a download handler.
 
-        Raises TimeoutError where the download is over, without calling the handler if it has not
-        begun.
+        Raises TimeoutError if the download is ended. If it is ended before it has begun, the
+        handler is not called.
         """
         if self._is_over:
             raise TimeoutError("the download was ended before it began")
@@ -111,9 +111,10 @@ def names_of(handler: Any) -> set[str]:
 
 
 def is_limited(handler: Any) -> bool:
-    """Whether a download handler is not known to be in :data:`UNLIMITED_HANDLERS`.
+    """Whether a download handler may limit its connections.
 
-    A class that downloads by itself is not, though its base may be.
+    A handler in :data:`UNLIMITED_HANDLERS` does not. A class that is derived from one of these, and
+    downloads by itself, may.
     """
     bases = _bases(handler)
     for base in bases:

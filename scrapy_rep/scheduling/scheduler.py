@@ -80,7 +80,7 @@ class WaitingScheduler(BaseScheduler):
         self._unread = inf
         """How many requests the scheduler may have that were not read since the last new one."""
         self._unstored: list[Request] = []
-        """Requests of the scheduler that it raised for when they were stored again."""
+        """Requests for which the scheduler raised an exception when they were stored again."""
         # An attribute of the scheduler of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
         self._blocks = bool(getattr(scheduler, "idle_before_close", 0))
         """Whether the scheduler blocks for seconds if it is read while it has no requests."""

@@ -351,9 +351,9 @@ class Throttle:
         return entry.request if entry.waiter is None else None
 
     def recheck(self) -> None:
-        """Find out whether requests may start now, after something changed without a signal.
+        """Check whether requests may start now, after a change for which Scrapy sends no signal.
 
-        Requests end so, and the concurrency and the delay of a download slot change so.
+        A request may have ended. The concurrency or the delay of a download slot may have changed.
         """
         self.collect_finished()
         for host in tuple(self._ready.values()):

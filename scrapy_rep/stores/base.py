@@ -19,7 +19,7 @@ MIN_RETRY = 0.001
 
 
 class StoreError(Exception):
-    """A store cannot do what it was called for. The message says why, for people."""
+    """A call to a store failed. The message says why, for people."""
 
 
 class Store(Protocol):
