@@ -73,7 +73,7 @@ DEFAULT_DOMAIN_CONCURRENCY = 8
 
 
 class Feature(Enum):
-    """A feature that needs attributes that are not public. Its value describes a crawl without it."""
+    """A feature that needs private attributes of Scrapy. The value says what happens without it."""
 
     QUEUE = "requests that wait stay in the downloader"
     CLOSE = "a crawl closes only when no request waits"
