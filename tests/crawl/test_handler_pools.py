@@ -131,7 +131,7 @@ async def test_a_download_that_a_handler_cancels_is_cancelled(error: type[BaseEx
         await Handling().run(download, Request("http://a.example/robots.txt"))
 
 
-async def test_pages_go_on_while_silent_sites_are_asked(web: Web, crawl: Crawl) -> None:
+async def test_pages_are_crawled_while_silent_sites_are_fetched(web: Web, crawl: Crawl) -> None:
     silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 15)]
     live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
     paths = [f"/{number}" for number in range(10)]

@@ -173,7 +173,7 @@ async def test_s_maxage_applies_with_a_shared_store(
         pytest.param(503, {"REP_5XX_AS_404": ["127.0.0.1"]}, True, True, id="unavailable now"),
     ],
 )
-async def test_what_is_kept_is_read_with_the_settings_of_the_day(
+async def test_a_stored_status_has_the_meaning_that_the_settings_give_it_now(
     web: Web,
     crawl: Crawl,
     kept: dict[str, Any],
@@ -201,7 +201,7 @@ async def test_a_shorter_rep_cache_max_holds_for_what_is_kept(
         assert verdict(outcome, site.url("/a")).allowed
 
 
-async def test_what_was_written_before_the_clock_was_set_right_is_not_believed(
+async def test_an_entry_from_the_future_is_ignored(
     web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
 ) -> None:
     site = web.site(PRIVATE)
@@ -402,7 +402,7 @@ async def test_a_reservation_that_fails_is_tried_again(
 # A spider that closes
 
 
-async def test_a_spider_that_closes_gives_its_claims_back(
+async def test_a_spider_that_closes_releases_its_claims(
     web: Web, crawl: Crawl, kept: dict[str, Any]
 ) -> None:
     site = web.site(Page(PRIVATE, delay=30))
@@ -414,7 +414,7 @@ async def test_a_spider_that_closes_gives_its_claims_back(
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
-async def test_a_spider_that_closes_waits_for_no_turn(
+async def test_a_spider_that_closes_waits_for_no_reservation(
     web: Web, crawl: Crawl, kept: dict[str, Any], tmp_path: Path
 ) -> None:
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 30\n")

@@ -202,7 +202,7 @@ def test_queries_change_nothing() -> None:
     assert (crawl.clock.pending, crawl.engine.wakes, list(throttle.hosts)) == before
 
 
-def test_hosts_take_turns() -> None:
+def test_requests_of_hosts_alternate() -> None:
     crawl = Crawl()
     requests = [
         (host, Request(f"http://{host}/{number}"))
@@ -428,7 +428,7 @@ def fill(crawl: Crawl, origins: Iterable[tuple[str, int]]) -> list[Request]:
     return evicted
 
 
-def test_origins_with_more_than_their_share_give_way() -> None:
+def test_origins_with_more_than_their_share_are_evicted() -> None:
     crawl = Crawl(capacity=10)
     evicted = fill(crawl, [("a.example", 9), ("b.example", 1)])
     assert evicted == []
