@@ -147,7 +147,7 @@ class Origin:
     copy: CopyInfo | None = field(default=None, repr=False)
     """Where the good copy came from."""
     status: int | None = None
-    """The status of the last response; None where there was no HTTP response."""
+    """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
     """The URL of the last response, after redirects."""
     failure: str | None = None
@@ -233,7 +233,7 @@ class Origin:
     def to_entry(self, body: bytes | None) -> Entry:
         """Return what a store keeps of this origin after a fetch.
 
-        ``body`` is the good copy as it was received; None where there is none.
+        ``body`` is the good copy as it was received; None if there is none.
         """
         if self.state is State.FRESH:
             result = AccessResult.RULES

@@ -52,7 +52,7 @@ class RobotParser(ScrapyRobotParser):
         """Return whether a crawler may fetch a URL.
 
         `user_agent` is a product token or a whole User-Agent header. A URL whose scheme has no
-        robots.txt, such as ``s3:``, is allowed: Scrapy's middleware asks about some of these.
+        robots.txt, such as ``s3:``, is allowed, because Scrapy's middleware also checks such URLs.
         Raises ValueError for a text that is neither a URL nor a path.
         """
         if isinstance(url, bytes):

@@ -209,7 +209,7 @@ class LocalRulesFile:
 class LocalOrigin(Origin):
     """An origin to which local rules apply.
 
-    A local disallow decides before the robots.txt. An exception decides where the robots.txt, its
+    A local disallow decides before the robots.txt. An exception decides if the robots.txt, its
     status or its absence disallows.
     """
 

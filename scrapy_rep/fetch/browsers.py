@@ -1,6 +1,6 @@
 """Keeps requests for robots.txt away from browsers, which wrap the file in an HTML page.
 
-:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped all the same.
+:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped nevertheless.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ZYTE_API = "zyte_api_automap"
 ZYTE_API_PARAMS = "robotstxt_zyte_api"
 """The meta key that keeps the parameters with which scrapy-zyte-api uses no browser."""
 
-# The parameters that say who makes a request and from where.
+# The parameters that identify the crawler, and its network and location.
 _ROUTE = frozenset(
     {"customHttpRequestHeaders", "device", "geolocation", "ipType", "session", "tags"}
 )

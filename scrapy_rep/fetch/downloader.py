@@ -80,11 +80,11 @@ class RobotsTxtResponse(NamedTuple):
     status: int
     headers: Headers
     body: bytes | None
-    """None where the body is cut off or cannot be decoded."""
+    """None if the body is cut off or cannot be decoded."""
     conditional: bool
     """Whether the request carried a validator."""
     ip_address: Address | None = None
-    """The address of the connection; None where the download handler does not report it."""
+    """The address of the connection; None if the download handler does not report it."""
     by_proxy: bool = False
     """The request used a proxy, or a service that downloads it. These resolve host names."""
     by_system_proxy: bool = False

@@ -35,7 +35,7 @@ class AccessResult(str, Enum):
     """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
     RULES = "rules"
-    """Successful access: the body holds the rules."""
+    """Successful access: the body has the rules."""
     NOT_MODIFIED = "not-modified"
     """A 304 to a conditional request: the stored copy is still valid."""
     REDIRECT = "redirect"
@@ -68,7 +68,7 @@ def access_result(status: int, policy: StatusPolicy, *, conditional: bool = Fals
         return AccessResult.NOT_MODIFIED if conditional else AccessResult.UNREACHABLE
     if status in REDIRECT_STATUSES:
         return AccessResult.REDIRECT
-    if 200 <= status <= 299 and status != 206:  # a 206 holds only a part of the rules
+    if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
         return AccessResult.RULES
     if 400 <= status <= 499:
         if status in policy.disallow_statuses:

@@ -2,9 +2,9 @@
 
     clean-param = name *("&" name) [1*WS path]
 
-A name is case-sensitive. The path is a prefix of the pages for which the record holds, and ``*`` in
-it is any run of octets: "the * character is always implicitly appended to the end of the prefix".
-Without a path the record holds for all pages.
+A name is case-sensitive. The record applies to pages that begin with the path, in which ``*`` is
+any run of octets: "the * character is always implicitly appended to the end of the prefix".
+Without a path the record applies to all pages.
 
 Source: Yandex, "The Clean-param directive",
 https://yandex.com/support/webmaster/en/robot-workings/clean-param

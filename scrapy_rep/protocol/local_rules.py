@@ -29,7 +29,7 @@ class LocalRule(NamedTuple):
 
     rules: RobotsTxt
     detail: str
-    """The reason, and who gave it."""
+    """The reason, and the person who gave it."""
     expires_at: float = inf
     """In seconds since 1970."""
 

@@ -1,7 +1,7 @@
 """The pace that a robots.txt states for a crawler: the time between requests, and the time of day.
 
 Crawl-delay, Request-rate and Visit-time are in no RFC. If a group has both a delay and a rate, the
-slower of the two holds.
+slower of the two applies.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pacing(NamedTuple):
     delay: float = 0
     """The seconds between two requests, unless a rate states more."""
     changes: tuple[int, ...] = ()
-    """The minutes of the day from which another rate holds. The first is 0."""
+    """The minutes of the day at which another rate begins to apply. The first is 0."""
     seconds: tuple[float, ...] = ()
     """For each of these minutes, the seconds between two requests by the slowest rate."""
     hours: Window | None = None

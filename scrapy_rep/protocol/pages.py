@@ -127,7 +127,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDirectives:
-    """What a page states to one crawler. The defaults hold for a page that states nothing."""
+    """What a page states to one crawler. The defaults are those of a page that states nothing."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -217,7 +217,7 @@ def statements(
 
 
 def merge(stated: Sequence[Statement]) -> PageDirectives:
-    """Return the directives that follow from all statements. The most restrictive of each holds."""
+    """Return the directives that follow from all statements: the most restrictive ones."""
     found: dict[str, Any] = {}
     for (rule, _, _), argument in stated:
         if rule in _FLAGS:

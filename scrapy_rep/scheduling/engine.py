@@ -229,7 +229,7 @@ class Engine:
         active = self._downloader.active
         if not limit - reserved <= len(active) < limit - reserved + len(self._excluded):
             return len(active) + reserved >= limit
-        # A request that has ended stays excluded until its task notices, and is not active.
+        # A request that has ended stays excluded until its task runs, and is not active.
         return len(active) + reserved - len(active & self._excluded) >= limit
 
     # Downloads.
@@ -319,7 +319,7 @@ class Engine:
         return any(AIOHTTP_HANDLER in names_of(handler) for handler in self._http_handlers())
 
     def _widen_pools(self, connections: int) -> None:
-        """Let Scrapy's aiohttp handler open more connections than CONCURRENT_REQUESTS."""
+        """Allow Scrapy's aiohttp handler this many connections beyond CONCURRENT_REQUESTS."""
         self._extra_connections += connections
         if Feature.WIDEN not in self._available:
             return

@@ -5,7 +5,7 @@ Slow fetches do not keep others from beginning: after :data:`SLOW` seconds a fet
 the oldest is ended, as if its time were over. So a host that never answers cannot delay others,
 however many names it has, and the number of connections is bounded.
 
-Where the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
+If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
 fetches included, and the oldest is ended after :data:`SLOW_WITH_POOL` seconds at the earliest.
 """
 
@@ -29,7 +29,7 @@ SLOW = 2.0
 """Seconds after which a fetch no longer counts. Most files arrive within half a second."""
 
 SLOW_WITH_POOL = 5.0
-"""Seconds after which the oldest fetch may be ended where connections are few."""
+"""Seconds after which the oldest fetch may be ended if connections are few."""
 
 SLOW_FACTOR = 4
 """How many times as many fetches may be in progress in all, slow ones included."""

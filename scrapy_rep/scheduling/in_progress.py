@@ -104,8 +104,8 @@ def waiter_of(
 ) -> Deferred[bool]:
     """Return the waiter of a request that was removed from the queue of its download slot.
 
-    It puts the request back when it may go on. When the spider closes, it ends the download.
-    ``cancelled`` is called if the download was cancelled meanwhile.
+    The waiter puts the request back when it may start. When the spider closes, the waiter ends the
+    download. ``cancelled`` is called if the download was cancelled in the meantime.
     """
 
     def end_wait(may_start: bool) -> bool:

@@ -39,7 +39,7 @@ a pass the event loop runs: a pass takes a few milliseconds with Scrapy's queues
 PAUSE = 0.5
 MIN_PAUSE = 0.02
 """Seconds for which the scheduler is not read when there is no capacity for its requests. The
-shorter pause holds while it may have requests that were not read yet."""
+shorter pause applies while it may have requests that were not read yet."""
 
 PAUSE_FACTOR = 10
 """How many times as long as the last pass a pause is, at least. So passes that find nothing take at
@@ -233,7 +233,7 @@ class WaitingScheduler(BaseScheduler):
 
     @property
     def _size(self) -> int:
-        """How many requests the scheduler has; 0 where it has no length."""
+        """How many requests the scheduler has; 0 if it has no length."""
         return len(self._scheduler) if hasattr(self._scheduler, "__len__") else 0
 
     def _pause(self, seconds: float) -> None:

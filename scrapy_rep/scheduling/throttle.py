@@ -231,7 +231,7 @@ class Throttle:
         """Start no request to a host within so many seconds after the last one ended.
 
         This is the delay of the origin ``key`` on the host; 0 removes it. ``last_end`` is when the
-        last request ended that the caller knows of, on the monotonic clock.
+        last known request ended, on the monotonic clock.
         """
         host = self.hosts.get(name)
         if host is None:
@@ -340,7 +340,7 @@ class Throttle:
     def pop(self) -> Request | None:
         """Start the request that :meth:`peek` returns, and return it.
 
-        None where the request waits inside of the downloader, and goes on there.
+        Returns None if the request waits inside of the downloader, and continues there.
         """
         found = self._first_ready()
         assert found is not None

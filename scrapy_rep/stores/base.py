@@ -68,5 +68,5 @@ class Store(Protocol):
     async def release_host(self, host: str, delay: float) -> None:
         """End this crawler's reservation. No crawler can reserve the host for ``delay`` seconds.
 
-        Has no effect where this crawler does not have the reservation.
+        Has no effect if this crawler does not have the reservation.
         """

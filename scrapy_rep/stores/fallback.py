@@ -38,7 +38,7 @@ COPY_TIME_LIMIT = 1.0
 
 
 class FallbackStore:
-    """Calls ``store``, and uses memory where it fails. No async method raises StoreError."""
+    """Calls ``store``, and uses memory if the call fails. No async method raises StoreError."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class FallbackStore:
     def open(self) -> None:
         """Open the store.
 
-        Raises StoreError. To use this object nevertheless, call :meth:`mark_failed`.
+        Raises StoreError. To use this object after that, call :meth:`mark_failed`.
         """
         self._store.open()
 

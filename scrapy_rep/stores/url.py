@@ -2,7 +2,7 @@
 
 By RFC 3986 §3, which the Redis client follows, the authority of a URL ends at the first ``/``,
 ``?`` or ``#``. A password that contains one of them and is not percent-encoded is cut there. So
-where an ``@`` stands behind that place, the whole URL is hidden.
+if an ``@`` comes after that place, the whole URL is hidden.
 """
 
 from __future__ import annotations
