@@ -20,7 +20,7 @@ from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
-from ..scheduling.handlers import HANDLING, Handling
+from ..scheduling.handlers import TRANSFER, Transfer
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
@@ -199,7 +199,7 @@ class RobotsTxtDownloader:
             await self._connection_limit.acquire(request)
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
-            handling = request.meta[HANDLING] = Handling()
+            transfer = request.meta[TRANSFER] = Transfer()
             download = deferred_from_coro(engine.download_async(request))
             timeout.start(download)
             try:
@@ -210,7 +210,7 @@ class RobotsTxtDownloader:
                 raise
             finally:
                 timeout.stop()
-                handling.end()
+                transfer.end()
                 self._engine.include_download(request)
                 self._throttle.finish(request, sent=True)
                 self._connection_limit.release(request)

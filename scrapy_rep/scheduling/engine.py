@@ -51,7 +51,15 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from .handlers import AIOHTTP_HANDLER, HANDLING, Handling, handle, handling_of, is_limited, names_of
+from .handlers import (
+    AIOHTTP_HANDLER,
+    TRANSFER,
+    Transfer,
+    is_limited,
+    names_of,
+    run_transfer,
+    transfer_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -168,7 +176,7 @@ class Engine:
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         if Feature.END in self._available:
             handlers = self._downloader.handlers
-            handlers.download_request_async = partial(handle, handlers.download_request_async)
+            handlers.download_request_async = partial(run_transfer, handlers.download_request_async)
         if off:
             logger.warning(
                 "The engine or the downloader (%(downloader)s) of this crawl differs from those of "
@@ -270,24 +278,24 @@ class Engine:
         A spider may make a request with the same ``meta``: it uses up CONCURRENT_REQUESTS, as does
         every download where a download handler may have no more connections than that.
         """
-        handling = handling_of(request)
-        if self.connection_limit or handling is None or request in handling.excluded:
+        transfer = transfer_of(request)
+        if self.connection_limit or transfer is None or request in transfer.excluded:
             return
-        handling.excluded.add(request)
+        transfer.excluded.add(request)
         self._widen_pools(1)
         self.exclude(request)
 
     def include_download(self, request: Request) -> None:
         """End what :meth:`exclude_download` began, also for a request that replaced this one."""
-        handling = request.meta.get(HANDLING)
-        while isinstance(handling, Handling) and handling.excluded:
+        transfer = request.meta.get(TRANSFER)
+        while isinstance(transfer, Transfer) and transfer.excluded:
             self._widen_pools(-1)
-            self.include(handling.excluded.pop())
+            self.include(transfer.excluded.pop())
 
     def include_page(self, request: Request) -> None:
         """Include a request that no longer waits, unless :meth:`exclude_download` excluded it."""
-        handling = handling_of(request)
-        if handling is None or request not in handling.excluded:
+        transfer = transfer_of(request)
+        if transfer is None or request not in transfer.excluded:
             self.include(request)
 
     @property
