@@ -64,7 +64,7 @@ _META = {
     IS_ROBOTSTXT_REQUEST: True,
 }
 
-CACHED = "cached_response"
+CACHED_RESPONSE = "cached_response"
 """The meta key under which Scrapy's HTTP cache keeps a response that it may use after an error."""
 
 _VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
@@ -340,7 +340,7 @@ def _reached_downloader(request: Request) -> None:
     meta = request.meta
     if not meta.get("dont_cache"):
         # Without this, the cache would decide alone: it may replace a 5xx by an older response.
-        download.cached = meta.pop(CACHED, None)
+        download.cached = meta.pop(CACHED_RESPONSE, None)
         for name in (b"Cache-Control", *_VALIDATORS):
             request.headers.pop(name, None)
         request.headers.update(download.validators)
