@@ -1,8 +1,8 @@
 """How many robots.txt files are fetched at once.
 
-Slow fetches do not keep others from beginning: after :data:`SLOW` seconds a fetch no longer counts.
-:data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more is to begin then,
-the oldest is ended, as if its time were over. So a host that never answers cannot delay others,
+Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
+:data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more has to begin then,
+the oldest is ended, as if it had timed out. So a host that never answers cannot delay others,
 however many names it has, and the number of connections is bounded.
 
 If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow

@@ -1,6 +1,6 @@
-"""All requests of a crawl that wait: where they wait, and how many may.
+"""All waiting requests of a crawl, and the limit of their number.
 
-Most of them were taken from the scheduler and are kept here ("queued") until the engine takes
+Most of them were taken from the scheduler, and are kept here ("queued") until the engine takes
 them. The others wait inside of the downloader: the first request of each origin, and those of
 callers of ``engine.download_async``.
 """

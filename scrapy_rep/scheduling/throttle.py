@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues, the delays and the requests in progress of one crawl.
 
-    ``capacity`` is how many requests may be queued. ``max_hosts`` is how many hosts with a delay
-    are kept while none of their requests waits or is in progress.
+    ``capacity`` is how many requests may be queued. ``max_hosts`` is how many hosts are kept: above
+    it, idle hosts are removed with their delays.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class Throttle:
             self.finish(request, sent=sent)
 
     def prune(self) -> None:
-        """Remove what is over: requests from the scheduler, and the delays of idle hosts."""
+        """Forget requests that have ended, and the delays of idle hosts that exceed the limit."""
         self.from_scheduler.intersection_update(self._engine.active)
         self.queues.remove_idle_hosts(self._max_hosts)
 
