@@ -359,7 +359,7 @@ class Engine:
             slot.active.add(request)
             self._counted[request] = slot
 
-    def discount_in_slot(self, request: Request) -> None:
+    def uncount_in_slot(self, request: Request) -> None:
         """End what :meth:`count_in_slot` began."""
         slot = self._counted.pop(request, None)
         if slot is not None:

@@ -85,7 +85,7 @@ class WaitQueues:
         """Remove a request that waits. Return whether it waited."""
         if not host.remove(entry):
             return False
-        self._engine.discount_in_slot(entry.request)
+        self._engine.uncount_in_slot(entry.request)
         if entry.waiter is None:
             self.queued -= 1
         else:

@@ -346,7 +346,7 @@ class Throttle:
         assert found is not None
         host, entry = found
         self._ready.move_to_end(host.name)
-        self._leave(host, entry)
+        self._start_entry(host, entry)
         self._update_ready(host)
         return entry.request if entry.waiter is None else None
 
@@ -425,7 +425,7 @@ class Throttle:
             # A caller waits for the pace of the host, and for nothing else that is in progress.
             if host.delay and not self._may_start(host, entry.request):
                 break
-            self._leave(host, entry)
+            self._start_entry(host, entry)
         if self._reservations is not None and not host.in_progress and not self._is_wanted(host):
             self._reservations.cancel(host)
             self._reservations.release(host, 0)
@@ -462,7 +462,7 @@ class Throttle:
             return False
         return True
 
-    def _leave(self, host: Host, entry: WaitingRequest) -> None:
+    def _start_entry(self, host: Host, entry: WaitingRequest) -> None:
         """Start a request that waits."""
         self.queues.remove(host, entry)
         self.in_progress.start(host, entry, checked=False)

@@ -140,7 +140,7 @@ class FakeEngine:
     def count_in_slot(self, request: Request) -> None:
         self.counted.add(request)
 
-    def discount_in_slot(self, request: Request) -> None:
+    def uncount_in_slot(self, request: Request) -> None:
         self.counted.discard(request)
 
     def slot_limits(self, request: Request) -> tuple[int, float]:
