@@ -301,7 +301,7 @@ class RobotsTxtMiddleware:
     def _reschedule(self, request: Request) -> bool:
         """End the wait of a request, because the spider is closing.
 
-        Returns whether the request returns to the scheduler, which it does if it came from there.
+        Returns whether the request may return to the scheduler: only if it came from there.
         """
         self._wait_stats.discard(request)
         return self._throttle.try_reschedule(request)

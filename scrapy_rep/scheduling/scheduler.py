@@ -156,11 +156,11 @@ class WaitingScheduler(BaseScheduler):
         return request
 
     def try_reschedule(self, request: Request) -> bool:
-        """Have a request stored again when a downloader middleware returns it to the engine.
+        """Prepare to store a request again, which a downloader middleware is about to return.
 
-        Returns whether this is possible. Then the request is stored unchanged, and is not a
-        duplicate. Otherwise a caller of ``engine.download_async`` waits for the request, and the
-        engine would download it at once.
+        Returns whether the middleware may return it. The request is then stored unchanged, and is
+        not a duplicate. Returns False for a request that did not come from the scheduler: a caller
+        of ``engine.download_async`` waits for it, and the engine would download it at once.
         """
         if request not in self._throttle.from_scheduler or request in self._rescheduling:
             return False

@@ -69,8 +69,8 @@ class Throttle:
         self._arrivals = count()
         self._reservations: Reservations | None = None
         self.try_reschedule: Callable[[Request], bool] = lambda _: False
-        """Has a request that a downloader middleware returns stored in the scheduler again, if that
-        is possible. Returns whether it is."""
+        """Prepares the scheduler for a request that a downloader middleware is about to return.
+        Returns whether the middleware may return it."""
         self.on_queue_change: Callable[[], None] = lambda: None
         """Called when requests that the scheduler has may no longer have to wait."""
         self._closed = False
