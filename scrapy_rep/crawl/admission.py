@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..meta_keys import DONT_OBEY
-from ..protocol.paths import host_of, origin_of
+from ..protocol.paths import host_of
 from ..scheduling.hosts import EXEMPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
 
+    from ..scheduling.rendering import RenderingService
     from ..scheduling.throttle import Throttle
     from .outages import Outages
     from .policy_cache import PolicyCache
@@ -24,13 +23,13 @@ class AdmissionControl:
 
     def __init__(
         self,
-        page_url: Callable[[Request], str],
+        rendering: RenderingService,
         throttle: Throttle,
         policy_cache: PolicyCache,
         outages: Outages,
         wait_stats: WaitStats,
     ) -> None:
-        self._page_url = page_url
+        self._origin_of = rendering.origin
         self._throttle = throttle
         self._policy_cache = policy_cache
         self._outages = outages
@@ -38,7 +37,7 @@ class AdmissionControl:
 
     def queue_for(self, request: Request) -> tuple[str, str] | None:
         """Return the host and the queue in which a request has to wait; None if it may proceed."""
-        key = origin_of(self._page_url(request))
+        key = self._origin_of(request)
         if key is None:
             return None
         if "_splash_processed" in request.meta:

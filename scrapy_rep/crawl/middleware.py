@@ -80,6 +80,7 @@ class RobotsTxtMiddleware:
         self._engine = Engine(crawler)
         rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
+        self._origin_of = rendering.origin
         self._tokens = AgentTokens(crawler, settings).of
         self._throttle = Throttle(
             crawler,
@@ -112,7 +113,7 @@ class RobotsTxtMiddleware:
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
         self._admission = AdmissionControl(
-            self._page_url, self._throttle, self._policy_cache, self._outages, self._wait_stats
+            rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
         self._final_url_checker = FinalUrlChecker(
             crawler, self._engine, self._policy_cache, self._verdict, self._local_disallow
@@ -164,7 +165,7 @@ class RobotsTxtMiddleware:
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
-        if request.url.endswith(ROBOTS_TXT):
+        if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
 
@@ -180,7 +181,7 @@ class RobotsTxtMiddleware:
         remove_annotations(request.meta)  # of another request, whose meta was copied
         if not (self._throttle.hosts or self._local_rules):
             return None
-        key = origin_of(self._page_url(request))
+        key = self._origin_of(request)
         if key is None:
             return None
         if not is_robotstxt_request:
@@ -354,6 +355,8 @@ class RobotsTxtMiddleware:
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
+        if not self._local_rules:
+            return
         verdict = self._local_disallow(key, self._page_url(request))
         if verdict is not None:
             request.meta[ROBOTSTXT] = verdict
@@ -416,6 +419,8 @@ class RobotsTxtMiddleware:
 
     def _stop_wait(self, request: Request, name: str, key: str | None) -> None:
         """Record the end of a wait of a request, which has left its queue."""
+        if not self._wait_stats.is_waiting(request):
+            return
         origin = self._policy_cache.origins.get(key) if key is not None else None
         has_pacing = origin is not None and origin.has_pacing and self._settings.obey_crawl_delay
         self._wait_stats.stop(

@@ -152,7 +152,8 @@ class Engine:
 
     @property
     def _downloader(self) -> Any:
-        return self._engine.downloader
+        engine: Any = self._crawler.engine
+        return engine.downloader
 
     @property
     def _slot(self) -> Any:
@@ -368,7 +369,7 @@ class Engine:
     def slot_limits(self, request: Request) -> tuple[int, float]:
         """Return how many requests its slot allows at once, and the seconds between two of them."""
         downloader = self._downloader
-        slots = self._slots
+        slots = downloader.slots if Feature.SLOTS in self._available else {}
         if slots:
             key = request.meta.get("download_slot") or downloader.get_slot_key(request)
             slot = slots.get(key)

@@ -212,6 +212,8 @@ class Host:
 
     def first_from_callers(self) -> WaitingRequest | None:
         """Return the first request of a caller in a queue that is not blocked."""
+        if not self.queues:
+            return None
         return _first(
             queue.from_callers[0]
             for queue in self.queues.values()
@@ -220,6 +222,8 @@ class Host:
 
     def first_from_scheduler(self) -> WaitingRequest | None:
         """Return the first request from the scheduler in a queue that is not blocked."""
+        if not self.queues:
+            return None
         return _first(
             queue.from_scheduler[0]
             for queue in self.queues.values()

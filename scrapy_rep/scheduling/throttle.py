@@ -312,7 +312,10 @@ class Throttle:
         """Start a request that does not have to wait, before the engine gets it."""
         key = self._rendering.origin(request)
         host = self.hosts.get(host_of(key)) if key else None
-        if host is not None and host.delay and self._may_start(host, request):
+        # The delay of its slot may be longer. The middleware checks it.
+        if host is None or not host.delay or self._needs_reservation(host):
+            return
+        if not host.seconds_left(self._clock.monotonic(), 1):
             self.in_progress.start(host, self._entry(request), checked=False)
 
     def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:

@@ -177,7 +177,8 @@ async def test_an_exception_does_not_wait_for_an_unreachable_site(
     site = web.site(Page(b"", 503))
     paths = [f"/open/{number}" for number in range(20)]
     settings = {**write(exception(site.root, "/open")), "REP_UNREACHABLE": "wait"}
-    outcome = await crawl(site.urls("/closed", *paths), settings, spider=Closer)
+    urls = site.urls("/closed", *paths)
+    outcome = await crawl(urls, settings, spider=Closer, awaited=[site], pages=len(paths))
     assert site.page_paths == sorted(paths)
     assert outcome.stats["robotstxt/local/allowed"] == 20
 
