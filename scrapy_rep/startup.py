@@ -33,7 +33,7 @@ a cache."""
 def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
     """Log a :class:`SettingError` in one line, and raise it again.
 
-    It stops the crawl. The caller of the crawl gets it.
+    The exception stops the crawl, and reaches the caller of the crawl.
     """
     try:
         yield

@@ -52,7 +52,7 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
 
 
 def uses_browser(meta: Mapping[Any, Any]) -> bool:
-    """Whether a request with this meta is for a browser, judging by its keys."""
+    """Whether a key of this meta makes a download handler or a middleware use a browser."""
     return any(_is_for_browser(key) and value for key, value in meta.items())
 
 

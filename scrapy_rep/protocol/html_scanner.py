@@ -260,7 +260,7 @@ def _last_candidate(html: bytes, part: slice, names: Sequence[bytes]) -> int:
 def _skip_attributes(
     html: bytes, position: int, kinds: _Kinds, keep: dict[bytes, bytes] | None = None
 ) -> int:
-    """Return the position behind a tag. A tag without an end is none: then the end of the page.
+    """Return the position after a tag. If the tag does not end, returns the end of the page.
 
     The first of each attribute that `kinds` has is added to `keep`.
     """
