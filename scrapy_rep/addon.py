@@ -33,7 +33,7 @@ class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
     Also adds the spider middleware for page directives, and the downloader middleware for pages
-    that require a payment or a license. Replaces Scrapy's FTP download handler by one that limits
+    that require a payment or a license. Replaces Scrapy's FTP download handler with one that limits
     the size of a robots.txt.
 
     The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of

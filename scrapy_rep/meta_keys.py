@@ -1,4 +1,7 @@
-"""The keys of ``Request.meta`` that the package writes or reads, and that users meet."""
+"""The keys of ``Request.meta`` and the flag of ``Response.flags`` that the package reads or writes.
+
+They are part of the interface for users. Keys that only one module uses are in that module.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +31,6 @@ DONT_RETRY = "dont_retry"
 
 IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
 """True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""
+
+CACHED_FLAG = "cached"
+"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""

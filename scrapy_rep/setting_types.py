@@ -130,7 +130,7 @@ def _whole_number(value: object, *, minimum: int) -> int:
 
 
 def _number(value: object) -> float:
-    """Return the number that a value stands for; NaN if it stands for none."""
+    """Return a value as a number; NaN if it is not a number."""
     try:
         return float("nan") if isinstance(value, bool) else float(str(value))
     except ValueError:

@@ -118,7 +118,7 @@ def test_addon_takes_the_place_of_scrapys_handler_for_ftp(
     assert (found["ftp"], found["s3"]) == (handler, None)
 
 
-def test_what_is_written_on_the_command_line_keeps_its_priority() -> None:
+def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     settings = Settings()
     settings.set("DOWNLOADER_MIDDLEWARES", {THEIRS: 1}, priority="cmdline")
     Addon().update_settings(settings)

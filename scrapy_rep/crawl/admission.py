@@ -1,4 +1,4 @@
-"""Decides which requests from the scheduler have to wait, and keeps them in their queues."""
+"""Decides which requests of the scheduler have to wait, and puts these into their queues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .wait_stats import WaitStats
 
 
-class Admission:
+class AdmissionControl:
     """The part of the middleware that the scheduler calls."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Admission:
         exempt = request.meta.get(DONT_OBEY) or self._outages.has_exception(request, key)
         queue = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*queue):
-            # A request to an unreachable site without room proceeds to the middleware, which
+            # If the queue of an unreachable site is full, the middleware gets the request, and
             # drops it.
             return None if self._throttle.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
@@ -55,9 +55,9 @@ class Admission:
         return queue if self._throttle.is_throttled(name, request) else None
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> tuple[bool, list[Request]]:
-        """Keep a request in its queue.
+        """Put a request into its queue.
 
-        Returns whether there is room for it, and the requests that had to make room.
+        Returns whether there was capacity for it, and the requests that were evicted for it.
         """
         kept, evicted = self._throttle.enqueue(request, *queue)
         _, key = queue

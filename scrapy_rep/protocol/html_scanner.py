@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _MAX_OCTETS = 4096
 """The octets of an attribute that are read. No name and no list of rules is longer (ours)."""
+
+# HTML compares names without regard to the case of ASCII letters only. str.lower() makes "k" of a
+# Kelvin sign.
+_LOWER_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # tag         = "<" ["/"] tag-name *( separator attribute ) [separator] ">"
 # tag-name    = ALPHA *( any octet but WS, "/" and ">" )
@@ -179,9 +184,11 @@ def elements(html: bytes, names: Sequence[bytes], rel: bytes) -> Iterator[Elemen
     for position, tag, attributes in _tags(html, max(last_meta, last_link), kinds):
         if tag == b"meta":
             content = _text(attributes, b"content")
-            yield Element("meta", _text(attributes, b"name").strip().lower(), content)
+            name = _text(attributes, b"name").strip().translate(_LOWER_CASE)
+            yield Element("meta", name, content)
         elif position < last_link and len(attributes.get(b"href", b"")) <= _MAX_OCTETS:
-            yield Element("link", _text(attributes, b"rel").lower(), _text(attributes, b"href"))
+            rel_values = _text(attributes, b"rel").translate(_LOWER_CASE)
+            yield Element("link", rel_values, _text(attributes, b"href"))
 
 
 def _tags(html: bytes, last: int, kinds: _Kinds) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
@@ -253,7 +260,7 @@ def _last_candidate(html: bytes, part: slice, names: Sequence[bytes]) -> int:
 def _skip_attributes(
     html: bytes, position: int, kinds: _Kinds, keep: dict[bytes, bytes] | None = None
 ) -> int:
-    """Return the position behind a tag. A tag without an end is none: then the end of the page.
+    """Return the position after a tag. If the tag does not end, returns the end of the page.
 
     The first of each attribute that `kinds` has is added to `keep`.
     """

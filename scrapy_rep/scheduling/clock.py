@@ -68,7 +68,7 @@ class Timer:
         self._pending = self._clock.call_later(seconds, self._run, call, arguments)
 
     def cancel(self) -> None:
-        """Do not make the call. Does nothing where there is none."""
+        """Cancel the call, if there is one that has not been made."""
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None

@@ -199,6 +199,7 @@ SETTINGS: dict[str, Any] = {
     "ADDONS": {Addon: 500},
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_TIMEOUT": 10,
+    "MEMUSAGE_ENABLED": False,  # it fails at the end of a crawl that does not start
     "REP_RETRY_TIMES": 0,
     "RETRY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
@@ -260,7 +261,12 @@ async def together(*crawlers: Crawler, requests: Sequence[Sequence[str | Request
 
 async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
     """Run a crawler until its spider is closed."""
-    if is_asyncio_available():
-        await crawler.crawl_async(**arguments)
-    else:
-        await crawler.crawl(**arguments)
+    try:
+        if is_asyncio_available():
+            await crawler.crawl_async(**arguments)
+        else:
+            await crawler.crawl(**arguments)
+    except Exception:
+        # If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
+        await crawler.signals.send_catch_log_async(signals.engine_stopped)
+        raise

@@ -112,7 +112,7 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
     settings = {**write(disallow("127.0.0.2", "/")), "REP_CHECK_FINAL_URL": mode}
     await crawl([site.url("/moved")], settings)
     assert closed.received == []
-    # A download handler that follows redirects itself has the page: the final URL is judged.
+    # A download handler that follows redirects itself has the page: the final URL is checked.
     outcome = await crawl([site.url("/moved")], {**settings, **FOLLOWING})
     assert closed.paths == ["/a"]  # and no robots.txt is fetched
     dropped = list(outcome.failures.values())

@@ -79,7 +79,7 @@ FEW = PATHS[:3]
         ),
     ],
 )
-async def test_requests_are_no_closer_together_than_the_site_asks(
+async def test_requests_are_no_closer_together_than_the_crawl_delay(
     web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], seconds: float
 ) -> None:
     site = web.site(robots)
