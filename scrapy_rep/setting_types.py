@@ -7,6 +7,7 @@ what the value must be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from w3lib.url import safe_url_string
 
 from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
+
+_TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
 
 
 def boolean(value: object) -> bool:
@@ -117,6 +120,20 @@ def toml_path(value: object) -> str | None:
         if isinstance(path, str):
             return path
     raise ValueError("None or the path of a TOML file")
+
+
+def archive_path(value: object) -> str | None:
+    """Parse the path of a WARC file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str) and path.endswith(".warc.gz") and _TEMPLATE.fullmatch(path):
+            return path
+    raise ValueError(
+        "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
+        "replaced and %% stands for %"
+    )
 
 
 def _whole_number(value: object, *, minimum: int) -> int:

@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 
 from .exceptions import SettingError
 from .setting_types import (
+    archive_path,
     boolean,
     choice,
     count,
@@ -310,6 +311,15 @@ class Settings:
         boolean,
         "Apply the delay between two requests to a site across all crawlers that share the store "
         "in `REP_STORE`. `False` applies it in each crawler on its own.",
+    )
+    archive: str | None = _setting(
+        "REP_ARCHIVE",
+        None,
+        archive_path,
+        "The path of a WARC file, such as `'archive/%(name)s.warc.gz'`. Each request for a "
+        "robots.txt is added to it, with its response. `%(name)s` is the name of the spider, "
+        "`%(time)s` the start of the crawl, `%(pid)s` the number of the process. See "
+        "[archive](archive.md). Needs `pip install scrapy-rep[archive]`.",
     )
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.

@@ -33,6 +33,7 @@ from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
+from .archiving import open_archive
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
@@ -91,6 +92,7 @@ class RobotsTxtMiddleware:
             max_hosts=settings.cache_size,
         )
         self._local_rules = LocalRulesFile(settings.local_rules)
+        archive = open_archive(crawler, settings, self._clock)
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -99,6 +101,7 @@ class RobotsTxtMiddleware:
             self._clock,
             self._on_policy,
             self._local_rules.origin,
+            archive.record if archive is not None else None,
         )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
 
+    from ..fetch.exchange import Exchange
     from ..protocol.access import FetchResult
     from ..protocol.robotstxt import RobotsTxt
     from ..scheduling.clock import Clock
@@ -62,7 +63,8 @@ class PolicyCache:
     """The policies of one crawl, by origin.
 
     After each fetch, ``on_policy`` is called with the origin and with the request that started the
-    fetch. ``new_origin`` returns a new origin for its normal form.
+    fetch. ``new_origin`` returns a new origin for its normal form. ``record`` is called with each
+    request for a robots.txt that was sent, and its response.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class PolicyCache:
         clock: Clock,
         on_policy: Callable[[Origin, Request], object],
         new_origin: Callable[[str], Origin],
+        record: Callable[[Exchange], object] | None = None,
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -93,7 +96,14 @@ class PolicyCache:
         """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch."""
         shared = self.shared_store is not None
         self._fetcher = Fetcher(
-            crawler, settings, engine, throttle, self._fetch_limit, clock, shared=shared
+            crawler,
+            settings,
+            engine,
+            throttle,
+            self._fetch_limit,
+            clock,
+            shared=shared,
+            record=record,
         )
         self._fetches: dict[str, Deferred[None]] = {}
         self._waiting_responses: Counter[str] = Counter()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .downloader import RobotsTxtResponse
+    from .exchange import Exchange
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +79,8 @@ MAX_FAILURE_LENGTH = 300
 class Fetcher:
     """Fetches the robots.txt files of one crawl.
 
-    ``shared`` says whether several crawlers use the copies, through a shared store.
+    ``shared`` says whether several crawlers use the copies, through a shared store. ``record`` is
+    called with each request that was sent and its response.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Fetcher:
         clock: Clock,
         *,
         shared: bool = False,
+        record: Callable[[Exchange], object] | None = None,
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
@@ -97,6 +102,7 @@ class Fetcher:
         self._clock = clock
         self._now = clock.time
         self._shared = shared
+        self._record = record
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
         self.cancelled: set[str] = set()
@@ -140,7 +146,7 @@ class Fetcher:
             started = self._clock.monotonic()
             response = event = None
             try:
-                response, took = await self._send(request, left, deadline)
+                response, took = await self._send(origin, request, left, deadline)
             # Every failure means that the robots.txt is unreachable (RFC 9309 §2.3.1.4).
             except Exception as error:
                 event, took = self._failed(origin, error, url), self._clock.monotonic() - started
@@ -229,15 +235,24 @@ class Fetcher:
         return meta
 
     async def _send(
-        self, request: Request, left: float, deadline: float
+        self, origin: Origin, request: Request, left: float, deadline: float
     ) -> tuple[RobotsTxtResponse, float]:
         self._stats.inc_value("robotstxt/request_count")
         response, took = await self._downloader.send(
-            request, left, deadline - self._clock.monotonic() - left
+            request,
+            left,
+            deadline - self._clock.monotonic() - left,
+            partial(self._record_exchange, origin) if self._record is not None else None,
         )
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         return response, took
+
+    def _record_exchange(self, origin: Origin, exchange: Exchange) -> None:
+        assert self._record is not None
+        copy = origin.copy if exchange.conditional else None
+        digest = copy.sha256 if copy is not None else None
+        self._record(exchange._replace(origin=origin.key, copy_sha256=digest))
 
     def _event(self, origin: Origin, response: RobotsTxtResponse) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
@@ -287,6 +302,7 @@ class Fetcher:
             etag=_field_value(response.header("ETag")),
             last_modified=_field_value(response.header("Last-Modified")),
             lifetime=freshness.lifetime(response.cache_headers(), now, shared=self._shared),
+            sha256=sha256(body).hexdigest(),
         )
         return Rules(
             RobotsTxt.parse(body, strict=self._settings.strict, url=response.url),
