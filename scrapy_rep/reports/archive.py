@@ -12,13 +12,12 @@ import os
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import scrapy
 
-from .. import __version__
 from ..settings import without_password
 from .archive_file import ArchiveFile
 from .archive_reader import ArchivedRobotsTxt, ArchiveProblem, read
@@ -173,7 +172,8 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
     }
     return {
         "software": (
-            f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
+            f"scrapy-rep{_version('scrapy-rep')} Scrapy/{scrapy.__version__} "
+            f"warcio{_version('warcio')}"
         ),
         "format": "WARC File Format 1.1",
         "conformsTo": (
@@ -194,3 +194,10 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
 
 def _as_list(value: object) -> object:
     return sorted(value) if isinstance(value, (set, frozenset)) else str(value)
+
+
+def _version(package: str) -> str:
+    try:
+        return f"/{version(package)}"
+    except PackageNotFoundError:  # the code is on the path, but is not installed
+        return ""
