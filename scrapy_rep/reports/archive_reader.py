@@ -7,7 +7,8 @@ those of Common Crawl. The memory that this uses is limited, for any file.
 from __future__ import annotations
 
 import logging
-from datetime import timezone
+import re
+from datetime import datetime, timezone
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,11 +16,11 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import BufferedReader, ChunkedDataReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeadersParserException
-from warcio.timeutils import iso_date_to_datetime
 
 from ..fetch.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
+from ..protocol.printable import printable
 from ..protocol.unwrap import unwrap_browser_page
 from .members import MAGIC, BrokenMember, gzip_members, plain_members
 from .warc_records import DIGEST_FIELD, ORIGIN_FIELD
@@ -35,8 +36,21 @@ logger = logging.getLogger(__name__)
 RECORD_LIMIT = 1 << 22
 """The octets of a record that are kept. A longer body of a robots.txt is of no use."""
 
-_UNREADABLE = (ArchiveLoadFailed, StatusAndHeadersParserException, ValueError, EOFError)
+MAX_REASON = 200
+"""The characters of a reason that are kept. It may contain text of the file."""
+
+_UNREADABLE = (
+    ArchiveLoadFailed,
+    StatusAndHeadersParserException,
+    AttributeError,  # a header that is missing
+    EOFError,
+    TypeError,
+    ValueError,
+)
 """What warcio raises for a record that it cannot read."""
+
+# WARC 1.1 §5.4: "UTC timestamp as described in the W3C profile of ISO 8601".
+_DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z", re.ASCII)
 
 _KINDS = ("response", "resource", "revisit")
 
@@ -130,7 +144,7 @@ def _records(members: Iterable[Member | BrokenMember]) -> Iterator[_Found | Brok
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return printable(" ".join(str(error).split()) or type(error).__name__, MAX_REASON)
 
 
 def _archived(record: Any, offset: int) -> ArchivedRobotsTxt | None:
@@ -150,20 +164,29 @@ def _archived(record: Any, offset: int) -> ArchivedRobotsTxt | None:
         status = int(http.get_statuscode())
     elif record.rec_type != "resource":
         raise ValueError("there is no HTTP message")
-    date = iso_date_to_datetime(headers.get_header("WARC-Date") or "")
+    at = _seconds(headers.get_header("WARC-Date") or "")
     digest = headers.get_header(DIGEST_FIELD) or ""
     truncated = headers.get_header("WARC-Truncated")
     is_revisit = record.rec_type == "revisit"
     return ArchivedRobotsTxt(
         url,
         origin,
-        date.replace(tzinfo=timezone.utc).timestamp(),
+        at,
         status,
         None if is_revisit else _file(record, truncated),
         digest.removeprefix("sha256:") or None,
         truncated,
         offset,
     )
+
+
+def _seconds(date: str) -> float:
+    """Return a WARC-Date in seconds since 1970. Raises ValueError."""
+    found = _DATE.fullmatch(date)
+    if found is None:
+        raise ValueError("the WARC-Date is not valid")
+    whole = datetime.strptime(found[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    return whole.timestamp() + float(found[2] or 0)
 
 
 def _file(record: Any, truncated: str | None) -> bytes | None:

@@ -121,7 +121,7 @@ def test_records_without_compression() -> None:
 )
 def test_the_first_broken_record_without_compression_ends_the_file(broken: bytes) -> None:
     one = PLAIN % (3, b"one")
-    whole, problem = plain(one + broken + one)
+    whole, problem = plain(one + broken)
     assert whole == Member(0, one, False)
     assert isinstance(problem, BrokenMember)
     assert problem.offset == len(one)
