@@ -76,8 +76,8 @@ def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
 
 
 ARCHIVE = (
-    "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are replaced and "
-    "%% stands for %"
+    "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
+    "replaced and %% stands for %"
 )
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 

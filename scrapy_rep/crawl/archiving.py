@@ -45,7 +45,7 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
     try:
         archive_type = load_object("scrapy_rep.reports.archive.Archive")
     except ModuleNotFoundError as error:
-        if error.name != "warcio":
+        if (error.name or "").partition(".")[0] != "warcio":
             raise
         raise SettingError(
             f"REP_ARCHIVE is {settings.archive!r}, which needs warcio. Install it with: "

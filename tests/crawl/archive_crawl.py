@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import Addon
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 class Visitor(Spider):
@@ -34,7 +36,7 @@ class Visitor(Spider):
 
 
 def main(arguments: str) -> None:
-    """Run the crawl, and print which modules of the archive were imported."""
+    """Run the crawl, and write which modules of the archive were imported."""
     values = json.loads(arguments)
     settings = {
         "ADDONS": {Addon: 500},
@@ -47,7 +49,7 @@ def main(arguments: str) -> None:
     process.crawl(Visitor, urls=values["urls"])
     process.start()
     names = ("scrapy_rep.reports", "warcio")
-    print(*(name for name in sorted(sys.modules) if name.startswith(names)))
+    sys.stdout.write(" ".join(name for name in sorted(sys.modules) if name.startswith(names)))
 
 
 if __name__ == "__main__":

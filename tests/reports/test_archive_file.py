@@ -113,7 +113,7 @@ def test_many_places_that_look_like_a_member_are_no_torn_end(path: Path) -> None
 def test_any_other_file_stays_as_it_is(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(ArchiveFileError, match="not a WARC file .*, at offset"):
+    with pytest.raises(ArchiveFileError, match=r"not a WARC file .*, at offset"):
         ArchiveFile(str(path))
     assert path.read_bytes() == content
     assert os.listdir(path.parent) == [path.name]
@@ -186,6 +186,6 @@ def test_processes_append_to_one_file(path: Path) -> None:
     texts = gzip.decompress(path.read_bytes()).split(b"WARC/1.1\r\n")[1:]
     for name in (b"a", b"b"):
         own = [text for text in texts if text.startswith(name)]
-        expected = [[b"%b %d" % (name, n), b"%b %d again" % (name, n)] for n in range(200)]
-        assert own == sum(expected, [])
+        expected = [b"%b %d%b" % (name, n, end) for n in range(200) for end in (b"", b" again")]
+        assert own == expected
     assert all(texts[index] + b" again" == texts[index + 1] for index in range(0, len(texts), 2))
