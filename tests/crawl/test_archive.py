@@ -632,9 +632,7 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     settings: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [*sys.modules]:
-        if name.startswith("scrapy_rep.reports"):
-            monkeypatch.delitem(sys.modules, name)
-        elif name.partition(".")[0] == "warcio":
+        if name.startswith("scrapy_rep.reports") or name.partition(".")[0] == "warcio":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "warcio", None)
     message = await fails_to_start(settings, caplog)
