@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
@@ -63,8 +63,6 @@ class Archive:
         self._warcinfo_id = make_record_id()
         self._file = ArchiveFile(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-archive")
-        self._last: Future[None] | None = None
-        """The write that was submitted last."""
         self._lock = Lock()
         """For what the thread changes, too: all attributes below."""
         self._queued = 0
@@ -87,7 +85,9 @@ class Archive:
         octets = EXCHANGE_OVERHEAD + len(exchange.body) + len(exchange.file or b"")
         with self._lock:
             is_full = self._queued + octets > QUEUE_LIMIT
-        if self._closed or is_full:
+        if self._closed:
+            self._lose("too_late", "a response arrived after the spider had closed")
+        elif is_full:
             self._lose("queue_full", "records arrive faster than the disk can write them")
         else:
             self._submit(
@@ -112,7 +112,10 @@ class Archive:
     def _submit(self, octets: int, make: Callable[[], bytes], counted: str | None) -> None:
         with self._lock:
             self._queued += octets
-        self._thread.submit(self._write, octets, make, counted)
+        try:
+            self._thread.submit(self._write, octets, make, counted)
+        except RuntimeError as error:  # the interpreter is shutting down
+            self._lose("too_late", str(error))
 
     def _write(self, octets: int, make: Callable[[], bytes], counted: str | None) -> None:
         """Make records and append them. The thread calls this."""

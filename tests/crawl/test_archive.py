@@ -396,6 +396,16 @@ async def test_a_304_that_was_not_asked_for_is_a_response(
     assert len(of_kind(path, "response")) == 1
 
 
+async def test_a_response_from_a_cache_is_not_archived(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    site = web.site(RULES)
+    settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        await crawl([site.url("/page")], settings)
+    assert (site.robots_fetches, len(list(read(path)))) == (1, 1)
+
+
 async def test_secrets_of_the_request_are_not_archived(
     web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
 ) -> None:
