@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def member(text: str) -> bytes:
-    return gzip.compress(b"WARC/1.1\r\n" + text.encode())
+    return gzip.compress(b"WARC/1.1\r\n" + text.encode(), mtime=0)
 
 
 @pytest.fixture
