@@ -1,0 +1,1 @@
+"""The command-line tools. A crawl imports none of these modules."""
