@@ -190,7 +190,7 @@ def test_applebot_extended_does_not_follow_googlebot_instructions() -> None:
                        "Applebot-Extended")  # fmt: skip
 
 
-# https://kagi.com/bot, seen 2026-11-22.
+# https://kagi.com/bot and https://imagesift.com/about have the same example, seen 2026-11-22.
 KAGI_EXAMPLE = b"""\
 User-Agent: *
 Disallow: /
@@ -200,9 +200,10 @@ Disallow: /private/
 """
 
 
-def test_kagibot_follows_googlebot_directives() -> None:
-    assert verdict(KAGI_EXAMPLE, "/a", "Kagibot")
-    assert not verdict(KAGI_EXAMPLE, "/private/a", "Kagibot")
+@pytest.mark.parametrize("name", ["Kagibot", "ImagesiftBot"])
+def test_others_follow_googlebot_directives(name: str) -> None:
+    assert verdict(KAGI_EXAMPLE, "/a", name)
+    assert not verdict(KAGI_EXAMPLE, "/private/a", name)
     assert not verdict(KAGI_EXAMPLE, "/a", "bingbot")
 
 

@@ -122,6 +122,7 @@ def test_the_crawlers_of_an_operator_that_documents_them_have_its_page() -> None
         ("Applebot", ("Applebot", "Googlebot")),
         ("Applebot-Extended", ("Applebot-Extended",)),
         ("Kagibot", ("Kagibot", "Googlebot")),
+        ("ImagesiftBot", ("ImagesiftBot", "Googlebot")),
         ("YandexImages", ("YandexImages", "Yandex")),
         ("Screaming Frog SEO Spider", ("Screaming", "Googlebot")),
         ("MJ12bot", ("MJ12bot",)),
