@@ -42,6 +42,9 @@ class Subcommand(NamedTuple):
 SUBCOMMANDS = {
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
+    "diff": Subcommand("diff", "say what differs in meaning between two robots.txt files"),
+    "test": Subcommand("test", "test a robots.txt against a file of expectations"),
+    "view": Subcommand("view", "show a page as a crawler sees it"),
 }
 """The table. A module has these names:
 

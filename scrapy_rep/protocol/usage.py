@@ -269,6 +269,12 @@ class PathPreferences(Generic[Value]):
         """Return whether there are preferences for any path."""
         return bool(self._by_pattern)
 
+    @property
+    def statements(self) -> Mapping[_Pattern, Mapping[str, Value]]:
+        """What is stated for each pattern. The key is the pattern in comparable form, and its
+        length: 0 for a statement without a path."""
+        return self._by_pattern
+
     def of(self, path: str) -> dict[str, Value]:
         """Return the preferences for a path: all those of the longest pattern that matches it.
 
