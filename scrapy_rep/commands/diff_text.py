@@ -8,7 +8,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ..protocol.printable import printable
-from .check_text import STYLES, WORDS, pace_text, short_reason
+from .check_output import STYLES, WORDS
+from .check_text import pace_text, short_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .difference import VERSION, Crawlers, Side, verdict_for
@@ -100,7 +101,5 @@ class Flips:
 
 def _raise_on_interrupt() -> None:
     """Raise KeyboardInterrupt on Ctrl-C. Scrapy's handler stays installed when it has ended."""
-    try:
+    with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    except ValueError:  # not the main thread
-        pass
