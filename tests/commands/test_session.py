@@ -303,7 +303,7 @@ def test_the_addon_is_added_unless_it_is_there() -> None:
 
 
 def test_an_interrupted_or_unfinished_session() -> None:
-    outcome: Outcome[Any] = Outcome(lambda _: None)  # type: ignore[arg-type]
+    outcome: Outcome[Any] = Outcome(lambda _: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(CommandError, match="Scrapy ended before"):
         outcome.get()
     outcome.is_interrupted = True
