@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from . import check_output
 from .context import run_without_network
-from .exits import CommandError, ExitCode
+from .exits import CommandError
 from .inputs import FORMATS, urls_from
-from .verdicts import OneFile, answer_all
+from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
     import argparse
@@ -103,38 +103,27 @@ class _Work:
         self._is_detailed = is_detailed
 
     async def run(self, source: PolicySource) -> int:
-        output = self._context.output
-        writer = self._writer()
-        counts: dict[bool | None, int] = {True: 0, False: 0, None: 0}
-        is_unreachable = False
-        batches = answer_all(self._urls, self._agents, source, output)
+        output, tally = self._context.output, Tally()
+        writer = self._writer(source, tally)
         try:
-            async for batch in batches:
+            async for batch in answer_all(self._urls, self._agents, source, output, tally):
                 writer.write(batch)
-                for answered in batch:
-                    for verdict in answered.verdicts:
-                        counts[None if verdict is None else verdict.allowed] += 1
-                is_unreachable = is_unreachable or any(
-                    answered.policy is not None and answered.policy.access.is_unreachable
-                    for answered in batch
-                )
         finally:
             writer.finish()
-        if counts[None] or is_unreachable:
-            return ExitCode.UNKNOWN
-        return ExitCode.FOUND if counts[False] else ExitCode.OK
+        return tally.exit_code
 
-    def _writer(self) -> check_output.Writer:
+    def _writer(self, source: PolicySource, tally: Tally) -> check_output.Writer:
         output, agents = self._context.output, self._agents
         strict = self._context.settings.strict
-        first = list(islice(self._urls, MAX_IN_TABLE + 1))
+        with source.interruptible():
+            first = list(islice(self._urls, MAX_IN_TABLE + 1))
         self._urls = chain(first, self._urls)
         if output.as_json:
             if self._is_detailed:
                 return check_output.DetailedJson(output, agents, strict=strict)
             return check_output.BriefJson(output, agents)
         if len(first) > MAX_IN_TABLE:
-            return check_output.Lines(output, agents)
+            return check_output.Lines(output, agents, tally)
         if self._is_detailed and len(first) == len(agents) == 1:
             return check_output.Explanation(output, agents, strict=strict)
         return check_output.Table(output, agents)

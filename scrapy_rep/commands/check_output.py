@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Protocol
 
 from ..protocol.printable import printable
-from .explain import answer_of, brief, explain
+from .explain import VERSION, answer_of, brief, explain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
     from ..protocol.verdict import Verdict
     from .agent_option import Agent
     from .output import Output
-    from .verdicts import Answered
+    from .verdicts import Answered, Tally
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
-
-MAX_COLUMNS = 4
-"""Crawlers that fit into the columns of a table."""
+"""The word for each answer, and its color."""
 
 MAX_CACHED = 50_000
 """Verdicts whose text is kept. Most URLs of a site share a few verdicts."""
@@ -62,13 +61,12 @@ class BriefJson:
     def __init__(self, output: Output, agents: Sequence[Agent]) -> None:
         self._output = output
         self._agents = agents
-        sample = {"type": "check", "version": 1, "url": "", "agent": ""}
-        self._start = json.dumps({key: sample[key] for key in ("type", "version")})[:-1]
+        self._start = json.dumps({"type": "check", "version": VERSION})[:-1]
         self._tails: dict[tuple[int, int], tuple[Verdict, str]] = {}
 
     def write(self, batch: Sequence[Answered]) -> None:
         lines: list[str] = []
-        quote, start, tails = json.dumps, f'{self._start}, "url": ', self._tails
+        quote, start, tails = encode_basestring_ascii, f'{self._start}, "url": ', self._tails
         for target, _, verdicts in batch:
             head = f"{start}{quote(target.url)}, "
             for number, verdict in enumerate(verdicts):
@@ -95,35 +93,33 @@ class BriefJson:
 class Lines:
     """A line for each URL and crawler: verdict, URL, reason. For many URLs."""
 
-    def __init__(self, output: Output, agents: Sequence[Agent]) -> None:
+    def __init__(self, output: Output, agents: Sequence[Agent], tally: Tally) -> None:
         self._output = output
+        self._tally = tally
         self._names = [f"{printable(agent.name)}: " if len(agents) > 1 else "" for agent in agents]
         self._words = {
             allowed: _styled(output, word, STYLES[allowed]) for allowed, word in WORDS.items()
         }
-        self._counts = dict.fromkeys(WORDS, 0)
         self._known: dict[tuple[int, int], tuple[Verdict, str, str]] = {}
 
     def write(self, batch: Sequence[Answered]) -> None:
         lines: list[str] = []
-        counts, known = self._counts, self._known
+        known = self._known
         for target, _, verdicts in batch:
             url = printable(target.url, MAX_URL)
             for number, verdict in enumerate(verdicts):
                 if verdict is None:
-                    counts[None] += 1
                     lines.append(f"{self._words[None]} {url}  {self._names[number]}not known\n")
                     continue
                 found = known.get((number, id(verdict))) or self._texts(number, verdict)
-                counts[verdict.allowed] += 1
                 lines.append(f"{found[1]} {url}  {found[2]}")
         self._output.write("".join(lines))
 
     def finish(self) -> None:
         self._output.flush()
-        total = sum(self._counts.values())
-        parts = ", ".join(f"{self._counts[key]:,} {word}" for key, word in WORDS.items())
-        self._output.note(f"{total:,} answers: {parts}")
+        counts = self._tally.counts
+        parts = ", ".join(f"{counts[key]:,} {word}" for key, word in WORDS.items())
+        self._output.note(f"{sum(counts.values()):,} answers: {parts}")
 
     def _texts(self, number: int, verdict: Verdict) -> tuple[Verdict, str, str]:
         from .check_text import short_reason

@@ -11,6 +11,7 @@ from rich.text import Text
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason
 from .access_text import describe_access
+from .check_output import STYLES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from ..protocol.verdict import Verdict
     from .agent_option import Agent
     from .verdicts import Answered
-
-WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
-STYLES = {True: "green", False: "red", None: "yellow"}
 
 MAX_URL = 400
 """Characters of a URL in a table."""

@@ -96,6 +96,7 @@ def explain(
         "path": path_of(target.url) if policy is not None and policy.robots else None,
         "tokens": list(agent.tokens),
         "ignores_wildcard": agent.ignores_wildcard,
+        "ignores_robots_txt": agent.ignores_robots_txt,
         "context": [],
         "other_rules": [],
         "other_rules_left_out": 0,
@@ -112,7 +113,7 @@ def explain(
     if group is not None:
         _add_rules(record, target, policy, robots, group, verdict, strict=strict)
     tokens = (group,) if group is not None and group != "*" else ()
-    if group is None and agent.ignores_wildcard:
+    if group is None and (agent.ignores_wildcard or agent.ignores_robots_txt):
         return record
     record["pace"] = pace_record(robots, tokens)
     record["usage"] = usage_record(robots, target.url, tokens)

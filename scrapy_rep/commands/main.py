@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE = 1000
 """Characters of an error message that are shown."""
+
+GC_THRESHOLD = 50_000
+"""Objects after which Python searches for cycles. The answers for many URLs are small objects that
+hold no cycles: with Python's 700, the search takes a fifth of the time."""
 
 
 class Subcommand(NamedTuple):
@@ -102,6 +107,7 @@ def main(
 
 def console() -> NoReturn:
     """Run the console script."""
+    gc.set_threshold(GC_THRESHOLD)
     sys.exit(main())
 
 

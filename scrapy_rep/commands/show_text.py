@@ -10,7 +10,8 @@ from rich.text import Text
 
 from ..protocol.printable import printable
 from .access_text import describe_access
-from .check_text import STYLES, pace_text
+from .check_output import STYLES
+from .check_text import pace_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..protocol.paths import lacks_host
 from ..protocol.verdict import Reason, Verdict
+from .exits import ExitCode
 from .targets import Target, target_of
 
 if TYPE_CHECKING:
@@ -81,10 +82,38 @@ class Answered(NamedTuple):
     """One for each crawler. None: it is not known."""
 
 
+class Tally:
+    """What has been found until now."""
+
+    def __init__(self) -> None:
+        self.counts: dict[bool | None, int] = {True: 0, False: 0, None: 0}
+        """How many answers there are: allowed, disallowed and not known."""
+        self.unreachable = 0
+        """How many sites did not answer, so that nothing is known about their rules."""
+
+    def count(self, batch: Iterable[Answered]) -> None:
+        """Count the answers of a batch."""
+        counts = self.counts
+        for _, _, verdicts in batch:
+            for verdict in verdicts:
+                counts[None if verdict is None else verdict.allowed] += 1
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code for these answers."""
+        if self.counts[None] or self.unreachable:
+            return ExitCode.UNKNOWN
+        return ExitCode.FOUND if self.counts[False] else ExitCode.OK
+
+
 async def answer_all(
-    urls: Iterator[str], agents: Sequence[Agent], source: PolicySource, output: Output
+    urls: Iterator[str],
+    agents: Sequence[Agent],
+    source: PolicySource,
+    output: Output,
+    tally: Tally,
 ) -> AsyncIterator[list[Answered]]:
-    """Yield the answers for all URLs in their order, a batch at a time.
+    """Yield the answers for all URLs in their order, a batch at a time, and count them.
 
     Raises KeyboardInterrupt after Ctrl-C, when what is known then has been yielded.
     """
@@ -106,8 +135,10 @@ async def answer_all(
             if target.has_default_scheme:
                 _note_scheme(target, output)
         if file is None:
-            await _fetch_missing(targets, policies, source, output)
-        yield [_answer(target, file or _policy(target, policies), agents) for target in targets]
+            tally.unreachable += await _fetch_missing(targets, policies, source, output)
+        batch = [_answer(target, file or _policy(target, policies), agents) for target in targets]
+        tally.count(batch)
+        yield batch
         if interrupted or source.is_closing:
             raise KeyboardInterrupt
         while len(policies) > MAX_POLICIES:
@@ -123,12 +154,13 @@ async def _fetch_missing(
     policies: OrderedDict[str, Policy],
     source: PolicySource,
     output: Output,
-) -> None:
+) -> int:
+    """Fetch the policies of the origins that have none. Returns how many are unreachable."""
     missing = dict.fromkeys(
         target.origin for target in targets if target.origin and target.origin not in policies
     )
     if not missing:
-        return
+        return 0
     with output.progress("robots.txt files", len(missing)) as progress:
         number = 0
 
@@ -139,11 +171,11 @@ async def _fetch_missing(
 
         found = await source.get_policies(missing, done)
     policies.update(found)
-    for policy in found.values():
-        access = policy.access
-        if access.is_unreachable:
-            text = f"{access.url} is unreachable: {access.failure}"
-            output.repeated_note("unreachable robots.txt files", text)
+    unreachable = [policy.access for policy in found.values() if policy.access.is_unreachable]
+    for access in unreachable:
+        text = f"{access.url} is unreachable: {access.failure}"
+        output.repeated_note("unreachable robots.txt files", text)
+    return len(unreachable)
 
 
 def _policy(target: Target, policies: OrderedDict[str, Policy]) -> Policy | None:
@@ -157,7 +189,12 @@ def _answer(target: Target, policy: Policy | None, agents: Sequence[Agent]) -> A
             return Answered(
                 target,
                 policy,
-                [agent.apply(verdict_of(url, agent.tokens)) for agent in agents],
+                [
+                    agent.apply(verdict_of(url, agent.tokens))
+                    if agent.ignores_wildcard or agent.ignores_robots_txt
+                    else verdict_of(url, agent.tokens)
+                    for agent in agents
+                ],
             )
         except ValueError:  # a file, and a URL whose scheme has no robots.txt
             return Answered(target, None, [NO_ROBOTS_TXT] * len(agents))
