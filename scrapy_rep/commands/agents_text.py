@@ -59,7 +59,6 @@ def _details(crawler: Crawler) -> Iterator[tuple[str, str]]:
     yield "Name", row.name
     yield "Operator", row.operator
     yield "Purposes", row.purposes
-    yield "Product tokens", ", ".join(crawler.tokens)
     yield "Groups", f"{row.groups}{_wildcard(crawler)}"
     yield "Follows robots.txt", row.robots_txt
     if crawler.user_triggered:

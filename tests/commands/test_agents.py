@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib.resources import files
@@ -17,22 +18,32 @@ from scrapy_rep.commands.crawlers import Compliance, Purpose, crawlers_for, well
 from scrapy_rep.commands.main import main
 
 ROOT = Path(__file__).parent.parent.parent
-SCHEMA = json.loads(files("scrapy_rep.commands").joinpath("schemas", "agents.json").read_text())
+SCHEMA = json.loads(
+    files("scrapy_rep.commands").joinpath("schemas", "agents.schema.json").read_text()
+)
 
 
 def run(*arguments: str, columns: int = 80, **environ: str) -> subprocess.CompletedProcess[str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"}
+    }
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": str(columns), "PYTHONUTF8": "1"}
     return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "scrapy_rep.commands", "agents", *arguments],
+        [sys.executable, "-W", "error", "-m", "scrapy_rep.commands", *arguments],
         check=False,
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=60,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": str(columns), "PYTHONUTF8": "1"}
-        | environ,
+        env=inherited | own | environ,
     )
+
+
+def agents(*arguments: str, columns: int = 80, **environ: str) -> subprocess.CompletedProcess[str]:
+    return run("agents", *arguments, columns=columns, **environ)
 
 
 def names_of(text: str) -> list[str]:
@@ -42,7 +53,7 @@ def names_of(text: str) -> list[str]:
 
 
 def test_all_crawlers_as_text() -> None:
-    found = run()
+    found = agents()
     assert (found.returncode, found.stderr) == (0, "")
     assert "".join(names_of(found.stdout)) == "".join(each.name for each in well_known_crawlers())
     assert max(map(len, found.stdout.splitlines())) <= 80
@@ -51,29 +62,30 @@ def test_all_crawlers_as_text() -> None:
 
 @pytest.mark.parametrize("arguments", [["--purpose", "ads"], ["ADS"], ["ads", "--purpose", "ads"]])
 def test_one_purpose_as_text(arguments: list[str]) -> None:
-    found = run(*arguments)
+    found = agents(*arguments)
     assert names_of(found.stdout) == [each.name for each in crawlers_for(Purpose.ADS)]
-    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows +$", found.stdout, re.M)
     assert re.search(
-        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", found.stdout, re.M
+        r"^AdsBot-Google  +Google  +ads  +no other  +follows +$", found.stdout, re.MULTILINE
+    )
+    assert re.search(
+        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", found.stdout, re.MULTILINE
     )
     assert "agents NAME" in found.stdout
 
 
 def test_one_crawler_as_text() -> None:
-    found = run("applebot", columns=100)
+    found = agents("applebot", columns=100)
     lines = [line.rstrip() for line in found.stdout.splitlines()]
-    assert lines[:8] == [
+    assert lines[:7] == [
         "Name                Applebot",
         "Operator            Apple",
         "Purposes            search, ai-use",
-        "Product tokens      Applebot, Googlebot",
         "Groups              Applebot, Googlebot, *: the first that a robots.txt has",
         "Follows robots.txt  follows",
         "Source              https://support.apple.com/en-us/119829",
         "                    of the operator, seen 2026-09-22",
     ]
-    assert lines[8].startswith("Note ")
+    assert lines[7].startswith("Note ")
 
 
 @pytest.mark.parametrize(
@@ -96,13 +108,13 @@ def test_exceptions_as_text(
 
 
 def test_colors_of_a_terminal_say_who_may_ignore_the_file() -> None:
-    found = run("ads", "other", FORCE_COLOR="1", TERM="xterm", NO_COLOR="")
+    found = agents("ads", "other", FORCE_COLOR="1", TERM="xterm")
     assert re.search(r"\x1b\[31mignores", found.stdout)
     assert re.search(r"\x1b\[33mmay-ignore", found.stdout)
 
 
 def test_json_has_all_crawlers_and_matches_the_schema() -> None:
-    found = run("--json")
+    found = agents("--json")
     assert (found.returncode, found.stderr) == (0, "")
     records = [json.loads(line) for line in found.stdout.splitlines()]
     assert [record["name"] for record in records] == [each.name for each in well_known_crawlers()]
@@ -169,14 +181,14 @@ def test_a_name_without_the_purpose_selects_nothing(capsys: pytest.CaptureFixtur
     ],
 )
 def test_an_unknown_name(arguments: list[str], message: str) -> None:
-    found = run(*arguments)
+    found = agents(*arguments)
     assert (found.returncode, found.stdout) == (2, "")
     assert found.stderr.strip() == f"scrapy-rep: {message.strip()}"
 
 
 @pytest.mark.parametrize("arguments", [["--purpose", "ai"], ["--purposes", "ads"], ["--purpose"]])
 def test_wrong_options_are_refused(arguments: list[str]) -> None:
-    found = run(*arguments)
+    found = agents(*arguments)
     assert (found.returncode, found.stdout) == (2, "")
     assert len(found.stderr.splitlines()) == 1
 
@@ -196,8 +208,24 @@ def test_a_reader_that_ends_early_is_no_error() -> None:
     assert found.stderr == ""
 
 
+EXAMPLES = re.findall(
+    r"```console\n\$ scrapy-rep (.*)\n([^`]*)```",
+    (ROOT / "docs" / "crawlers.md").read_text("utf-8"),
+)
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_the_page_has_the_real_output(command: str, output: str) -> None:
+    found = run(*shlex.split(command))
+    assert [line.rstrip() for line in found.stdout.splitlines()] == output.splitlines()
+
+
+def test_the_page_has_examples() -> None:
+    assert len(EXAMPLES) == 3
+
+
 def test_help_has_examples() -> None:
-    found = run("--help")
+    found = agents("--help")
     assert found.returncode == 0
     assert "agents --purpose ai-training" in found.stdout
     assert "exit codes:" in found.stdout
