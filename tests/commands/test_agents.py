@@ -61,16 +61,18 @@ def test_all_crawlers_as_text() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--purpose", "ads"], ["ADS"], ["ads", "--purpose", "ads"]])
-def test_one_purpose_as_text(arguments: list[str]) -> None:
-    found = agents(*arguments)
-    assert names_of(found.stdout) == [each.name for each in crawlers_for(Purpose.ADS)]
+def test_one_purpose_as_text(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["agents", *arguments]) == 0
+    text = capsys.readouterr().out
+    assert names_of(text) == [each.name for each in crawlers_for(Purpose.ADS)]
+    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows +$", text, re.MULTILINE)
     assert re.search(
-        r"^AdsBot-Google  +Google  +ads  +no other  +follows +$", found.stdout, re.MULTILINE
+        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", text, re.MULTILINE
     )
-    assert re.search(
-        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", found.stdout, re.MULTILINE
-    )
-    assert "agents NAME" in found.stdout
+    assert "agents NAME" in text
 
 
 def test_one_crawler_as_text() -> None:
@@ -180,10 +182,18 @@ def test_a_name_without_the_purpose_selects_nothing(capsys: pytest.CaptureFixtur
         (["\x1b[2J"], r"\x1b[2J is no well-known crawler: -a takes it for a product token"),
     ],
 )
-def test_an_unknown_name(arguments: list[str], message: str) -> None:
-    found = agents(*arguments)
+def test_an_unknown_name(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agents", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", f"scrapy-rep: {message.strip()}")
+
+
+def test_an_unknown_name_has_the_exit_code_of_a_wrong_argument() -> None:
+    found = agents("gogglebot")
     assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr.strip() == f"scrapy-rep: {message.strip()}"
+    assert len(found.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--purpose", "ai"], ["--purposes", "ads"], ["--purpose"]])
