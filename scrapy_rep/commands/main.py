@@ -44,6 +44,7 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
+    "agents": Subcommand("agents", "list the well-known crawlers that -a knows by name"),
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
 }
