@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..origin import DAY
 from ..protocol.access import AccessResult
 from ..protocol.paths import robots_txt_url
 from ..protocol.robotstxt import RobotsTxt
-from ..origin import DAY
 from ..settings import without_password
 from ..stores import StoreError, open_store
 from .context import STANDARD_INPUT
