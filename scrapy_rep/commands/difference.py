@@ -7,7 +7,9 @@ and spelling do not count.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.agents import WILDCARD_AGENT
@@ -45,8 +47,14 @@ MAX_RULES = 200_000
 """Rules of all groups that are ranked. In a file of the maximum size, the rules of each group may
 apply to thousands of tokens in as many combinations."""
 
+MAX_COMPARED_RULES = 500_000
+"""Rules that are compared, counted for each two groups whose rules differ."""
+
 MAX_LISTED = 1000
 """Rules, values and crawlers of a difference that are listed. The record counts the rest."""
+
+MAX_LISTED_RULES = 10_000
+"""Rules that are listed for all crawlers together."""
 
 NO_GROUP = MergedGroup((), [])
 _EVERYTHING_DISALLOWED = b"User-agent: *\nDisallow: /"
@@ -106,18 +114,19 @@ class Side(NamedTuple):
         return cls(robots, text, Records(text, strict=strict, url=url), strict)
 
 
-class Rules(NamedTuple):
+@dataclass(frozen=True)
+class Rules:
     """The rules of one group, as they are compared."""
 
     ranked: Sequence[RankedRule]
     written: Mapping[int, tuple[bool, bytes]]
     """Whether a rule allows, and its value as it is written, by line."""
 
-    @property
+    @cached_property
     def extent(self) -> Extent:
         """How much of the site is allowed."""
         for number, (_, disallow, _, pattern) in enumerate(self.ranked):
-            if covers(pattern, "/"):
+            if len(pattern.replace("*", "")) <= len("/$") and covers(pattern, "/"):
                 stronger = self.ranked[:number]
                 if disallow:
                     has_exceptions = any(not rule[1] for rule in stronger)
@@ -146,6 +155,8 @@ class Comparison:
         self._sides = (old, new)
         self._steps = Steps()
         self._rules_left = MAX_RULES
+        self._rules_to_compare = MAX_COMPARED_RULES
+        self._rules_to_list = MAX_LISTED_RULES
         self._ranked: dict[tuple[int, int], Rules] = {}
         self._is_cut = False
         self._group_of = [
@@ -163,7 +174,13 @@ class Comparison:
     def record(self) -> dict[str, Any]:
         """Return the difference, without what was compared."""
         found: list[dict[str, Any]] = []
+        left = 0
         for crawlers in self.crawlers:
+            if len(found) >= MAX_LISTED:
+                left += len(crawlers.names)
+                self._is_cut = True
+                self.changed.append(crawlers)
+                continue
             for difference in self._compare(crawlers):
                 _add(found, difference)
         found.sort(key=lambda one: list(Severity).index(one["severity"]))
@@ -174,7 +191,7 @@ class Comparison:
             "complete": not (self._is_cut or self._steps.are_used_up),
             "severity": min(severities, key=list(Severity).index).value if severities else None,
             "crawlers": found[:MAX_LISTED],
-            "crawlers_left_out": len(found[MAX_LISTED:]),
+            "crawlers_left_out": left + sum(len(one["names"]) for one in found[MAX_LISTED:]),
             "file": file,
         }
 
@@ -213,7 +230,6 @@ class Comparison:
         if rules is None:
             self._rules_left -= len(group.rules)
             if self._rules_left < 0:
-                self._is_cut = True
                 return None
             rules = self._ranked[key] = Rules(
                 rank(group.rules, strict=self._sides[number].strict),
@@ -224,27 +240,35 @@ class Comparison:
     def _compare(self, crawlers: Crawlers) -> Iterator[dict[str, Any]]:
         """Yield a record for those of the crawlers that have a difference."""
         old, new = self._rules(0, crawlers.old), self._rules(1, crawlers.new)
-        if old is None or new is None:
+        if old is not None and new is not None:
+            self._rules_to_compare -= len(old.ranked) + len(new.ranked)
+        if old is None or new is None or self._rules_to_compare < 0:
+            self._is_cut = True
             self.changed.append(crawlers)
             return
         changes = rule_changes(old.ranked, new.ranked, self._steps)
-        rules = [
-            *(self._rule(crawlers, old, rule, "removed") for rule in changes.removed[:MAX_LISTED]),
-            *(self._rule(crawlers, new, rule, "added") for rule in changes.added[:MAX_LISTED]),
-        ]
-        site = {"old": old.extent.value, "new": new.extent.value} if rules else None
-        if rules:
+        number = len(changes.removed) + len(changes.added)
+        listed = [
+            *((old, rule, "removed") for rule in changes.removed[:MAX_LISTED]),
+            *((new, rule, "added") for rule in changes.added[:MAX_LISTED]),
+        ][: self._rules_to_list]
+        rules = [self._rule(crawlers, *one) for one in listed]
+        self._rules_to_list -= len(rules)
+        site, is_site = None, False
+        if number:
             self.changed.append(crawlers)
-        is_site = bool(rules) and old.extent.is_open != new.extent.is_open
+            extents = (old.extent, new.extent)
+            site = {"old": extents[0].value, "new": extents[1].value}
+            is_site = extents[0].is_open != extents[1].is_open
         for name in crawlers.names:
             before, after = (self._stated(number, name, crawlers) for number in (0, 1))
             usage = [*_usage("Content-Signal", before.signals, after.signals)]
             usage += _usage("Content-Usage", before.usage, after.usage)
             licenses = _values(before.licenses, after.licenses)
-            if not rules and before == after:
+            if not number and before == after:
                 continue
             severity = Severity.LOW
-            if rules or usage or licenses:
+            if number or usage or licenses:
                 severity = Severity.HIGH if is_site else Severity.MEDIUM
             yield {
                 "severity": severity.value,
@@ -253,7 +277,7 @@ class Comparison:
                 "group": self._group_change(name, crawlers),
                 "site": site,
                 "rules": rules,
-                "rules_left_out": len(changes.removed[MAX_LISTED:] + changes.added[MAX_LISTED:]),
+                "rules_left_out": number - len(rules),
                 "pace": _pace_change(before.pace, after.pace),
                 "usage": usage[:MAX_LISTED],
                 "licenses": licenses,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..protocol.matcher import RankedRule
 
-MAX_STEPS = 2_000_000
+MAX_STEPS = 1_000_000
 """Comparisons of two patterns for a whole file. Rules that are left after them count as changed."""
 
 _OCTETS_PER_STEP = 64
