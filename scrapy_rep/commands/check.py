@@ -128,9 +128,14 @@ class _Work:
     def _writer(self, source: PolicySource, tally: Tally) -> check_output.Writer:
         output, agents = self._context.output, self._agents
         strict = self._context.settings.strict
-        with source.interruptible():
-            first = list(islice(self._urls, MAX_IN_TABLE + 1))
-        self._urls = chain(first, self._urls)
+        first: list[str] = []
+        try:
+            with source.interruptible():
+                for url in islice(self._urls, MAX_IN_TABLE + 1):
+                    first.append(url)  # so that what was read before Ctrl-C is kept
+            self._urls = chain(first, self._urls)
+        except KeyboardInterrupt:
+            self._urls = chain(first, iter(_press_ctrl_c, ""))
         if output.as_json:
             if self._is_detailed:
                 return check_output.DetailedJson(output, agents, strict=strict)
@@ -140,6 +145,11 @@ class _Work:
         if self._is_detailed and len(first) == len(agents) == 1:
             return check_output.Explanation(output, agents, strict=strict)
         return check_output.Table(output, agents)
+
+
+def _press_ctrl_c() -> str:
+    """Raise KeyboardInterrupt, as an input that Ctrl-C has ended."""
+    raise KeyboardInterrupt
 
 
 def _ignore(_: int) -> None:
