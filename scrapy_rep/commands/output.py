@@ -132,7 +132,14 @@ def _started_bar() -> Progress:
     )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True)
+    bar = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=_console(sys.stderr),
+        transient=True,
+        redirect_stdout=False,  # else rich writes the answers to the terminal, too
+        redirect_stderr=False,
+    )
     bar.start()
     return bar
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.settings import Settings
+from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.commands import check, show
+from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.agent_option import of_user_agent
 from scrapy_rep.commands.check_text import explanation
 from scrapy_rep.commands.context import Context
@@ -27,6 +29,7 @@ from scrapy_rep.commands.session import (
 )
 from scrapy_rep.commands.show_text import listing
 from scrapy_rep.commands.targets import target_of
+from scrapy_rep.exceptions import SettingError
 from testing.web import Page, redirect, text
 from tests.crawl.conftest import make_crawler, run_crawler
 
@@ -355,6 +358,80 @@ async def test_without_the_middleware_it_says_so() -> None:
 
     with pytest.raises(CommandError, match="RobotsTxtMiddleware is not enabled"):
         await session(work, {"ADDONS": {}})
+
+
+class _Process:
+    """A process whose crawl has ended before it starts."""
+
+    crawl_result: Any = None
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def crawl(self, spider: type, outcome: Outcome[Any], **_: Any) -> Any:
+        assert spider is SessionSpider
+        return self.crawl_result(outcome)
+
+    def start(self) -> None:
+        pass
+
+
+async def _nothing(_: Session) -> None:
+    pass
+
+
+def _finished(outcome: Outcome[Any]) -> Deferred[None]:
+    outcome.is_finished, outcome.result = True, "result"
+    return succeed(None)
+
+
+@pytest.mark.parametrize(
+    ("crawl", "error"),
+    [
+        (_finished, None),
+        (lambda _: succeed(None), "Scrapy ended before the work did"),
+        (lambda _: fail(SettingError("REP_TIMEOUT is 0")), "REP_TIMEOUT is 0"),
+    ],
+)
+def test_how_scrapy_ends(monkeypatch: pytest.MonkeyPatch, crawl: Any, error: str | None) -> None:
+    monkeypatch.setattr(_Process, "crawl_result", staticmethod(crawl))
+    monkeypatch.setattr(session_module, "AsyncCrawlerProcess", _Process)
+    if error is None:
+        assert session_module.run(Settings(), _nothing) == "result"
+        return
+    with pytest.raises(CommandError, match=error):
+        session_module.run(Settings(), _nothing, log_level="INFO")
+
+
+def test_a_setting_that_scrapy_refuses_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Settings) -> None:
+        raise SettingError("REP_STORE is 1")
+
+    monkeypatch.setattr(session_module, "CrawlerProcess", refuse)
+    with pytest.raises(CommandError, match="REP_STORE is 1"):
+        session_module.run(Settings({"FORCE_CRAWLER_PROCESS": True}), _nothing)
+
+
+async def test_the_error_of_a_task_is_kept() -> None:
+    outcome: Outcome[Any] = Outcome(_nothing)
+
+    class Task:
+        def __init__(self, error: BaseException | None, *, cancelled: bool = False) -> None:
+            self.error = error
+            self.is_cancelled = cancelled
+
+        def cancelled(self) -> bool:
+            return self.is_cancelled
+
+        def exception(self) -> BaseException | None:
+            return self.error
+
+    keep = session_module._keep_error_of_task
+    keep(Task(None, cancelled=True), outcome)
+    for error in (None, OSError("first"), OSError("second")):
+        keep(Task(error), outcome)
+    with pytest.raises(OSError, match="first"):
+        outcome.get()
 
 
 def test_the_addon_is_added_unless_it_is_there() -> None:
