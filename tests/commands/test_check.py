@@ -324,8 +324,10 @@ def test_what_was_read_before_ctrl_c_is_written(
 ) -> None:
     from scrapy_rep.commands import check as check_module
 
+    count = 150
+
     def urls_from(*_: Any, **__: Any) -> Any:
-        yield from (f"/private/{number}" for number in range(150))
+        yield from (f"/private/{number}" for number in range(count))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(check_module, "urls_from", urls_from)
@@ -334,3 +336,6 @@ def test_what_was_read_before_ctrl_c_is_written(
     done = check(run, "--from", "-")
     assert (done.code, len(done.out.splitlines())) == (130, 150)
     assert done.err == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
+    count = 3
+    done = check(run, "--from", "-", "--json")
+    assert (done.code, len(done.records)) == (130, 3)
