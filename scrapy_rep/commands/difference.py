@@ -28,7 +28,7 @@ from ..protocol.records import (
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Rule
 from .explain import MAX_LINE_LENGTH
-from .groups import MergedGroup, merged_groups
+from .groups import GroupList, MergedGroup
 from .patterns import covers, examples
 from .rule_changes import Steps, rule_changes
 
@@ -56,7 +56,7 @@ MAX_LISTED = 1000
 MAX_LISTED_RULES = 10_000
 """Rules that are listed for all crawlers together."""
 
-NO_GROUP = MergedGroup((), [])
+NO_GROUP = MergedGroup()
 _EVERYTHING_DISALLOWED = b"User-agent: *\nDisallow: /"
 
 
@@ -162,7 +162,7 @@ class Comparison:
         self._group_of = [
             {
                 token: group
-                for group in merged_groups(side.text, strict=side.strict)
+                for group in GroupList.of(side.text, strict=side.strict).groups
                 for token in group.tokens
             }
             for side in self._sides

@@ -17,7 +17,7 @@ from .policy import Access, Policy
 from .targets import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..stores import Entry, Store
     from .context import Context
@@ -48,6 +48,11 @@ class Source(NamedTuple):
     origin: str | None = None
     stored: str | None = None
     """The origin whose robots.txt the store has."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from other sources that are no files."""
+        return self.origin or f"{STORED}{self.stored}"
 
 
 def source_of(given: str, context: Context) -> Source:
@@ -94,18 +99,27 @@ def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
         context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
     async def get(session: Session) -> list[Policy]:
-        found = await session.get_policies(
-            dict.fromkeys(source.origin for source in sources if source.origin)
-        )
-        kept = await _read_store(store_url, stored, context) if store_url and stored else {}
-        if any(source.origin and source.origin not in found for source in sources):
-            raise KeyboardInterrupt
-        return [
-            files.get(source) or kept.get(source.stored or "") or found[source.origin or ""]
-            for source in sources
-        ]
+        return await fetch(session, sources, files, store_url, context)
 
     return context.run(get, keep_bodies=True)
+
+
+async def fetch(
+    session: Session,
+    sources: Sequence[Source],
+    files: Mapping[Source, Policy],
+    store_url: str | None,
+    context: Context,
+) -> list[Policy]:
+    """Return the policies of some sources, in their order. ``files`` has those of files."""
+    origins = dict.fromkeys(source.origin for source in sources if source.origin)
+    found = await session.get_policies(origins)
+    if len(found) < len(origins):
+        raise KeyboardInterrupt
+    stored = [source.stored for source in sources if source.stored]
+    if stored and store_url is not None:
+        found |= await _read_store(store_url, stored, context)
+    return [files.get(source) or found[source.key] for source in sources]
 
 
 async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:
@@ -116,7 +130,9 @@ async def _read_store(url: str, origins: Sequence[str], context: Context) -> dic
         raise CommandError(f"cannot open the store {name}: {error}") from None
     assert store is not None
     try:
-        return {origin: await _stored(store, origin, f"{name}", context) for origin in origins}
+        return {
+            STORED + origin: await _stored(store, origin, f"{name}", context) for origin in origins
+        }
     finally:
         await store.close()
 
