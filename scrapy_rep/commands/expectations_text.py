@@ -78,8 +78,10 @@ def _why(record: dict[str, Any]) -> str:
         return f"line {rule['line']}, {field}: {printable(rule['pattern'])}, for {record['group']}"
     if record["reason"] == "rules":
         return f"no rule matches, for {record['group']}"
+    if record["reason"] == "no-rules" and record["detail"]:
+        return printable(record["detail"])
     reason = _REASONS.get(record["reason"], record["reason"])
-    return printable(record["detail"]) if record["detail"] else reason
+    return f"{reason}: {printable(record['detail'])}" if record["detail"] else reason
 
 
 def _row(text: Text) -> RenderableType:

@@ -12,7 +12,6 @@ from .exits import CommandError, ExitCode
 from .expectations import Expectation, read_expectations
 from .explain import MAX_LINE_LENGTH, explain
 from .sources import read_file, source_of
-from .verdicts import NO_ROBOTS_TXT
 
 if TYPE_CHECKING:
     import argparse
@@ -106,10 +105,7 @@ def record_of(expectation: Expectation, policy: Policy | None, *, strict: bool) 
     target, agent = expectation.target, expectation.agent
     verdict = None
     if policy is not None and not policy.access.is_unreachable:
-        try:
-            verdict = agent.apply(policy.verdict(target.url, agent.tokens))
-        except ValueError:  # of a scheme that has no robots.txt
-            verdict = NO_ROBOTS_TXT
+        verdict = agent.apply(policy.verdict(target.url, agent.tokens))
     found = explain(target, agent, policy, verdict, strict=strict)
     usage = found["usage"]
     uses: dict[str, bool] = {} if usage is None else usage["evaluated"]

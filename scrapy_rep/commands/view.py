@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     """Run this subcommand."""
     target = target_of(arguments.url)
     if target.origin is None or len(target.url) > MAX_URL:
-        raise CommandError(f"{arguments.url} is no URL with a robots.txt")
+        raise CommandError(f"no URL with a robots.txt: {arguments.url}")
     if target.has_default_scheme:
         context.output.note(f"{arguments.url} has no scheme: it is taken for {target.url}")
     agents = context.agents([arguments.agent] if arguments.agent else [])
