@@ -259,6 +259,15 @@ class Settings:
         "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
     )
 
+    tdmrep: bool = _setting(
+        "REP_TDMREP",
+        False,
+        boolean,
+        "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
+        "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
+        "files apply to it, and `robots.txt` must allow it. See [pages](pages.md#tdm-files).",
+    )
+
     local_rules: str | None = _setting(
         "REP_LOCAL_RULES",
         None,

@@ -23,7 +23,14 @@ from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..protocol.html_scanner import has_elements
-from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
+from ..protocol.pages import (
+    HEADERS,
+    NO_DIRECTIVES,
+    PageDirectives,
+    merge,
+    statements,
+    statements_of,
+)
 from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
@@ -31,13 +38,14 @@ from .html import markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
     from ..protocol.robotstxt import RobotsTxt
+    from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -90,6 +98,7 @@ class PageDirectivesMiddleware:
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
+        self._tdm_rule: Callable[[str], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -135,10 +144,16 @@ class PageDirectivesMiddleware:
         if robots is not None and not robots.has_usage:
             robots = None
         html = _html(response)
-        if robots is None and not html and _ALL_HEADERS.isdisjoint(response.headers):
+        tdm = self._tdm_rule(response.url) if self._tdm_rule is not None else None
+        if (
+            robots is None
+            and tdm is None
+            and not html
+            and _ALL_HEADERS.isdisjoint(response.headers)
+        ):
             return _Page(NO_DIRECTIVES, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        directives = _directives(response, tokens, html)
+        directives = _directives(response, tokens, html, tdm)
         stated: list[usage.Signals] = []
         if robots is not None:
             stated += [
@@ -160,6 +175,13 @@ class PageDirectivesMiddleware:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is None:  # which warns about them otherwise
             warn_about_unknown_settings(self._crawler)
+        else:
+            self._tdm_rule = self._robots.tdm_rule
+        if self._settings.tdmrep and self._tdm_rule is None:
+            logger.warning(
+                "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",
+                extra={"spider": self._crawler.spider},
+            )
 
     def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why the items of a page are dropped; None if they are not."""
@@ -219,11 +241,15 @@ class PageDirectivesMiddleware:
         )
 
 
-def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> PageDirectives:
+def _directives(
+    response: Response, tokens: tuple[str, ...], html: bytes, tdm: TdmRule | None = None
+) -> PageDirectives:
     lines: list[tuple[str, str]] = []
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     stated = statements(lines, html, tokens)
+    if tdm is not None:
+        stated += statements_of(tdm)
     if not stated:
         return NO_DIRECTIVES
     directives = merge(stated)
