@@ -126,6 +126,7 @@ class RobotsTxtMiddleware:
             self._tdm_files = TdmFiles(
                 crawler,
                 settings,
+                self._engine,
                 self._clock,
                 self._policy_cache,
                 waiting,

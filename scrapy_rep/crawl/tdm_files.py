@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..protocol.tdmrep import TdmRule
     from ..protocol.verdict import Verdict
     from ..scheduling.clock import Clock
+    from ..scheduling.engine import Engine
     from ..settings import Settings
     from .policy_cache import PolicyCache
     from .waiting_responses import WaitingResponses
@@ -61,6 +62,7 @@ class TdmFiles(FileCache[TdmFile]):
         self,
         crawler: Crawler,
         settings: Settings,
+        engine: Engine,
         clock: Clock,
         policy_cache: PolicyCache,
         waiting: WaitingResponses,
@@ -76,6 +78,9 @@ class TdmFiles(FileCache[TdmFile]):
             TdmFile,
             self._is_allowed,
         )
+        self._engine = engine
+        self._pages: dict[str, Request] = {}
+        """The request for which the file of an origin is being fetched."""
         self._policy_cache = policy_cache
         self._waiting = waiting
         self._verdict_of = verdict_of
@@ -106,6 +111,18 @@ class TdmFiles(FileCache[TdmFile]):
         """Return the rule for the URL of a response, if its file is known and has one."""
         file = self.files.get(origin_of(url) or "")
         return file.content.rule(url) if file is not None and file.content is not None else None
+
+    def _has_waiting(self, key: str) -> bool:
+        page = self._pages.get(key)
+        is_awaited = page is not None and self._engine.is_active(page)  # its response will wait
+        return is_awaited or super()._has_waiting(key)
+
+    async def _fetch(self, file: TdmFile, page: Request) -> None:
+        self._pages[file.key] = page
+        try:
+            await super()._fetch(file, page)
+        finally:
+            del self._pages[file.key]
 
     async def _is_allowed(self, page: Request, url: str) -> bool:
         """Whether the robots.txt of its origin allows a URL to which the fetch of a file leads."""

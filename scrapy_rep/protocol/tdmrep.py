@@ -145,7 +145,7 @@ def _rule(element: object) -> TdmRule | None:
     if type(reservation) not in (int, float, str) or reservation not in _RESERVATIONS:
         return None
     policy = element.get("tdm-policy")
-    policy = policy.strip() if isinstance(policy, str) else ""
+    policy = policy.strip(" \t\n\r") if isinstance(policy, str) else ""
     policy = policy if _POLICY.fullmatch(policy) else None
     return TdmRule(location, _RESERVATIONS[reservation], policy)
 
