@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 TDM_FILE = "/.well-known/tdmrep.json"
 """The path of the file."""
 
+MAX_RULES = 14_000
+"""The elements of the array that are read. No more rules fit into 500 KiB: the shortest,
+``{"location":"/","tdm-reservation":1},``, has 37 octets."""
+
 MAX_DIGITS = 20
 """The most characters of a number that are read (ours). The numbers that count have one digit."""
 
@@ -119,8 +123,7 @@ def _elements(text: str, begin: int) -> Iterator[object]:
     """
     position = _end_of_space(text, begin + 1)
     if not text.startswith("]", position):
-        separator = ","
-        while separator == ",":
+        for _ in range(MAX_RULES):
             try:
                 element, position = _decoder.raw_decode(text, position)
             except (ValueError, RecursionError):
@@ -128,9 +131,9 @@ def _elements(text: str, begin: int) -> Iterator[object]:
                 return
             yield element
             position = _end_of_space(text, position)
-            separator = text[position : position + 1]
-            if separator == ",":
-                position = _end_of_space(text, position + 1)
+            if not text.startswith(",", position):
+                break
+            position = _end_of_space(text, position + 1)
     if not text.startswith("]", position) or _end_of_space(text, position + 1) < len(text):
         yield _BROKEN
 

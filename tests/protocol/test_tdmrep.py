@@ -219,6 +219,8 @@ def test_a_location_is_a_path(location: Any) -> None:
         (b'{"a":' * 100_000, 0, "it is not a JSON array"),
         (b"[" + b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
         (b"[" + b"1," * 10_000_000, 0, "its JSON is invalid or too long"),
+        (b"[" + b"1," * 14_000 + b"1]", 0, "its JSON is invalid or too long"),
+        (b"[" + b"1," * 13_999 + b"1]", 0, "14000 of its rules are unreadable"),
         (b"[" + b"9" * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
         (b'["' + b"\\u0041" * 1_000_000 + b'"]', 0, "its JSON is invalid or too long"),
         (b"[" + b" " * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
@@ -264,7 +266,7 @@ def test_what_takes_too_many_steps_is_reserved_if_any_rule_reserves() -> None:
     url = attack.url(2048)
     free = [rule(location, 0) for location in locations]
     assert of(*free).rule(url) is None
-    assert of(*free, rule("/y", 1)).rule(url) == TdmRule("*", True)
+    assert of(rule("/y", 1), *free).rule(url) == TdmRule("*", True)
 
 
 _JSON = st.recursive(
