@@ -265,7 +265,8 @@ class Settings:
         boolean,
         "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
         "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
-        "files apply to it, and `robots.txt` must allow it. See [pages](pages.md#tdm-files).",
+        "files apply to it, and the robots.txt of the origin must allow it. See "
+        "[pages](pages.md#tdm-files).",
     )
 
     local_rules: str | None = _setting(
