@@ -336,7 +336,9 @@ class RobotsTxtMiddleware:
         request if it returns to the scheduler because the spider is closing.
         """
         if self._tdm_files is not None:
-            await self._tdm_files.wait(request, response)
+            is_known = await self._tdm_files.wait(request, response)
+            if not is_known and self._reschedule(request):
+                return request
         if response.url == request.url:  # the usual case
             return response
         mode, meta = self._settings.check_final_url, request.meta

@@ -93,19 +93,22 @@ class TdmFiles(FileCache[TdmFile]):
         if is_of_origin and self._verdict_of(origin, request, url).allowed:
             self.get_or_fetch(origin.key, request)
 
-    async def wait(self, request: Request, response: Response) -> None:
-        """Wait until the file for a response is known, but no longer than for its first fetch."""
+    async def wait(self, request: Request, response: Response) -> bool:
+        """Wait until the file for a response is known, but no longer than for its first fetch.
+
+        Returns False if the spider closes first.
+        """
         key = origin_of(response.url)
         if key is None or not _has_file(key) or self.get_fresh(key) is not None:
-            return
+            return True
         if request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY):
-            return
+            return True
         file = self.files.get(key)
         if file is not None and file.failures:
             self.get_or_fetch(key, request)  # in the background
-            return
+            return True
         with self._waiting.add(request, response):
-            await self.wait_for(key, request)
+            return await self.wait_for(key, request) is not None
 
     def rule(self, url: str) -> TdmRule | None:
         """Return the rule for the URL of a response, if its file is known and has one."""

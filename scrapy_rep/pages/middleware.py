@@ -169,7 +169,7 @@ class PageDirectivesMiddleware:
         if self._robots is None:
             return None
         origin = self._robots.origins.get(origin_of(response.url) or "")
-        return origin.robots if origin else None
+        return origin.content if origin else None
 
     def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)

@@ -11,7 +11,7 @@ from scrapy import Request
 from testing.faults import answer_when, stall
 from testing.web import Page, gaps, redirect, text
 
-from .conftest import Closer, Visitor, our_warnings
+from .conftest import CallerAndCloser, Closer, Visitor, our_warnings
 from .following import FOLLOWING
 from .test_page_middleware import Reader, reader
 
@@ -281,10 +281,25 @@ async def test_a_file_that_does_not_arrive_is_given_up(web: Web, crawl: Crawl) -
     assert site.paths.count(TDM) == 1
 
 
-async def test_a_spider_that_closes_does_not_wait(web: Web, crawl: Crawl) -> None:
+async def test_a_page_that_waits_when_the_spider_closes_is_requested_by_the_next_crawl(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
     site = site_with(web, stall())
-    await crawl(site.urls("/1"), ON, spider=Closer, awaited=[site])
+    settings = {**ON, "JOBDIR": str(tmp_path)}
+    outcome = await crawl(site.urls("/1"), settings, spider=Closer, awaited=[site])
     assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1"])
+    assert outcome.responses == {}
+    site.pages[TDM] = tdmrep()
+    outcome = await crawl([], settings)
+    assert stated(outcome) == {"/1": (True, POLICY)}
+
+
+async def test_a_call_that_waits_when_the_spider_closes_gets_its_response(
+    web: Web, crawl: Crawl
+) -> None:
+    site = site_with(web, stall())
+    outcome = await crawl(site.urls("/1"), ON, spider=CallerAndCloser, awaited=[site])
+    assert list(outcome.responses) == site.urls("/1")
 
 
 async def test_the_delay_of_the_site_applies(web: Web, crawl: Crawl) -> None:
