@@ -282,7 +282,7 @@ async def test_a_file_that_does_not_arrive_is_given_up(web: Web, crawl: Crawl) -
     assert site.paths.count(TDM) == 1
 
 
-# Scrapy 2.14 leaves the file of a queue open that it has resumed.
+# Scrapy 2.14 leaves the files of empty disk queues open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_page_that_waits_when_the_spider_closes_is_requested_by_the_next_crawl(
     web: Web, crawl: Crawl, tmp_path: Path
