@@ -39,10 +39,10 @@ logger = logging.getLogger(__name__)
 File = TypeVar("File", bound=OriginFile[Any])
 
 MAX_PER_PASS = 100
-"""Origins in use that one eviction skips at most, so that it takes a bounded time."""
+"""How many origins in use one eviction may skip, so that it takes a bounded time."""
 
 MIN_CLOCK_STEP = 5.0
-"""Seconds. A smaller change of the clock is drift, not a change that somebody made."""
+"""Seconds. A smaller change of the clock counts as drift: the clock was not set."""
 
 
 class FileCache(Generic[File]):
@@ -112,7 +112,7 @@ class FileCache(Generic[File]):
     async def wait_for(self, key: str, request: Request) -> File | None:
         """Return a file when it can be used; None if the spider closes first.
 
-        Only the fetch is waited for, not the queue of the origin and not the delay of its host.
+        This waits for the fetch only, not for the queue of the origin or the delay of its host.
         """
         self._waiting_responses[key] += 1
         started_at = self._clock.monotonic()
@@ -167,7 +167,7 @@ class FileCache(Generic[File]):
         self._cancel(self._fetches)
 
     def cancel_background_fetches(self) -> None:
-        """Cancel the fetches that nothing waits for, so that they do not keep the crawl open."""
+        """Cancel the fetches for which no request waits. They would keep the crawl open."""
         self._cancel(key for key in self._fetches if not self._has_waiting(key))
 
     def _cancel(self, keys: Iterable[str]) -> None:
@@ -187,7 +187,7 @@ class FileCache(Generic[File]):
     async def _fetch(self, file: File, page: Request) -> None:
         """Load or fetch a file.
 
-        This runs in a task of its own. It goes on if a request that waits for it is cancelled.
+        This runs in a task of its own. It continues if a request that waits for it is cancelled.
         """
         event: FetchResult = Cancelled()
         found = StoreLookup()
