@@ -1,9 +1,9 @@
 """The TDM files of a crawl (REP_TDMREP): fetched, cached and stored like robots.txt files.
 
-The fetch starts when the robots.txt of the origin is known, beside the first page. No request waits
-for it. A response waits before the spider gets it, because the file belongs to what the response
-states. Only the first fetch of an origin makes responses wait: if it fails, the file states nothing
-until a later fetch succeeds, and later fetches run in the background.
+The fetch starts after that of the robots.txt of the origin, at the same time as the first page. No
+request waits for it. Responses wait before the spider gets them, because the directives of a page
+include the rule of the file. They wait for the first fetch only: if it fails, the file states
+nothing until a later fetch succeeds, and later fetches run in the background.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class TdmFiles(FileCache[TdmFile]):
             del self._pages[file.key]
 
     async def _is_allowed(self, page: Request, url: str) -> bool:
-        """Whether the robots.txt of its origin allows a URL to which the fetch of a file leads."""
+        """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
         key = origin_of(url)
         if key is None or self._local_disallow(key, url) is not None:
             return False
@@ -140,12 +140,13 @@ class TdmFiles(FileCache[TdmFile]):
     def _record_result(self, file: TdmFile, event: FetchResult) -> None:
         super()._record_result(file, event)
         if isinstance(event, Unreachable) and file.failures == 1:
+            has_copy = file.content is not None
             logger.info(
                 "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
                 {
                     "origin": file.key,
                     "failure": event.failure.rstrip("."),
-                    "effect": "Its last good copy is used" if file.content else "It states nothing",
+                    "effect": "Its last good copy is used" if has_copy else "It states nothing",
                 },
                 extra={"spider": self._crawler.spider},
             )

@@ -1,5 +1,7 @@
 """One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
+Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Resource`.
+
 :meth:`Fetcher.fetch` turns every response and every failure into one event for
 :mod:`scrapy_rep.origin`.
 """
@@ -328,7 +330,7 @@ class Fetcher:
         return Unavailable(response.url, expires_at)
 
     def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
-        """Return the result where a robots.txt disallows a file. The site is not asked."""
+        """Return the result if a robots.txt disallows a file. No request is sent."""
         self._count(file, "disallowed")
         now, lifetime = self._now(), float(freshness.ERROR_LIFETIME)
         lifetime = min(max(lifetime, self._settings.cache_min), self._settings.cache_max)

@@ -259,6 +259,18 @@ async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
     ]
 
 
+async def test_while_it_is_unreachable_the_last_good_copy_is_used(
+    web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = site_with(web, in_turn(tdmrep(Cache_Control="max-age=1000"), Page(b"", 503)))
+    urls = site.urls("/1", "/2", "/3")
+    outcome = await crawl(urls, ON, spider=OneByOne, clock=clock, seconds=1001)
+    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
+    assert site.paths.count(TDM) == 3
+    line = f"The tdmrep.json of {site.root} is unreachable: status 503. Its last good copy is used."
+    assert caplog.messages.count(line) == 1
+
+
 async def test_an_unreachable_file_is_retried(web: Web, crawl: Crawl) -> None:
     site = site_with(web, in_turn(Page(b"", 503), tdmrep()))
     outcome = await crawl(site.urls("/1", "/2"), {**ON, "REP_RETRY_TIMES": 1})
