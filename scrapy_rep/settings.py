@@ -279,6 +279,16 @@ class Settings:
         "own: RFC 9309 gives such a group a meaning only for the crawler that it names.",
     )
 
+    tdmrep: bool = _setting(
+        "REP_TDMREP",
+        False,
+        boolean,
+        "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
+        "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
+        "files apply to it, and the robots.txt of the origin must allow it. See "
+        "[pages](pages.md#tdm-files).",
+    )
+
     local_rules: str | None = _setting(
         "REP_LOCAL_RULES",
         None,
