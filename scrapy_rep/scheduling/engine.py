@@ -1,4 +1,4 @@
-"""Scrapy's engine and downloader: the only module that uses what is not public there.
+"""Scrapy's engine and downloader: what is not public there is listed, checked and used here.
 
 ==============================================  ====================================================
 attribute                                       without it
@@ -23,6 +23,23 @@ attribute                                       without it
 ``slot.delay``                                  the same
 ``slot.queue``                                  the same
 ``slot.transferring``                           the same
+``throttler.acquire``                           the scopes of Scrapy's throttler are not seen: while
+                                                requests wait, others of their host may not start
+``throttler.get_applied_scopes``                the same
+``throttler.get_scope_manager``                 the same
+``throttler.release``                           the same
+``scope.get_base_delay``                        the same
+``scope.get_concurrency``                       the same
+``downloader._in_download_handler``             the same
+``scope.set_base_delay``                        Scrapy's throttler does not get the pace of sites
+``scope.set_concurrency``                       the same
+``scope._jitter``                               the same
+``scope._next_allowed_time``                    the same
+``engine._throttler_waiting``                   requests that it holds back are not seen: they count
+                                                as ended, and requests that wait use up
+                                                CONCURRENT_REQUESTS meanwhile
+``engine._throttler_needs_backout``             the same
+``downloader._download_handler_slots_full``     the same
 ``downloader.handlers.download_request_async``  the download of a robots.txt that takes too long is
                                                 not ended
 ``downloader.handlers._schemes``                connections of handlers with a pool are not counted
@@ -33,7 +50,10 @@ attribute                                       without it
 ==============================================  ====================================================
 
 :data:`REQUIRED` and :data:`FEATURES` hold the same table. :meth:`Engine.open` checks it when a
-crawl starts, and says in one warning what is missing and what is off without it.
+crawl starts, and says in one warning what is missing and what is off without it. A crawl has either
+download slots or a throttler: what belongs to the other one is not checked.
+
+:mod:`.slots` uses those that belong to download slots and to the throttler.
 """
 
 from __future__ import annotations
@@ -45,17 +65,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from .handlers import AIOHTTP_HANDLER, HANDLING, Handling, handle, handling_of, is_limited, names_of
+from .slots import (
+    DEFAULT_DOMAIN_CONCURRENCY,
+    DownloadSlots,
+    PacedScopes,
+    Slots,
+    ThrottlingScopes,
+    any_scope,
+    new_slot,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -67,9 +97,6 @@ a crawl is delayed by as much."""
 REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
-
-DEFAULT_DOMAIN_CONCURRENCY = 8
-"""Scrapy's default of CONCURRENT_REQUESTS_PER_DOMAIN."""
 
 
 class Feature(Enum):
@@ -84,6 +111,12 @@ class Feature(Enum):
         "download slots are not seen: the scheduler does not prefer hosts without waiting "
         "requests, and the delays of slots do not add to those of sites"
     )
+    SCOPES = (
+        "the scopes of Scrapy's throttler are not seen: while requests wait, others of their host "
+        "may not start"
+    )
+    PACE = "Scrapy's throttler does not get the pace of sites"
+    HELD = "requests that Scrapy's throttler holds back are not seen"
     END = "the download of a robots.txt that takes too long is not ended"
     POOLS = "connections of download handlers with a pool are not counted"
     WIDEN = "the pool of Scrapy's aiohttp handler is not widened for robots.txt files"
@@ -109,6 +142,20 @@ FEATURES = {
     "slot.delay": Feature.SLOTS,
     "slot.queue": Feature.SLOTS,
     "slot.transferring": Feature.SLOTS,
+    "throttler.acquire": Feature.SCOPES,
+    "throttler.get_applied_scopes": Feature.SCOPES,
+    "throttler.get_scope_manager": Feature.SCOPES,
+    "throttler.release": Feature.SCOPES,
+    "scope.get_base_delay": Feature.SCOPES,
+    "scope.get_concurrency": Feature.SCOPES,
+    "downloader._in_download_handler": Feature.SCOPES,
+    "scope.set_base_delay": Feature.PACE,
+    "scope.set_concurrency": Feature.PACE,
+    "scope._jitter": Feature.PACE,
+    "scope._next_allowed_time": Feature.PACE,
+    "engine._throttler_waiting": Feature.HELD,
+    "engine._throttler_needs_backout": Feature.HELD,
+    "downloader._download_handler_slots_full": Feature.HELD,
     "downloader.handlers.download_request_async": Feature.END,
     "downloader.handlers._schemes": Feature.POOLS,
     "downloader.handlers._handlers": Feature.WIDEN,
@@ -118,7 +165,12 @@ FEATURES = {
 }
 """Every other attribute that is used and is not public, and the feature that is off without it.
 
-``slot`` is a download slot; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool."""
+``slot`` is a download slot; ``throttler`` is Scrapy's throttler, ``scope`` the manager of one of
+its scopes; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool. Of the throttler, what
+is public is listed, too: it is not released."""
+
+OF_SLOTS = frozenset({Feature.DOMAIN, Feature.SLOTS})
+OF_THROTTLER = frozenset({Feature.SCOPES, Feature.PACE, Feature.HELD})
 
 
 class Engine:
@@ -128,8 +180,8 @@ class Engine:
         self._crawler = crawler
         self._available: frozenset[Feature] = frozenset()
         self._excluded: set[Request] = set()
-        self._counted: dict[Request, Any] = {}
-        """The slots in which requests that wait are counted."""
+        self.slots = Slots()
+        """The limits of hosts."""
         self._extra_connections = 0
         self.connection_limit = 0
         """How many connections a download handler has that may have a pool; 0 without one."""
@@ -150,20 +202,28 @@ class Engine:
     def _slot(self) -> Any:
         return self._engine._slot
 
+    @property
+    def _throttler(self) -> Any:
+        return getattr(self._crawler, "throttler", None)
+
     # When the crawl begins.
 
     def open(self, wrap: Callable[[Any], Any]) -> None:
         """Replace the scheduler by ``wrap(scheduler)``, and exclude requests that wait from
         CONCURRENT_REQUESTS. Log one warning that names the features that are off.
         """
-        missing = self._missing()
+        unused = OF_THROTTLER if self._throttler is None else OF_SLOTS
+        missing = self._missing(unused)
         off = list(dict.fromkeys(FEATURES[path] for path in missing))
-        self._available = frozenset(Feature) - frozenset(off)
+        self._available = frozenset(Feature) - frozenset(off) - unused
+        self.slots = self._make_slots()
         if Feature.QUEUE in self._available:
             self._slot.scheduler = wrap(self._slot.scheduler)
         if Feature.EXCLUDE in self._available:
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = partial(self._check_capacity, needs_backout)
+            if Feature.HELD in self._available:
+                self._exclude_in_checks_of_throttler()
             if Feature.POOLS in self._available and self._has_limited_handler():
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         if Feature.END in self._available:
@@ -182,39 +242,39 @@ class Engine:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _missing(self) -> list[str]:
-        """Return the paths of :data:`FEATURES` that this crawl does not have."""
-        roots = {
-            "engine": self._engine,
-            "downloader": self._downloader,
-            "slot": self._download_slot(),
-        }
+    def _make_slots(self) -> Slots:
+        """Return what keeps the limits of hosts, as far as this crawl has it."""
+        if Feature.PACE in self._available and Feature.SCOPES in self._available:
+            return PacedScopes(self._throttler, self._downloader)
+        if Feature.SCOPES in self._available:
+            return ThrottlingScopes(self._throttler, self._downloader)
+        concurrency = DEFAULT_DOMAIN_CONCURRENCY
+        if Feature.DOMAIN in self._available:
+            concurrency = self._downloader.domain_concurrency
+        if Feature.SLOTS in self._available:
+            return DownloadSlots(self._downloader, concurrency)
+        return Slots(concurrency)
+
+    def _missing(self, unused: frozenset[Feature]) -> list[str]:
+        """Return the paths of :data:`FEATURES` that this crawl uses and does not have."""
+        roots = {"engine": self._engine, "downloader": self._downloader}
+        if self._throttler is None:
+            roots["slot"] = new_slot(self._downloader)
+        else:
+            roots["throttler"] = self._throttler
+            roots["scope"] = any_scope(self._throttler)
         if self._uses_aiohttp():
             roots["handler"] = load_object(AIOHTTP_HANDLER)
             roots["connector"] = sys.modules["aiohttp"].TCPConnector
         missing = []
-        for path in FEATURES:
+        for path, feature in FEATURES.items():
             root, *names = path.split(".")
-            if root in roots and not _has(roots[root], names):
+            if feature not in unused and root in roots and not _has(roots[root], names):
                 missing.append(path)
         path = "downloader.total_concurrency"
         if path not in missing and not isinstance(self._downloader.total_concurrency, int):
             missing.append(path)
         return missing
-
-    def _download_slot(self) -> Any:
-        """Return a new download slot, if the downloader has slots."""
-        if not _has(self._downloader, ["_get_slot"]) or not isinstance(
-            getattr(self._downloader, "slots", None), dict
-        ):
-            return None
-        try:
-            request = Request("data:,", meta={"download_slot": "scrapy-rep"})
-            key, slot = self._downloader._get_slot(request)
-        except Exception:  # of a downloader with another kind of slots
-            return None
-        self._downloader.slots.pop(key, None)
-        return slot
 
     def _check_capacity(self, needs_backout: Callable[[], bool]) -> bool:
         """Replace ``needs_backout`` of the downloader."""
@@ -232,7 +292,29 @@ class Engine:
         # A request that has ended stays excluded until its task notices, and is not active.
         return len(active) + reserved - len(active & self._excluded) >= limit
 
+    def _exclude_in_checks_of_throttler(self) -> None:
+        """Exclude requests from CONCURRENT_REQUESTS where Scrapy checks it beside its throttler."""
+        engine, downloader = self._engine, self._downloader
+
+        def excluding(is_full: Callable[[], bool], used: Callable[[], int]) -> Callable[[], bool]:
+            return lambda: is_full() and used() >= downloader.total_concurrency
+
+        engine._throttler_needs_backout = excluding(
+            engine._throttler_needs_backout, lambda: len(self._held) + len(self.included)
+        )
+        downloader._download_handler_slots_full = excluding(
+            downloader._download_handler_slots_full, lambda: len(self.transfers - self._excluded)
+        )
+
     # Downloads.
+
+    @property
+    def _held(self) -> Collection[Request]:
+        """The requests that Scrapy's throttler holds back, before the downloader gets them."""
+        if Feature.HELD not in self._available:
+            return ()
+        held: Collection[Request] = self._engine._throttler_waiting
+        return held
 
     @property
     def has_capacity(self) -> bool:
@@ -240,20 +322,22 @@ class Engine:
         return not self._engine.needs_backout()
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader has a request, at whatever stage."""
-        return request in self._downloader.active
+        """Whether the downloader has a request, at whatever stage, or is about to get it."""
+        return request in self._downloader.active or request in self._held
 
     def has_reached_slot(self, request: Request) -> bool:
         """Whether a request may have been sent, because it came as far as its download slot.
 
         Where the downloader has no slots, every request may have been sent.
         """
-        return "download_slot" in request.meta or not _has(self._downloader, ["_get_slot"])
+        if "download_slot" in request.meta:
+            return True
+        return Feature.SCOPES not in self._available and not _has(self._downloader, ["_get_slot"])
 
     @property
     def active(self) -> tuple[Request, ...]:
-        """All requests that the downloader has."""
-        return tuple(self._downloader.active)
+        """All requests that the downloader has or is about to get."""
+        return (*self._downloader.active, *self._held)
 
     def exclude(self, request: Request) -> None:
         """Exclude a request that the downloader has from CONCURRENT_REQUESTS."""
@@ -298,10 +382,7 @@ class Engine:
     @property
     def transfers(self) -> set[Request]:
         """The requests that were given to download handlers and have not ended."""
-        found: set[Request] = set()
-        for slot in self._slots.values():
-            found |= slot.transferring
-        return found
+        return self.slots.transfers
 
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""
@@ -333,65 +414,6 @@ class Engine:
         """Have the engine ask for its next request soon."""
         if Feature.QUEUE in self._available and not self.is_closing:
             self._slot.nextcall.schedule()
-
-    # Download slots.
-
-    @property
-    def _slots(self) -> Any:
-        return self._downloader.slots if Feature.SLOTS in self._available else {}
-
-    def count_in_slot(self, request: Request) -> None:
-        """Count a request that waits in its download slot.
-
-        Scrapy's scheduler prefers the slots with the fewest active requests. So the engine gets
-        requests of other hosts first.
-        """
-        if Feature.SLOTS in self._available:
-            _, slot = self._downloader._get_slot(request)
-            slot.active.add(request)
-            self._counted[request] = slot
-
-    def discount_in_slot(self, request: Request) -> None:
-        """End what :meth:`count_in_slot` began."""
-        slot = self._counted.pop(request, None)
-        if slot is not None:
-            slot.active.discard(request)
-
-    def slot_limits(self, request: Request) -> tuple[int, float]:
-        """Return how many requests its slot allows at once, and the seconds between two of them."""
-        downloader = self._downloader
-        slots = self._slots
-        if slots:
-            key = request.meta.get("download_slot") or downloader.get_slot_key(request)
-            slot = slots.get(key)
-            if slot is not None:
-                return slot.concurrency, slot.delay
-        if Feature.DOMAIN in self._available:
-            return downloader.domain_concurrency, 0
-        return DEFAULT_DOMAIN_CONCURRENCY, 0
-
-    def is_queued(self, request: Request) -> bool:
-        """Whether a request waits in the queue of its slot, because of DOWNLOAD_DELAY."""
-        slot = self._slots.get(request.meta.get("download_slot"))
-        return slot is not None and request in slot.active and request not in slot.transferring
-
-    def remove_queued(
-        self, wanted: Callable[[Request], bool]
-    ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
-        """Remove the wanted requests from the queues of slots, and return them.
-
-        Each comes with the Deferred that the downloader waits for, and a call that puts it back.
-        """
-        removed = []
-        for slot in self._slots.values():
-            for queued in [queued for queued in slot.queue if wanted(queued[0])]:
-                slot.queue.remove(queued)
-                removed.append((*queued, partial(self._put_back, slot, queued)))
-        return removed
-
-    def _put_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> None:
-        slot.queue.append(queued)
-        self._downloader._process_queue(slot)
 
     # When the crawl ends.
 

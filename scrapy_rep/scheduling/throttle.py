@@ -114,7 +114,10 @@ class Throttle:
         self.queues.add(host, key, entry, from_scheduler=from_scheduler)
         self._update(host)
         try:
-            return await maybe_deferred_to_future(waiter)
+            may_start = await maybe_deferred_to_future(waiter)
+            if may_start:
+                await self._engine.slots.acquire(request)
+            return may_start
         finally:
             if self.queues.remove(host, entry):  # the download was cancelled
                 self._update(host)
@@ -134,6 +137,8 @@ class Throttle:
         self.in_progress.remove(request)
         if sent:
             host.last_end = self._clock.monotonic()
+        else:
+            self._engine.slots.release(request)
         if self._reservations is not None and not host.in_progress:
             self._reservations.release(host, host.delay if sent else 0)
         self._update(host)
@@ -383,7 +388,7 @@ class Throttle:
     def _seconds_left(self, host: Host, request: Request) -> float:
         if host.delay and host.in_progress:  # whatever the limits of the slot
             return inf
-        limits = self._engine.slot_limits(request)
+        limits = self._engine.slots.limits(request)
         return host.seconds_left(self._clock.monotonic(), *limits)
 
     def _may_start(self, host: Host, request: Request) -> bool:
@@ -488,7 +493,7 @@ class Throttle:
             if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
                 self.in_progress.start(host, entry, judged=True)
-        for request, download, put_back in self._engine.remove_queued(is_to_host):
+        for request, download, put_back in self._engine.slots.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
             waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)
