@@ -303,7 +303,8 @@ class Engine:
             engine._throttler_needs_backout, lambda: len(self._held) + len(self.included)
         )
         downloader._download_handler_slots_full = excluding(
-            downloader._download_handler_slots_full, lambda: len(self.transfers - self._excluded)
+            downloader._download_handler_slots_full,
+            lambda: len(self.slots.transfers - self._excluded),
         )
 
     # Downloads.
@@ -324,6 +325,10 @@ class Engine:
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has a request, at whatever stage, or is about to get it."""
         return request in self._downloader.active or request in self._held
+
+    def is_held(self, request: Request) -> bool:
+        """Whether Scrapy holds a request back, because of delays or limits of its own."""
+        return request in self._held or self.slots.is_queued(request)
 
     def has_reached_slot(self, request: Request) -> bool:
         """Whether a request may have been sent, because it came as far as its download slot.
@@ -378,11 +383,6 @@ class Engine:
     def included(self) -> set[Request]:
         """The requests that use up CONCURRENT_REQUESTS."""
         return set(self._downloader.active) - self._excluded
-
-    @property
-    def transfers(self) -> set[Request]:
-        """The requests that were given to download handlers and have not ended."""
-        return self.slots.transfers
 
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""

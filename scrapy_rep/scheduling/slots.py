@@ -64,7 +64,7 @@ class Slots:
         """End what :meth:`set_pace` began."""
 
     def is_queued(self, request: Request) -> bool:  # noqa: ARG002
-        """Whether a request that came through the middlewares is held back by its limits."""
+        """Whether a request that the downloader has is held back by these limits."""
         return False
 
     def remove_queued(
@@ -153,6 +153,7 @@ class ThrottlingScopes(Slots):
         super().__init__()
         self._throttler = throttler
         self._downloader = downloader
+        self._acquiring: set[Request] = set()
 
     @property
     def transfers(self) -> set[Request]:
@@ -182,7 +183,15 @@ class ThrottlingScopes(Slots):
 
         Other requests may wait for this one: ``unscheduled`` has the throttler lend it their place.
         """
-        await self._throttler.acquire(request, unscheduled=True)
+        self._acquiring.add(request)
+        try:
+            await self._throttler.acquire(request, unscheduled=True)
+        finally:
+            self._acquiring.discard(request)
+
+    def is_queued(self, request: Request) -> bool:
+        """Whether a request that has waited is held back by the throttler."""
+        return request in self._acquiring
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,14 @@ async def test_the_delay_of_the_crawl_is_kept_where_it_is_longer(web: Web, crawl
     assert limits_of(outcome) == (0.6, 1, 0)
 
 
+async def test_the_time_in_the_throttler_is_not_time_that_a_site_takes(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(SLOWLY)
+    await crawl(site.urls("/0"), {**SETTINGS, "DOWNLOAD_DELAY": 2, "REP_TIMEOUT": 0.5})
+    assert site.paths == ["/robots.txt", "/0"]
+
+
 async def test_requests_that_are_dropped_or_answered_do_not_delay_others(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:

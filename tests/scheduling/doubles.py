@@ -109,6 +109,10 @@ class FakeSlots(Slots):
         super().__init__()
         self._engine = engine
 
+    @property
+    def transfers(self) -> set[Request]:
+        return self._engine.transfers
+
     def limits(self, request: Request) -> tuple[int, float]:
         return self._engine.limits
 

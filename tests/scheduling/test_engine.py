@@ -264,6 +264,7 @@ def test_a_request_that_the_throttler_holds_has_not_ended() -> None:
     assert not engine.is_active(request)
     engine._engine._throttler_waiting.add(request)
     assert engine.is_active(request)
+    assert engine.is_held(request)
     assert engine.active == (request,)
     assert not engine.has_reached_slot(request)
     request.meta["download_slot"] = "example.com"

@@ -147,6 +147,18 @@ async def test_after_a_pace_the_configured_delay_applies(
     assert scope._next_allowed_time <= time.monotonic() + configured
 
 
+async def test_a_request_that_the_throttler_holds_back_is_queued() -> None:
+    throttler = Throttler(delay=600)
+    slots = make(throttler)
+    await throttler.acquire(Request("http://example.com/other"))
+    acquired = begin(slots.acquire(PAGE))
+    await settle()
+    assert slots.is_queued(PAGE)
+    acquired.addErrback(lambda _: None).cancel()
+    await settle()
+    assert not slots.is_queued(PAGE)
+
+
 async def test_a_request_that_waited_may_be_what_another_one_waits_for() -> None:
     """Both hold up each other if the throttler does not lend a place."""
     page, robots = Request("http://example.com/page"), Request("http://example.com/robots.txt")
