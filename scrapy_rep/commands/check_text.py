@@ -80,7 +80,7 @@ def table(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
 
 
 def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
-    """Return a table of URLs and crawlers. The fewer of both are the columns."""
+    """Return a table of URLs and crawlers. Either is in columns, if there are few."""
     made = _table()
     urls = [Text(printable(answered.target.url, MAX_URL)) for answered in answers]
     names = [Text(printable(agent.name, 60)) for agent in agents]
@@ -100,6 +100,12 @@ def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
             made.add_column(name, overflow="fold", min_width=10)
         for url, row in zip(urls, cells, strict=True):
             made.add_row(url, *row)
+    elif len(answers) <= MAX_COLUMNS:
+        made.add_column("Crawler", overflow="fold")
+        for url in urls:
+            made.add_column(url, overflow="fold", min_width=10)
+        for name, *column in zip(names, *cells, strict=True):
+            made.add_row(name, *column)
     else:
         made.add_column("Crawler", overflow="fold")
         made.add_column("Verdict", no_wrap=True)

@@ -76,7 +76,7 @@ class Context:
         agents = resolve(names) if names else [of_user_agent(self.settings.user_agent(None))]
         for agent in agents:
             if agent.warning:
-                self.output.warn(agent.warning)
+                self.output.repeated_warning("warnings about crawlers", agent.warning)
         return agents
 
     def read_file(self, name: str) -> bytes:

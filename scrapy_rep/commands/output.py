@@ -79,9 +79,13 @@ class Output:
 
     def repeated_note(self, kind: str, message: str) -> None:
         """Write a note that many inputs may cause. Only the first few of a kind are written."""
-        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
-        if number <= MAX_REPEATED:
+        if self._is_new(kind):
             self.note(message)
+
+    def repeated_warning(self, kind: str, message: str) -> None:
+        """Write a warning that many inputs may cause, as `repeated_note` does."""
+        if self._is_new(kind):
+            self.warn(message)
 
     def close(self) -> None:
         """Say how many remarks were left out."""
@@ -108,6 +112,10 @@ class Output:
             if is_first:
                 bar.stop()
                 self._bar = None
+
+    def _is_new(self, kind: str) -> bool:
+        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
+        return number <= MAX_REPEATED
 
     def _remark(self, kind: str, message: str) -> None:
         line = f"{kind}: {printable(' '.join(message.split()), MAX_REMARK)}"

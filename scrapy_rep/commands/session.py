@@ -84,7 +84,7 @@ class Session:
         Returns None if the session closes before.
         """
         request = Request(robots_txt_url(origin))
-        found = await self._cache.wait_for_policy(origin, request)
+        found = await self._cache.wait_for(origin, request)
         return None if found is None or self._is_unknown(found) else self._policy(found)
 
     async def get_policies(

@@ -1,9 +1,10 @@
 """The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
 
 Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
-Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions. All
-statements that apply to a crawler are merged: those for every crawler and
-those for its tokens, in headers and in the page. The most restrictive holds::
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions.
+
+All statements that apply to a crawler are merged: those for every crawler and those for its
+tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::
 
     X-Robots-Tag = rule *("," rule)
     rule         = [agent ":"] name [":" argument]
@@ -31,6 +32,9 @@ from .paths import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from .access_terms import AccessTerms
+    from .tdmrep import TdmRule
+
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 
 HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
@@ -40,7 +44,10 @@ MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
 
 META = "meta"
-"""The place of a rule in the page. The place of any other rule is the name of its header."""
+"""The place of a rule in the page. The place of any other rule is `TDM_PLACE`, or the name of its
+header."""
+TDM_PLACE = "tdmrep.json"
+"""The place of a rule in the TDM file of the origin."""
 
 _ROBOTS = "robots"
 _LICENSE = "license"
@@ -112,7 +119,7 @@ class Source(NamedTuple):
     rule: str
     """The name of the rule, in lower case."""
     place: str
-    """``meta``, or the name of the header in lower case."""
+    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
     agent: str = WILDCARD_AGENT
     """The product token for which the rule is meant, in lower case, or ``*``."""
 
@@ -126,7 +133,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDirectives:
-    """What a page states to one crawler. The defaults hold for a page that states nothing."""
+    """What a page states to one crawler. The defaults are those of a page that states nothing."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -158,8 +165,11 @@ class PageDirectives:
     tdm_policy: str | None = None
     """The URL of the terms, as the site wrote it."""
     licenses: tuple[str, ...] = ()
-    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. Nothing
-    fetches them."""
+    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
+    never fetched."""
+    access_terms: AccessTerms | None = None
+    """What the site requires before it sends the page: a payment or a license. None for most
+    pages."""
     sources: tuple[Source, ...] = ()
     """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 
@@ -177,6 +187,8 @@ class PageDirectives:
         if self.unavailable_after is not None:
             found["unavailable_after"] = self.unavailable_after.isoformat()
         found["licenses"] = list(self.licenses)
+        if self.access_terms is not None:
+            found["access_terms"] = self.access_terms.to_dict()
         found["sources"] = [list(source) for source in self.sources]
         return found
 
@@ -215,8 +227,16 @@ def statements(
     return [*_of_headers(headers, tokens), *_of_page(html, tokens)]
 
 
+def statements_of(rule: TdmRule) -> list[Statement]:
+    """Return the statements of a rule of a TDM file."""
+    stated = [Statement(Source(_TDM_RESERVATION, TDM_PLACE), str(int(rule.reservation)))]
+    if rule.policy is not None:
+        stated.append(Statement(Source(_TDM_POLICY, TDM_PLACE), rule.policy))
+    return stated
+
+
 def merge(stated: Sequence[Statement]) -> PageDirectives:
-    """Return the directives that follow from all statements. The most restrictive of each holds."""
+    """Return the directives that follow from all statements: the most restrictive ones."""
     found: dict[str, Any] = {}
     for (rule, _, _), argument in stated:
         if rule in _FLAGS:
@@ -277,21 +297,34 @@ def _limit(number: int) -> float:
 
 
 def _reservation(stated: Sequence[Statement]) -> dict[str, Any]:
-    """Return the fields of TDMRep. Headers count only if the page has no such element."""
-    reservations = _page_over_headers(stated, _TDM_RESERVATION)
-    policies = _page_over_headers(stated, _TDM_POLICY)
+    """Return the fields of TDMRep.
+
+    Headers count only if the page has no such element. The TDM file counts only if there is no such
+    header, either: "the absence of `tdm-reservation` and `tdm-policy` MUST not reset current
+    values".
+    """
+    reservations = _from_first_place(stated, _TDM_RESERVATION)
+    policies = _from_first_place(stated, _TDM_POLICY)
     return {
         "tdm_reservation": "1" in reservations if reservations else None,
         "tdm_policy": policies[0] if policies else None,
     }
 
 
-def _page_over_headers(stated: Sequence[Statement], rule: str) -> list[str]:
+def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
     found = [(source.place, value) for source, value in stated if source.rule == rule]
-    return [value for place, value in found if place == META] or [value for _, value in found]
+    for first in (META, rule, TDM_PLACE):
+        if values := [value for place, value in found if place == first]:
+            return values
+    return []
 
 
 # Headers
+
+
+def licenses(links: Iterable[str], url: str) -> tuple[str, ...]:
+    """Return the licenses in the Link header lines of a page with this URL."""
+    return merge(list(_of_headers(((_LINK, line) for line in links), ()))).at(url).licenses
 
 
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:

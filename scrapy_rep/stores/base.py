@@ -19,11 +19,14 @@ MIN_RETRY = 0.001
 
 
 class StoreError(Exception):
-    """A store cannot do what it was called for. The message says why, for people."""
+    """A call to a store failed. The message says why, for people."""
 
 
 class Store(Protocol):
     """Entries by origin, and the claims and reservations that crawlers share.
+
+    The origin stands for its robots.txt. An entry for another file of an origin has the URL of the
+    file in place of the origin.
 
     Every async method may raise :class:`StoreError`, and ends within a time that the store sets. It
     works on each event loop that Scrapy supports.
@@ -68,5 +71,5 @@ class Store(Protocol):
     async def release_host(self, host: str, delay: float) -> None:
         """End this crawler's reservation. No crawler can reserve the host for ``delay`` seconds.
 
-        Has no effect where this crawler does not have the reservation.
+        Has no effect if this crawler does not have the reservation.
         """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """What is known of one origin's robots.txt. Times are seconds since 1970.
+    """What is known of one file of an origin, such as its robots.txt. Times are seconds since 1970.
 
     To add a field, add it here and add a row to ``_ENTRY_CHECKS``.
     """
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     copy: CopyInfo | None = None
     """Where the good copy came from."""
     status: int | None = None
-    """The status of the last response; None where there was no HTTP response."""
+    """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
     """The URL of the last response, after redirects."""
     failure: str | None = None

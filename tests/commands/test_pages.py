@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from jsonschema import Draft202012Validator
 
+from scrapy_rep import Reason
+from scrapy_rep.commands.check_text import _REASONS
 from scrapy_rep.commands.exits import EXIT_CODES, ExitCode
 from scrapy_rep.commands.main import SUBCOMMANDS
 from testing.console_pages import PAGES, pages, with_real_output
@@ -49,3 +51,10 @@ def test_schemas_share_their_definitions() -> None:
     one, other = schema("check")["$defs"], schema("show")["$defs"]
     for name in ("robots_txt", "pace"):
         assert one[name] == other[name]
+
+
+def test_every_reason_has_a_text_and_is_in_the_schema() -> None:
+    reasons = set(schema("check")["properties"]["reason"]["enum"])
+    assert reasons == {reason.value for reason in Reason} | {"invalid-url", "unknown"}
+    # These have a text of their own; visit-time is never the reason of a robots.txt itself.
+    assert reasons - set(_REASONS) == {"rules", "local-rule", "visit-time"}
