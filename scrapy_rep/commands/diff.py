@@ -143,4 +143,5 @@ def _write_flips(flips: Flips, arguments: argparse.Namespace, context: Context) 
 
             output.console.print(flip_line(flip), soft_wrap=True)
     output.flush()
-    output.note(f"{flips.urls:,} URLs: {flips.found:,} verdicts differ")
+    differ = "1 verdict differs" if flips.found == 1 else f"{flips.found:,} verdicts differ"
+    output.note(f"{flips.urls:,} URL{'s' * (flips.urls != 1)}: {differ}")

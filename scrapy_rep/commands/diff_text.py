@@ -53,12 +53,15 @@ def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
     if record["same"] is None:
         yield Text("It is not known whether they have the same meaning.", style="yellow")
         return
-    for crawlers in record["crawlers"]:
+    for number, crawlers in enumerate(record["crawlers"]):
+        if number:
+            yield Text()
         yield from _crawlers(crawlers)
-        yield Text()
     if record["crawlers_left_out"]:
         yield Text(f"and {record['crawlers_left_out']:,} more crawlers")
     if record["file"]:
+        if record["crawlers"]:
+            yield Text()
         yield _heading("low", "all crawlers")
         for change in record["file"]:
             yield from _values(change["record"], change)
