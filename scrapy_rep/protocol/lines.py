@@ -46,7 +46,18 @@ def decoded(body: bytes) -> bytes:
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
         # Without a NUL octet the mark is a mistake, and decoding would lose every line.
         return text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
-    return _without_bom(text) if text[:1] == BOM_UTF8[:1] else text
+    return text[len(utf_8_mark(text)) :] if text[:1] == BOM_UTF8[:1] else text
+
+
+def utf_8_mark(text: bytes) -> bytes:
+    """Return the byte order mark at the start of a text, even if it is incomplete, as for Google.
+
+    It is empty if there is none.
+    """
+    known = 0
+    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
+        known += 1
+    return text[:known]
 
 
 def require_bytes(body: object) -> None:
@@ -76,11 +87,3 @@ def _without_nuls(text: bytes) -> bytes:
             content, mark, comment = line.partition(b"#")
             lines[number] = content.rstrip(WHITE_SPACE + b"\0") + mark + comment
     return b"\n".join(lines)
-
-
-def _without_bom(text: bytes) -> bytes:
-    """Return the text without its byte order mark, even if that is incomplete, as Google does."""
-    known = 1
-    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
-        known += 1
-    return text[known:]

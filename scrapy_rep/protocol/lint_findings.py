@@ -7,12 +7,13 @@ without a byte order mark. An octet that is not UTF-8 counts as one.
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from os.path import commonprefix
-from typing import NamedTuple
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from typing import TYPE_CHECKING, NamedTuple
 
-from .lint_codes import Code, Severity
-from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read
+from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, utf_8_mark
+
+if TYPE_CHECKING:
+    from .lint_codes import Code, Severity
 
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
 _UTF_16 = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
@@ -33,6 +34,7 @@ class Finding(NamedTuple):
 
     `str` is the whole finding in one line. Parts of the file that it quotes are cut and escaped.
 
+    >>> from scrapy_rep.protocol.lint_codes import Code, Severity
     >>> print(Finding(2, Severity.WARNING, "the colon is missing", "write 'disallow:'",
     ...               Code.MISSING_COLON))
     line 2: warning: the colon is missing; write 'disallow:' (R202)
@@ -79,7 +81,7 @@ class Source:
             if not body.startswith(octets, 2):
                 self.encoding = _UTF_16[self.mark]
         else:
-            self.mark = commonprefix([body[: len(BOM_UTF8)], BOM_UTF8])
+            self.mark = utf_8_mark(body)
         pieces = _LINE_END.split(octets)
         self.written = pieces[::2]
         """The lines with their indentation, in UTF-8. The first is at index 0."""

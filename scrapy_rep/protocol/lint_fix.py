@@ -1,7 +1,7 @@
 """Corrects the findings that have one safe correction.
 
 Most corrections state what a lenient parser reads anyway (`lint_codes.RESTATING`), so that all
-crawlers read it. One changes the meaning of a line that has none: a rule without its slash. Comments,
+crawlers read it. One gives a line a meaning that has none: a slash in front of a pattern. Comments,
 line ends, spaces and all other lines keep their octets.
 """
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK, Code.UTF_16])
-_MAX_PASSES = 4
-"""How often a file is corrected. A correction may show another mistake in the same line."""
 
 
 def fix(body: bytes, codes: Iterable[str] | None = None) -> bytes:
@@ -35,11 +33,10 @@ def fix(body: bytes, codes: Iterable[str] | None = None) -> bytes:
     Disallow: /private # see /private
     """
     selected = FIXABLE if codes is None else FIXABLE & codes_of(codes)
-    for _ in range(_MAX_PASSES):
-        corrected = _corrected(body, selected)
-        if corrected == body or len(corrected) > SIZE_LIMIT:
-            break
-        body = corrected
+    corrected = _corrected(body, selected)
+    # A correction may show another mistake in the same line, at most once for each kind.
+    while corrected != body and len(corrected) <= SIZE_LIMIT:
+        body, corrected = corrected, _corrected(corrected, selected)
     return body
 
 

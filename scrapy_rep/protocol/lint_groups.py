@@ -180,9 +180,7 @@ def _winners(group: GroupText, budget: _Budget, *, strict: bool) -> dict[str, in
     return winners
 
 
-def _first_that_covers(
-    pattern: str, number: int, patterns: list[str], index: PatternIndex
-) -> int:
+def _first_that_covers(pattern: str, number: int, patterns: list[str], index: PatternIndex) -> int:
     """Return the number of the best pattern that matches each path that a pattern matches.
 
     It is the pattern's own number if there is no other, or if that is not certain.
@@ -192,9 +190,8 @@ def _first_that_covers(
         if pattern_has_reserved_query(pattern):
             winner = _first_that_covers_query(sample, patterns, index)
         else:
+            # No pattern matches it only in encoded form: the query has nothing to encode.
             winner = index.first(sample, _MAX_STEPS)
-            if winner >= 0 and not matches(patterns[winner], sample):
-                return number
         if not 0 <= winner < number:
             return number
         best = winner

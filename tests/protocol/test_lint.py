@@ -22,7 +22,7 @@ ALL = "User-agent: *\n"
         (ALL + "dissallow: /a", 2, "warning", "'dissallow' is misspelled", "disallow:"),
         (ALL + "disallows: /a", 2, "warning", "'disallows' is misspelled", "disallow:"),
         (ALL + "Disallow /a: /b", 2, "warning", "'disallow /a' is misspelled", "disallow:"),
-        ("User-agents: *\nDisallow: /a", 1, "warning", "'user-agents' is misspelled", "user-agent:"),
+        ("User-agents: *\nAllow: /a", 1, "warning", "'user-agents' is misspelled", "user-agent:"),
         ("sitemaps: https://h/s.xml", 1, "warning", "'sitemaps' is misspelled", "sitemap:"),
         (ALL + "crawl delay: 1", 2, "warning", "'crawl delay' is misspelled", "crawl-delay:"),
         (ALL + "crawl-delays: 1", 2, "error", "unknown field 'crawl-delays'", "crawl-delay:"),

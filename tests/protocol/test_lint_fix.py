@@ -110,8 +110,8 @@ mistakes = st.one_of(
     st.lists(
         st.sampled_from(
             [
-                *" \t\n\r#:/*$a\0\v", "\r\n", "User-agent", "user agents", "dissallowed", "Disallow",
-                "ALLOW", "Sitemap", "https://h", "license", "crawl delay", "Visit time",
+                *" \t\n\r#:/*$a\0\v", "\r\n", "User-agent", "user agents", "dissallowed",
+                "Disallow", "ALLOW", "Sitemap", "https://h", "license", "crawl delay", "Visit time",
                 "06:00-07.00", "1/2", "a/1", "é", "\udce9", "\ufeff", "disallowaitraining",
             ]
         ),

@@ -56,6 +56,7 @@ def dead(rules: str, *, strict: bool = False) -> dict[int, str]:
         ),
         pytest.param("Disallow: /x?a=b\nAllow: /x*a=b", {1: 2}, id="a query"),
         pytest.param("Disallow: /x?u=/f\nAllow: /x*u=/f", {}, id="its encoded form as well"),
+        pytest.param("Disallow: /x?u=/f\nAllow: /x****%2Ff", {}, id="the encoded form alone"),
         pytest.param("Disallow: /x?u=/f\nAllow: /x?u=/f*", {1: 2}, id="the same query"),
         pytest.param("Disallow: /x?u=/f\nAllow: /x?u=/*f", {1: 2}, id="more queries, encoded"),
         pytest.param("Disallow: /x?u=/f\nAllow: /x?*******", {1: 2}, id="all queries"),
@@ -174,8 +175,12 @@ def test_a_rule_that_is_not_found_decides_about_a_path(rules: str) -> None:
         pattern = pattern_of(rule.pattern.encode())[0]
         if pattern_has_reserved_query(pattern):
             continue  # such a rule is found only where that is certain
-        samples = _sample_paths(_without_double_stars(pattern))
-        samples.append(pattern.rpartition("/")[0] + "/")  # the folder of an index page
+        folder = pattern.rpartition("/")[0] + "/$"  # of an index page
+        samples = [
+            sample
+            for one in (pattern, folder)
+            for sample in _sample_paths(_without_double_stars(one))
+        ]
         # No pattern has the letter Q, so it stands for what a star matches.
-        verdicts = [robots.verdict(sample.replace("\0", "Q") or "/", "a") for sample in samples]
+        verdicts = [robots.verdict(sample.replace("\0", "Q"), "a") for sample in samples]
         assert rule.line in {verdict.rule.line for verdict in verdicts if verdict.rule}
