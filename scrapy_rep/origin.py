@@ -170,6 +170,11 @@ class Origin:
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
     """An HTTP cache gave the last response: the site was not asked."""
+    from_store: bool = field(default=False, repr=False)
+    """The store had the last response: another crawl, or an earlier one, has fetched it."""
+    redirects: tuple[str, ...] = field(default=(), repr=False)
+    """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
+    last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
     reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)

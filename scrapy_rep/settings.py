@@ -354,6 +354,18 @@ def robotstxt_obey(crawler: Crawler) -> bool:
     return crawler.settings.getbool("ROBOTSTXT_OBEY")
 
 
+def uses_async_process(settings: BaseSettings) -> bool:
+    """Return whether Scrapy runs a crawl with these settings in an AsyncCrawlerProcess.
+
+    This is the choice of Scrapy's own commands. The setting TWISTED_REACTOR_ENABLED exists since
+    Scrapy 2.15.
+    """
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        return True
+    is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
+    return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
+
+
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
     """Return the settings of a crawl that have a prefix of robots.txt settings but do not exist.
 

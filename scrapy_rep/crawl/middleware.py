@@ -346,6 +346,17 @@ class RobotsTxtMiddleware:
         """Return the verdict of an origin on a URL that a request was redirected to."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
 
+    # Policies without requests for pages, for the command-line tools.
+
+    @property
+    def policy_cache(self) -> PolicyCache:
+        """The policies of the crawl."""
+        return self._policy_cache
+
+    def verdict(self, origin: Origin, url: str, agents: tuple[str, ...]) -> Verdict:
+        """Return the verdict of an origin on a URL for a crawler with these product tokens."""
+        return origin.verdict(url, agents, self._now(), self._unreachable_policy)
+
     # Local rules (REP_LOCAL_RULES).
 
     def _local_disallow(self, key: str, url: str) -> Verdict | None:

@@ -99,6 +99,9 @@ class PolicyCache:
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for the policy of an origin, which is that of their final URL."""
         self._closing = False
+        self.bodies: dict[str, bytes] | None = None
+        """The good copies of origins as they were received. None: they are not kept, as in a crawl.
+        """
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -113,6 +116,11 @@ class PolicyCache:
             if self._policy_store and self._policy_store.store.shared
             else None
         )
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider is closing, so that no fetch starts any more."""
+        return self._closing
 
     def get_fresh(self, key: str) -> Origin | None:
         """Return an origin whose policy is in memory and fresh, else None. This is the hot path."""
@@ -272,6 +280,10 @@ class PolicyCache:
         finally:
             self._fetches.pop(origin.key, None)
             self._fetcher.cancelled.discard(origin.key)
+            if self.bodies is not None:
+                body = event.body if isinstance(event, Rules) else found.body
+                if body is not None:
+                    self.bodies[origin.key] = body
             if not found.is_hit:
                 origin.apply(event, self._now())
                 self._record_result(origin, event)
@@ -285,6 +297,9 @@ class PolicyCache:
     def _record_response(self, origin: Origin, *, from_store: bool) -> None:
         """Record on the monotonic clock when a fetch ended."""
         now = origin.answered_at = self._clock.monotonic()
+        origin.from_store = from_store
+        if from_store:
+            origin.redirects = ()
         ago = max(self._now() - origin.fetched_at, 0) if from_store else 0
         origin.last_request = None if origin.from_cache else now - ago
 

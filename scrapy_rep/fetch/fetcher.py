@@ -131,6 +131,7 @@ class Fetcher:
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = robots_txt_url(origin.key)
+        origin.redirects = ()
         visited: set[str] = set()
         redirects = RedirectPolicy(allow_private=self._settings.allow_private_redirects)
         failure: Unreachable | None = None
@@ -176,6 +177,7 @@ class Fetcher:
             if left <= 0:
                 return self._failed(origin, timeout_error(url), url)
             self._stats.inc_value("robotstxt/redirect_count")
+            origin.redirects = (*origin.redirects, url)
             url = target
 
     def _from_cache(

@@ -1,0 +1,132 @@
+"""What a subcommand writes: text or JSON Lines to standard output, remarks to standard error.
+
+Text needs the package rich, which brings colors and tables. JSON does not need it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.printable import printable
+from .exits import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rich.console import Console, RenderableType
+
+MAX_REMARK = 500
+"""Characters of a remark that are shown."""
+
+MAX_REPEATED = 3
+"""Remarks of one kind that are shown. The rest are counted."""
+
+
+class Output:
+    """The output of one run of a subcommand."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._console: Console | None = None
+        self._repeated: dict[str, int] = {}
+        if not as_json:
+            _require_rich()
+
+    @property
+    def console(self) -> Console:
+        """Standard output with colors and the width of the terminal."""
+        if self._console is None:
+            self._console = _console(sys.stdout)
+        return self._console
+
+    def print(self, *renderables: RenderableType) -> None:
+        """Print texts and tables of rich. Plain strings are printed as they are."""
+        for renderable in renderables:
+            self.console.print(renderable)
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Write one record as a line of JSON."""
+        self.write(json.dumps(record) + "\n")
+
+    def write(self, text: str) -> None:
+        """Write text as it is. Raises BrokenPipeError if nothing reads it any more."""
+        sys.stdout.write(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        sys.stdout.flush()
+
+    def note(self, message: str) -> None:
+        """Write a remark to standard error."""
+        self._remark("note", message)
+
+    def warn(self, message: str) -> None:
+        """Write a warning to standard error."""
+        self._remark("warning", message)
+
+    def repeated_note(self, kind: str, message: str) -> None:
+        """Write a note that many inputs may cause. Only the first few of a kind are written."""
+        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
+        if number <= MAX_REPEATED:
+            self.note(message)
+
+    def close(self) -> None:
+        """Say how many remarks were left out."""
+        for kind, number in self._repeated.items():
+            if number > MAX_REPEATED:
+                self.note(f"{number - MAX_REPEATED:,} more: {kind}")
+
+    @contextmanager
+    def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        """Show a progress bar on standard error if that is a terminal.
+
+        Yields a function to call with the number of items that are done.
+        """
+        if not sys.stderr.isatty() or not _has_rich():
+            yield _show_nothing
+            return
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        bar = Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True)
+        with bar:
+            task = bar.add_task(what, total=total)
+            yield lambda done: bar.update(task, completed=done)
+
+    def _remark(self, kind: str, message: str) -> None:
+        line = printable(" ".join(message.split()), MAX_REMARK)
+        sys.stderr.write(f"{kind}: {line}\n")
+
+
+def _show_nothing(done: int) -> None:
+    """Do nothing."""
+
+
+def _console(file: Any) -> Console:
+    from rich.console import Console
+
+    return Console(file=file, highlight=False, emoji=False, markup=False)
+
+
+def _has_rich() -> bool:
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _require_rich() -> None:
+    if not _has_rich():
+        raise CommandError(
+            "text needs the package rich: pip install 'scrapy-rep[cli]'; --json works without it"
+        )
