@@ -41,6 +41,7 @@ class Subcommand(NamedTuple):
 
 SUBCOMMANDS = {
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
+    "lint": Subcommand("lint", "find lines that do not do what they seem to, and correct them"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
 }
 """The table. A module has these names:

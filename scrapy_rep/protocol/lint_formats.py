@@ -60,6 +60,7 @@ def to_dict(name: str, found: Finding) -> dict[str, Any]:
     """
     correction = found.correction
     return {
+        "type": "finding",
         "version": JSON_VERSION,
         "file": name.encode("utf-8", "backslashreplace").decode(),
         "line": found.line,

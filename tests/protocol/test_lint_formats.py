@@ -49,6 +49,7 @@ def test_text() -> None:
 def test_json() -> None:
     first, second, _ = map(json.loads, to_json(named(BODY)))
     assert first == {
+        "type": "finding",
         "version": JSON_VERSION,
         "file": "robots.txt",
         "line": 2,
