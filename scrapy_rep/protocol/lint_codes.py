@@ -48,7 +48,7 @@ class Code(Enum):
         """The letter R and three digits."""
         self.short_name = short_name
         self.severity = severity
-        """How much it matters. In a strict reading, some findings matter more."""
+        """How much it matters. A finding may matter more, in a strict reading for example."""
         self.summary = summary
         """What is wrong, in one sentence."""
         self.why = why

@@ -44,8 +44,15 @@ _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 _FIELD_AND_ENDING = re.compile(
     rb"(?:%b)[a-z]{0,3}" % b"|".join(map(re.escape, sorted(_SPELLINGS, key=len, reverse=True)))
 ).fullmatch
-# A path without its slash. Other values may be meant for any place in the path (".pdf$").
-_PATH_WITHOUT_SLASH = re.compile(rb"[A-Za-z0-9_~\x80-\xff-][^:$\x00-\x20\x7f]*").fullmatch
+# A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
+# "?page=", "page=".
+_PATH_WITHOUT_SLASH = re.compile(
+    rb"""
+    [A-Za-z0-9_~\x80-\xff-] [^:=?$\x00-\x20\x7f]*
+    (?: \? [^:$\x00-\x20\x7f]* )?
+    """,
+    re.VERBOSE,
+).fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 
@@ -87,7 +94,7 @@ def findings_of_octets(source: Source, body: bytes) -> Iterator[Finding]:
         indentation = len(line) - len(line.lstrip(WHITE_SPACE))
         if b"\0" in line:
             yield from _about_nuls(source, number, line[indentation:])
-        if len(line) - indentation > _GOOGLE_LINE_LENGTH:
+        if len(line) > _GOOGLE_LINE_LENGTH:
             message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} octets of a line"
             yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
         if (position := _first_not_utf_8(line)) is not None:

@@ -119,6 +119,8 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «.pdf$»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «page=2»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «a b»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «h:80/a»", None),
     (Code.NEVER_DECIDES, ALL + "Allow: /a*b*\n«Disallow: /ab» # b", None),
     (Code.UNREADABLE_VALUE, ALL + "Crawl-delay: «soon» # b", None),
