@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from .lint_codes import Code, Severity, codes_of
 from .lint_findings import Correction, Finding, Source
 from .lint_groups import findings_of_groups, findings_of_repeated_values
-from .lint_lines import findings_of_lines, findings_of_octets
+from .lint_lines import findings_of_lines
+from .lint_octets import findings_of_octets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from .lines import SIZE_LIMIT
 from .lint_codes import FIXABLE, Code, codes_of
 from .lint_findings import Source
-from .lint_lines import findings_of_lines, findings_of_octets
+from .lint_lines import findings_of_lines
+from .lint_octets import findings_of_octets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Findings about single lines: octets, fields, product tokens, patterns and values."""
+"""Findings about single lines: fields, product tokens, patterns and values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from .agents import tokens_of_line
-from .lines import SIZE_LIMIT, WHITE_SPACE
+from .lines import WHITE_SPACE
 from .lint_codes import Code, Severity
-from .lint_findings import Finding
 from .parser import PREFIXES, TYPOS, field_of, parse_line
 from .printable import LENGTH, printable
 from .records import RECORD_TYPES, Scope
@@ -19,7 +18,7 @@ from .records import RECORD_TYPES, Scope
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .lint_findings import Source
+    from .lint_findings import Finding, Source
 
 _RULES = (b"allow", b"disallow")
 _RECORDS = {row.field: row for row in RECORD_TYPES}
@@ -35,9 +34,6 @@ _SPELLINGS = frozenset([*TYPOS, *(prefix for known in PREFIXES.values() for pref
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
-_GOOGLE_LINE_LENGTH = 16_664
-"""Octets of a line that Google's open-source parser keeps: eight times the longest URL, 2,083."""
-
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 # The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
 # endings may have a meaning of their own.
@@ -86,31 +82,6 @@ class _Line(NamedTuple):
         return self.value_start + len(self.value)
 
 
-def findings_of_octets(source: Source, body: bytes) -> Iterator[Finding]:
-    """Yield findings about byte order marks, encodings, NUL octets and long lines."""
-    if source.mark:
-        yield _about_mark(source)
-    for number, line in enumerate(source.written, 1):
-        indentation = len(line) - len(line.lstrip(WHITE_SPACE))
-        if b"\0" in line:
-            yield from _about_nuls(source, number, line[indentation:])
-        if len(line) > _GOOGLE_LINE_LENGTH:
-            message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} octets of a line"
-            yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
-        if (position := _first_not_utf_8(line)) is not None:
-            start = position - indentation
-            yield source.finding(
-                number,
-                Code.NOT_UTF_8,
-                "an octet that is not UTF-8",
-                "save the file as UTF-8",
-                start,
-                start + 1,
-            )
-    if len(body) > SIZE_LIMIT:
-        yield _about_size(source)
-
-
 def findings_of_lines(source: Source, *, strict: bool) -> Iterator[Finding]:
     """Yield findings about lines that are skipped, misspelled or out of place, and values."""
     started = False
@@ -144,58 +115,6 @@ def findings_of_lines(source: Source, *, strict: bool) -> Iterator[Finding]:
                 number, Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it"
             )
         yield from _about_value(source, line)
-
-
-def _about_size(source: Source) -> Finding:
-    last = source.text.count(b"\n")
-    message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} octets"
-    return Finding(
-        last if source.text.endswith(b"\n") else last + 1,
-        Code.TOO_LARGE.severity,
-        message,
-        "write fewer or shorter rules",
-        Code.TOO_LARGE,
-    )
-
-
-def _about_mark(source: Source) -> Finding:
-    if source.encoding:
-        code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
-    elif source.mark[:1] == b"\xef":
-        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
-    else:
-        code = Code.UTF_16_MARK
-        message = "a byte order mark of UTF-16 before text that is not UTF-16 is dropped"
-    advice = "save the file as UTF-8 without a mark"
-    is_fixable = source.has_removable_mark
-    return Finding(1, code.severity, message, advice, code, is_fixable=is_fixable)
-
-
-def _about_nuls(source: Source, number: int, line: bytes) -> Iterator[Finding]:
-    content = line.partition(b"#")[0]
-    value = content.rstrip(WHITE_SPACE + b"\0")
-    dropped = content[len(value) :]
-    if b"\0" in dropped:
-        start, end = len(value) + dropped.index(b"\0"), len(value) + dropped.rindex(b"\0") + 1
-        yield source.finding(
-            number,
-            Code.NUL_AT_END,
-            "NUL octets at the end of the value are dropped",
-            "remove them",
-            start,
-            end,
-            correction=(start, end, content[start:end].replace(b"\0", b"")),
-        )
-    if b"\0" in value:
-        start = value.index(b"\0")
-        yield source.finding(
-            number,
-            Code.NUL_IN_LINE,
-            "Google reads the line only up to the NUL octet in it",
-            "remove it",
-            start,
-            start + 1,
-        )
 
 
 def _read_line(number: int, content: bytes) -> _Line | None:
@@ -359,14 +278,6 @@ def _path_of_url(pattern: str) -> str | None:
     if not (parts.scheme and parts.netloc):
         return None
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _first_not_utf_8(line: bytes) -> int | None:
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
 
 
 def _quoted(octets: bytes, length: int = LENGTH) -> str:
