@@ -8,7 +8,6 @@ Each runs in a process of its own, from its start to its end, with its output in
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import tempfile
@@ -30,8 +29,6 @@ from testing.measure import peak
 from testing.processes import ROOT, call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from testing.harness import Options
 
 DURATION = Duration(150, 15)
@@ -41,8 +38,6 @@ PARAMETERS = {
     "rounds": Parameter(3, 1, "rounds, of which the best counts"),
 }
 AGENT = "examplebot"
-
-MAX_OUTPUT = 1 << 30
 
 
 def run(options: Options) -> Result:
@@ -98,12 +93,12 @@ def check(folder: str, urls: str) -> tuple[float, int]:
 
 
 _CHECK = f"""
+import atexit
 import sys
 from {peak.__module__} import peak
-from scrapy_rep.commands.main import main
-code = main()
-print(peak(), file=sys.stderr)
-sys.exit(code)
+from scrapy_rep.commands.main import console
+atexit.register(lambda: print(peak(), file=sys.stderr))
+console()
 """
 
 
@@ -153,13 +148,6 @@ async def _fill(url: str, bodies: list[bytes]) -> None:
         entry = Entry(AccessResult.RULES, now, now + 70_000, now + 80_000, body, copy, status=200)
         await store.put(where, entry)
     await store.close()
-
-
-def _answers(path: Path) -> Iterator[bool]:
-    """Yield whether each URL is allowed, as `check` has written it."""
-    with path.open() as lines:
-        for line in lines:
-            yield json.loads(line)["allowed"]
 
 
 if __name__ == "__main__":

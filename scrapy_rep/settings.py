@@ -371,10 +371,15 @@ def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
 
     Each comes with the most similar setting that exists, or None if there is none.
     """
+    return unknown_names(crawler.settings)
+
+
+def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
+    """Return what :func:`unknown_settings` does, for settings without a crawl."""
     known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
-        for name in sorted(filter(_has_prefix, crawler.settings))
+        for name in sorted(filter(_has_prefix, settings))
         if name not in known
     ]
 

@@ -238,4 +238,5 @@ def _write(found: list[tuple[str, Finding]], form: str, context: Context) -> Non
     if form == "text" and found:
         fixable = sum(finding.is_fixable for _, finding in found)
         number = "1 finding" if len(found) == 1 else f"{len(found):,} findings"
+        output.flush()
         output.note(f"{number}; --fix corrects {fixable:,}" if fixable else number)

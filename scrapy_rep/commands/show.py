@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 DESCRIPTION = (
-    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged,\n"
+    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged, "
     "the rules in the order in which they win, delays, sitemaps, usage and licenses."
 )
 EXAMPLES = (
@@ -63,13 +63,13 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         context.output.note(f"{name} is no file: it is taken for {target.url}")
     origin = target.origin
 
-    async def get(session: Session) -> Policy | None:
-        return await session.get_policy(origin)
+    async def work(session: Session) -> int:
+        policy = await session.get_policy(origin)
+        if policy is None:
+            raise KeyboardInterrupt  # the session closes only after Ctrl-C
+        return _show(policy, agents, context)
 
-    policy = context.run(get, keep_bodies=True)
-    if policy is None:
-        raise KeyboardInterrupt
-    return _show(policy, agents, context)
+    return context.run(work, keep_bodies=True)
 
 
 def _show(policy: Policy, agents: Sequence[Agent] | None, context: Context) -> int:

@@ -17,10 +17,11 @@ import pytest
 from scrapy_rep.commands.main import main
 from scrapy_rep.protocol.lint_codes import Code
 
+from .conftest import ROOT, schema, validate
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parent.parent.parent
 BODY = "User-agent: *\r\nDissallow private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 FIXED = "User-agent: *\r\nDisallow: /private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 
@@ -117,22 +118,12 @@ def test_a_strict_reading(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("robots_txt")
 def test_json_is_what_its_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
-    path = ROOT / "scrapy_rep" / "commands" / "schemas" / "lint.schema.json"
-    schema = json.loads(path.read_text("utf-8"))
-    types = {"string": str, "integer": int, "boolean": bool}
     assert main(["lint", "robots.txt", "--format", "json"]) == 1
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(records) == 5
     for record in records:
-        assert [*record] == schema["required"] == [*schema["properties"]]
-        for name, row in schema["properties"].items():
-            if isinstance(row.get("type"), str):
-                assert type(record[name]) is types[row["type"]]
-            assert record[name] == row.get("const", record[name])
-            assert record[name] in row.get("enum", [record[name]])
-    correction = schema["properties"]["correction"]
-    assert [*records[0]["correction"]] == correction["required"] == [*correction["properties"]]
-    assert records[-1]["correction"] is None
+        validate(record, "lint")
+        assert [*record] == schema("lint")["required"]
 
 
 @pytest.mark.usefixtures("robots_txt")
@@ -309,14 +300,6 @@ def test_a_site_that_does_not_answer(tmp_path: Path) -> None:
     assert b"warning: http://127.0.0.1:1/robots.txt is unreachable" in done.stderr
     assert b"Traceback" not in done.stderr
     assert len(done.stdout.splitlines()) == 5
-
-
-def test_the_output_on_the_page(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "lint.md").read_text(encoding="utf-8")
-    file, output = page.split("```\n")[1:4:2]
-    robots_txt.write_text(file, encoding="utf-8")
-    assert main(["lint", "robots.txt"]) == 1
-    assert f"$ scrapy-rep lint robots.txt\n{capsys.readouterr().out}" == output
 
 
 def test_several_crawlers_are_refused(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
