@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.lint import lint
-from ..protocol.lint_codes import Code, Severity, codes_of
+from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.lint_fix import fix
 from ..protocol.lint_formats import to_github, to_json, to_sarif, to_text
 from ..protocol.lint_pages import hidden_noindex
@@ -185,8 +185,7 @@ def _body_of(policy: Policy, context: Context) -> bytes | None:
 def _fix(
     name: str, body: bytes, select: Sequence[str], ignore: Sequence[str], context: Context
 ) -> bytes:
-    codes = (codes_of(select) or frozenset(Code)) - codes_of(ignore)
-    fixed = fix(body, [code.code for code in codes])
+    fixed = fix(body, [code.code for code in chosen_codes(select, ignore)])
     if name == STANDARD_INPUT:
         sys.stdout.buffer.write(fixed)
     elif fixed != body:
@@ -207,8 +206,7 @@ def _hidden(
     *,
     strict: bool,
 ) -> list[Finding]:
-    codes = (codes_of(select) or frozenset(Code)) - codes_of(ignore)
-    if Code.HIDDEN_NOINDEX not in codes:
+    if Code.HIDDEN_NOINDEX not in chosen_codes(select, ignore):
         return []
     agents = [] if arguments.agent == "*" else context.agents([arguments.agent])
     if len(agents) > 1:

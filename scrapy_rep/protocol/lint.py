@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .lint_codes import Code, Severity, codes_of
+from .lint_codes import Code, Severity, chosen_codes
 from .lint_findings import Correction, Finding, Source
 from .lint_groups import findings_of_groups, findings_of_repeated_values
 from .lint_lines import findings_of_lines
@@ -38,7 +38,7 @@ def lint(
     2:1: R203 'dissallow' is misspelled
     3:10: R502 the sitemap '/sitemap.xml' is no absolute URL
     """
-    codes = (codes_of(select) or frozenset(Code)) - codes_of(ignore)
+    codes = chosen_codes(select, ignore)
     source = Source(body)
     findings = [
         *findings_of_octets(source, body),

@@ -395,3 +395,12 @@ def codes_of(names: Iterable[str]) -> frozenset[Code]:
             )
         found.update(matching)
     return frozenset(found)
+
+
+def chosen_codes(select: Iterable[str], ignore: Iterable[str]) -> frozenset[Code]:
+    """Return the codes that are selected and not ignored. Nothing selected: all codes.
+
+    >>> sorted(map(str, chosen_codes(["R20"], ["R202", "unread-field"])))
+    ['R201', 'R203', 'R204', 'R206']
+    """
+    return (codes_of(select) or frozenset(Code)) - codes_of(ignore)
