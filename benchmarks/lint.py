@@ -1,4 +1,4 @@
-"""Findings and corrections of hostile files, compared with Protego.
+"""Findings in hostile files and their corrections, beside Protego.
 
 Measures for each hostile file the CPU time of `lint` and `fix`. The unit is the CPU time in which
 Protego parses an ordinary file of 500 KB. Protego runs before and after each file, so that a busy
