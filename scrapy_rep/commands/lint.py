@@ -146,7 +146,7 @@ def _bodies(
 
 def _is_file(name: str) -> bool:
     """Return whether a name stands for a file. ``robots.txt`` does, even if it is missing."""
-    if name == STANDARD_INPUT or Path(name).is_file():
+    if name == STANDARD_INPUT or Path(name).exists():
         return True
     return "://" not in name and (
         name.startswith(("/", ".")) or (name.endswith(".txt") and "/" not in name)

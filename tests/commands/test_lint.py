@@ -183,6 +183,7 @@ def test_standard_input(
     [
         (["missing.txt"], "cannot read missing.txt: No such file or directory"),
         (["./missing"], "cannot read ./missing: No such file or directory"),
+        (["folder"], "cannot read folder: Is a directory"),
         (["mailto:a"], "mailto:a is neither a file nor a site"),
         (["https://h/", "--fix"], "--fix corrects files, and https://h/ is none"),
         (["robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
@@ -196,6 +197,7 @@ def test_standard_input(
 def test_wrong_arguments(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path("folder").mkdir()
     assert main(["lint", *arguments]) == 2
     written = capsys.readouterr()
     assert message in written.err
