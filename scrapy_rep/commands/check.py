@@ -114,6 +114,7 @@ class _Work:
             with nullcontext(_ignore) if self._shows_lines else output.progress("URLs") as progress:
                 async for batch in batches:
                     writer.write(batch)
+                    output.flush()
                     number += len(batch)
                     progress(number)
         finally:

@@ -76,7 +76,7 @@ class Session:
     @property
     def is_closing(self) -> bool:
         """Whether Ctrl-C was pressed, so that nothing more is fetched."""
-        return self._cache.is_closing
+        return self._cache.is_closing or not self._crawler.crawling
 
     async def get_policy(self, origin: str) -> Policy | None:
         """Return the policy of an origin (``scheme://host[:port]``) when it is known.

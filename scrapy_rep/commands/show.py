@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.records import CONTENT_SIGNAL, LICENSE
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
-from .groups import group_records
+from .groups import GroupList, group_records
 from .targets import target_of
 
 if TYPE_CHECKING:
@@ -92,13 +93,18 @@ def record_of(policy: Policy, agents: Sequence[Agent] | None, *, strict: bool) -
         "origin": policy.origin,
         "robots_txt": policy.access.as_json(),
         "groups": [],
+        "content_signal": [],
+        "licenses": [],
         "sitemaps": [],
         "host": None,
         "clean_params": [],
         "noindex": [],
     }
     if robots is not None:
-        record["groups"] = list(group_records(policy, robots, agents, strict=strict))
+        listed = GroupList.of(policy.text, strict=strict)
+        record["groups"] = list(group_records(listed, robots, agents, strict=strict))
+        record["content_signal"] = listed.above.values(CONTENT_SIGNAL.field)
+        record["licenses"] = listed.above.values(LICENSE.field)
         record["sitemaps"] = list(robots.sitemaps)
         record["host"] = robots.host
         record["clean_params"] = [
