@@ -194,8 +194,8 @@ class Code(Enum):
     TOKEN_WITH_VERSION = (
         "R304", "token-with-version", _INFO,
         "A user-agent line names a version.",
-        "Most crawlers compare only the part before the slash. Some compare the whole value and "
-        "do not recognize themselves.",
+        "Most crawlers compare only the part before the slash. Some compare the whole value, so "
+        "the line does not apply to them.",
         "Write the product token without the version.",
     )  # fmt: skip
     TOKEN_WITH_DIGITS = (
