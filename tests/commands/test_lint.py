@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from scrapy_rep.commands.context import Context, run_without_network
 from scrapy_rep.commands.main import main
+from scrapy_rep.commands.policy import Access, Policy
 from scrapy_rep.protocol.lint_codes import Code
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 from .conftest import ROOT, schema, validate
 
@@ -289,6 +292,72 @@ def test_a_site(site: str, tmp_path: Path) -> None:
     assert done.stderr.decode() == "note: 5 findings; --fix corrects 3\n"
     assert done.stdout.decode().splitlines() == lines_of(f"{site}/robots.txt")
     assert done.returncode == 1
+
+
+class Answers:
+    """A session with the policies of some sites."""
+
+    def __init__(self, policies: dict[str, Policy | None]) -> None:
+        self._policies = policies
+
+    async def get_policy(self, origin: str) -> Policy | None:
+        return self._policies[origin]
+
+
+def policy(origin: str, body: bytes | None, *, state: str = "rules", keep: bool = True) -> Policy:
+    robots = None if body is None else RobotsTxt(body)
+    access = Access(
+        f"{origin}/robots.txt", "site", state, status=404, failure="timeout" if keep else None
+    )
+    return Policy(origin, robots, RobotsTxt(b"").verdict, access, body if keep else None)
+
+
+@pytest.fixture
+def sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    policies = {
+        "https://rules.example": policy("https://rules.example", BODY),
+        "http://stored.example": policy("http://stored.example", BODY, keep=False),
+        "https://none.example": policy("https://none.example", None, state="unavailable"),
+        "https://down.example": policy("https://down.example", None, state="unreachable"),
+        "https://closing.example": None,
+    }
+
+    def run(self: Context, work: Any, *, keep_bodies: bool = False) -> Any:
+        assert keep_bodies
+        return run_without_network(work(Answers(policies)))
+
+    monkeypatch.setattr(Context, "run", run)
+
+
+@pytest.mark.usefixtures("sites", "robots_txt")
+def test_sites_and_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "rules.example", "robots.txt", "http://stored.example/a"]) == 1
+    written = capsys.readouterr()
+    assert written.out.splitlines() == [
+        *lines_of("https://rules.example/robots.txt"),
+        *lines_of("robots.txt"),
+        *lines_of("http://stored.example/robots.txt"),
+    ]
+    assert written.err.startswith(
+        "note: rules.example is no file: it is taken for https://rules.example\n"
+    )
+
+
+@pytest.mark.usefixtures("sites")
+@pytest.mark.parametrize(
+    ("site", "code", "remark"),
+    [
+        ("none", 0, "note: https://none.example/robots.txt does not exist: status 404\n"),
+        ("down", 3, "warning: https://down.example/robots.txt is unreachable: timeout\n"),
+        ("closing", 130, ""),
+    ],
+)
+def test_sites_without_rules(
+    site: str, code: int, remark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lint", f"https://{site}.example/"]) == code
+    written = capsys.readouterr()
+    assert (written.out, written.err) == ("", remark)
 
 
 def test_a_site_that_does_not_answer(tmp_path: Path) -> None:
