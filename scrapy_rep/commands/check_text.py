@@ -122,7 +122,7 @@ def explanation(record: dict[str, Any]) -> Iterator[RenderableType]:
     yield _headline(record)
     if record["context"]:
         yield Text()
-        yield from _context(record)
+        yield from context_lines(record)
     yield Text()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="bold")
@@ -138,7 +138,8 @@ def _headline(record: dict[str, Any]) -> Text:
     return text.append(f"  {printable(record['url'], MAX_URL)}", style="not bold default")
 
 
-def _context(record: dict[str, Any]) -> Iterator[Text]:
+def context_lines(record: dict[str, Any]) -> Iterator[Text]:
+    """Yield the lines of a file around the rule that decides."""
     rule = record["rule"]
     width = len(str(record["context"][-1]["line"]))
     before = None

@@ -333,7 +333,7 @@ def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> It
             yield from _of_tdm(place, place, line)
             continue
         if place == _LINK:
-            for target in _targets(line, _LICENSE):
+            for target in link_targets(line, _LICENSE):
                 yield Statement(Source(_LICENSE, place), target)
             continue
         rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
@@ -348,7 +348,7 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
         yield Statement(Source(rule, place), value)
 
 
-def _targets(line: str, rel: str) -> Iterator[str]:
+def link_targets(line: str, rel: str) -> Iterator[str]:
     """Yield the targets of the links of a header line that have a link type.
 
     A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from jsonschema import Draft202012Validator
 
-from scrapy_rep import Reason
-from scrapy_rep.commands.check_text import _REASONS
 from scrapy_rep.commands.exits import EXIT_CODES, ExitCode
 from scrapy_rep.commands.main import SUBCOMMANDS
 from testing.console_pages import PAGES, pages, with_real_output
@@ -48,13 +46,11 @@ def test_schemas_are_valid(name: str) -> None:
 
 
 def test_schemas_share_their_definitions() -> None:
-    one, other = schema("check")["$defs"], schema("show")["$defs"]
-    for name in ("robots_txt", "pace"):
-        assert one[name] == other[name]
-
-
-def test_every_reason_has_a_text_and_is_in_the_schema() -> None:
-    reasons = set(schema("check")["properties"]["reason"]["enum"])
-    assert reasons == {reason.value for reason in Reason} | {"invalid-url", "unknown"}
-    # These have a text of their own; visit-time is never the reason of a robots.txt itself.
-    assert reasons - set(_REASONS) == {"rules", "local-rule", "visit-time"}
+    known: dict[str, object] = {}
+    for name in SCHEMAS:
+        for key, definition in schema(name).get("$defs", {}).items():
+            if key in ("robots_txt", "pace", "rule", "usage", "answer"):
+                assert known.setdefault(key, definition) == definition
+    assert {"robots_txt", "pace"} <= known.keys()
+    checked = schema("view")["$defs"]["check"]["properties"]
+    assert checked == schema("check")["properties"]
