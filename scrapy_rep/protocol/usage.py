@@ -226,6 +226,11 @@ def has_current_labels(value: bytes) -> bool:
     return AIPREF_EARLIER.isdisjoint(_record_members(value))
 
 
+def has_usage_names(value: bytes) -> bool:
+    """Return whether a Content-Usage record has no label that only Content-Signal defines."""
+    return _record_members(value).keys().isdisjoint(SAME_USE)
+
+
 def has_usage_values(value: bytes) -> bool:
     """Return whether each label of AIPREF in a Content-Usage record has the value y or n."""
     members = _record_members(value)
