@@ -33,17 +33,18 @@ from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
-from .archiving import open_archive
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .pace_log import log_pace
 from .policy_cache import PolicyCache
 from .robots_page import robots_txt_response
+from .tdm_files import TdmFiles
 from .wait_stats import WaitStats
+from .waiting_responses import WaitingResponses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ..protocol.pacing import Pacing
+    from ..protocol.tdmrep import TdmRule
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +94,6 @@ class RobotsTxtMiddleware:
             max_hosts=settings.cache_size,
         )
         self._local_rules = LocalRulesFile(settings.local_rules)
-        archive = open_archive(crawler, settings, self._clock)
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -101,7 +102,6 @@ class RobotsTxtMiddleware:
             self._clock,
             self._on_policy,
             self._local_rules.origin,
-            archive.record if archive is not None else None,
         )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
@@ -118,9 +118,22 @@ class RobotsTxtMiddleware:
         self._admission = AdmissionControl(
             rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
+        waiting = WaitingResponses(self._engine)
         self._final_url_checker = FinalUrlChecker(
-            crawler, self._engine, self._policy_cache, self._verdict, self._local_disallow
+            crawler, self._policy_cache, waiting, self._verdict, self._local_disallow
         )
+        self._tdm_files: TdmFiles | None = None
+        if settings.tdmrep:
+            self._tdm_files = TdmFiles(
+                crawler,
+                settings,
+                self._engine,
+                self._clock,
+                self._policy_cache,
+                waiting,
+                self._verdict,
+                self._local_disallow,
+            )
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         self._engine.watch(
             self._poll, self._on_spider_closing, self._policy_cache.cancel_background_fetches
@@ -140,6 +153,11 @@ class RobotsTxtMiddleware:
     def origins(self) -> Mapping[str, Origin]:
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
         return self._policy_cache.origins
+
+    @property
+    def tdm_rule(self) -> Callable[[str], TdmRule | None] | None:
+        """Returns the rule of a TDM file for the URL of a response. None without REP_TDMREP."""
+        return None if self._tdm_files is None else self._tdm_files.rule
 
     # Requests.
 
@@ -318,6 +336,10 @@ class RobotsTxtMiddleware:
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
         request if it returns to the scheduler because the spider is closing.
         """
+        if self._tdm_files is not None:
+            is_known = await self._tdm_files.wait(request, response)
+            if not is_known and self._reschedule(request):
+                return request
         if response.url == request.url:  # the usual case
             return response
         mode, meta = self._settings.check_final_url, request.meta
@@ -349,6 +371,17 @@ class RobotsTxtMiddleware:
     def _verdict(self, origin: Origin, request: Request, url: str) -> Verdict:
         """Return the verdict of an origin on a URL that a request was redirected to."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
+
+    # Policies without requests for pages, for the command-line tools.
+
+    @property
+    def policy_cache(self) -> PolicyCache:
+        """The policies of the crawl."""
+        return self._policy_cache
+
+    def verdict(self, origin: Origin, url: str, agents: tuple[str, ...]) -> Verdict:
+        """Return the verdict of an origin on a URL for a crawler with these product tokens."""
+        return origin.verdict(url, agents, self._now(), self._unreachable_policy)
 
     # Local rules (REP_LOCAL_RULES).
 
@@ -383,6 +416,8 @@ class RobotsTxtMiddleware:
         """Apply the policy of an origin that was just fetched for a request."""
         self._set_delay(origin, request)
         self._outages.update(origin)
+        if self._tdm_files is not None:
+            self._tdm_files.prefetch(origin, request, self._page_url(request))
 
     def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
         """Set the delay of the host of an origin, and return the pace of which it is a part."""
