@@ -23,7 +23,13 @@ _SMALL = 400
 
 _FIELDS = ["User-agent", "Allow", "Disallow", "Content-Usage", "Content-Signal", "License",
            "Request-rate", "Visit-time"]  # fmt: skip
-_PIECES = ["*", "$", "%", "/", "?", "#", "a", "b", ":", "%2", "%2F", "*$", " ", "index.htm", "\0"]
+# With letters and digits that str.lower() and int() take for ASCII: a long s, a Kelvin sign, a
+# dotted I, a full-width digit.
+_PIECES = ["*", "$", "%", "/", "?", "#", "a", "b", ":", "%2", "%2F", "*$", " ", "index.htm", "\0",
+           "=", ",", "1", "0600-0845", "s", "yes", "n", "\u017f", "\u212a", "\u0130",
+           "\uff11"]  # fmt: skip
+_RATES = ["1/10", "1/\uff11", "1/10 0600-0845"]
+_UNITS = ["", "s", "M", "\u017f", "\u212a", "\u0130"]
 
 
 def made_up_file(provider: atheris.FuzzedDataProvider) -> bytes:
@@ -35,7 +41,8 @@ def made_up_file(provider: atheris.FuzzedDataProvider) -> bytes:
             provider.PickValueInList(_PIECES) * provider.ConsumeIntInRange(0, 12)
             for _ in range(provider.ConsumeIntInRange(0, 5))
         ]
-        lines.append(f"{field}: {provider.PickValueInList(['', '/', '*'])}{''.join(runs)}\n")
+        start = provider.PickValueInList(["", "/", "*", *_RATES]) + provider.PickValueInList(_UNITS)
+        lines.append(f"{field}: {start}{''.join(runs)}\n")
     return ("User-agent: *\n" + "".join(lines)).encode()
 
 

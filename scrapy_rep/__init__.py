@@ -22,7 +22,9 @@ from .addon import Addon
 from .crawl.fingerprinter import RequestFingerprinter
 from .crawl.middleware import RobotsTxtMiddleware
 from .exceptions import RobotsTxtDisallowed
+from .pages.access_terms import AccessTermsMiddleware
 from .pages.middleware import PageDirectivesMiddleware, page_directives
+from .protocol.access_terms import AccessTerms, PaymentOffer
 from .protocol.lint import Finding, Severity, lint
 from .protocol.listing import Group
 from .protocol.pages import PageDirectives
@@ -35,12 +37,15 @@ from .robotparser import RobotParser
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccessTerms",
+    "AccessTermsMiddleware",
     "Addon",
     "CleanParam",
     "Finding",
     "Group",
     "PageDirectives",
     "PageDirectivesMiddleware",
+    "PaymentOffer",
     "Reason",
     "RequestFingerprinter",
     "RequestRate",

@@ -1,6 +1,6 @@
-"""The exceptions that a user of the package can meet.
+"""The exceptions that the code of a user may have to handle.
 
-The stores raise :class:`~scrapy_rep.stores.StoreError`. The package handles it.
+The stores raise :class:`~scrapy_rep.stores.StoreError`, which the package handles itself.
 """
 
 from __future__ import annotations

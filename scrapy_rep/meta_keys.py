@@ -1,4 +1,7 @@
-"""The keys of ``Request.meta`` that the package writes or reads, and that users meet."""
+"""The keys of ``Request.meta`` and the flag of ``Response.flags`` that the package reads or writes.
+
+They are part of the interface for users. Keys that only one module uses are in that module.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ PAGE_DIRECTIVES = "page_directives"
 USAGE = "usage"
 """The uses that the response grants (True) or refuses (False), by name."""
 
+USAGE_SOURCES = "usage_sources"
+"""Where each refusal in ``usage`` was found: by name, a tuple of short texts."""
+
 LINK_REL = "link_rel"
 """The ``rel`` values of the link from which the request was made, as a sorted tuple."""
 
@@ -20,5 +26,11 @@ OBEY_NOFOLLOW = "obey_nofollow"
 DONT_OBEY = "dont_obey_robotstxt"
 """True on a request that is exempt from robots.txt. The key is Scrapy's."""
 
+DONT_RETRY = "dont_retry"
+"""True on a request that is not retried. The key is Scrapy's."""
+
 IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
 """True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""
+
+CACHED_FLAG = "cached"
+"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""

@@ -71,7 +71,7 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
         Unreachable: State.UNREACHABLE,  # §2.3.1.4: MUST assume complete disallow
         Cancelled: State.UNKNOWN,
     },
-    # A fetch that starts in one of the next two states is a refresh: what is known stays in use
+    # A fetch that starts in one of the next two states is a refresh: the known policy stays in use
     # until the refresh succeeds.
     State.FRESH: {
         FetchStarted: State.FRESH,
@@ -109,7 +109,7 @@ _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.DISALLOWED: Unavailable,
     AccessResult.UNREACHABLE: Unreachable,
 }
-"""The event that the result in a stored entry stands for."""
+"""For the result in a stored entry, the event that leads to the same state."""
 
 
 class Action(Enum):
@@ -147,7 +147,7 @@ class Origin:
     copy: CopyInfo | None = field(default=None, repr=False)
     """Where the good copy came from."""
     status: int | None = None
-    """The status of the last response; None where there was no HTTP response."""
+    """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
     """The URL of the last response, after redirects."""
     failure: str | None = None
@@ -165,11 +165,11 @@ class Origin:
     """When the last fetch ended that was not cancelled, by this crawler or another."""
     last_request: float | None = field(default=None, repr=False)
     """When the last request for the robots.txt ended, by any crawler, on the caller's monotonic
-    clock. None where a cache answered."""
+    clock. None if the last response came from a cache."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
-    """An HTTP cache gave the last response: the site was not asked."""
+    """Whether the last response came from an HTTP cache, without a request to the site."""
     from_store: bool = field(default=False, repr=False)
     """The store had the last response: another crawl, or an earlier one, has fetched it."""
     redirects: tuple[str, ...] = field(default=(), repr=False)
@@ -180,7 +180,7 @@ class Origin:
     reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
     """The copy whose pace was logged last, and the text of the log."""
     reported_drops: bool = field(default=False, repr=False)
-    """Whether the log has said, since the origin became unreachable, that requests are dropped."""
+    """Whether a warning about dropped requests was logged since the origin became unreachable."""
     _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
     """The last arguments and the last result of :meth:`pacing`."""
 
@@ -238,7 +238,7 @@ class Origin:
     def to_entry(self, body: bytes | None) -> Entry:
         """Return what a store keeps of this origin after a fetch.
 
-        ``body`` is the good copy as it was received; None where there is none.
+        ``body`` is the good copy as it was received; None if there is none.
         """
         if self.state is State.FRESH:
             result = AccessResult.RULES
@@ -264,13 +264,14 @@ class Origin:
         """Use a stored entry, which an earlier crawl or another crawler wrote.
 
         ``robots`` is the parsed good copy of the entry. Returns whether the entry replaces the
-        fetch in progress. Where it does not, it is the history of that fetch.
+        fetch in progress. Otherwise that fetch continues, with the good copy and the earlier
+        failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
             return False
         self._expire(now)
         is_refresh = self.state in (State.FRESH, State.UNAVAILABLE)
-        if is_refresh and entry.result is AccessResult.UNREACHABLE:  # what is known stays in use
+        if is_refresh and entry.result is AccessResult.UNREACHABLE:  # the policy stays in use
             self.refresh_at = min(entry.refresh_at, self.expires_at)
             self.in_flight = now >= self.refresh_at
             return not self.in_flight
@@ -296,8 +297,7 @@ class Origin:
     ) -> Verdict:
         """Return whether a crawler with these product tokens may fetch ``url``, and why.
 
-        The answer has a meaning where :meth:`next_action` returns NONE or REFRESH, and after a
-        fetch.
+        The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
         """
         if self.robots is not None and self.state is not State.UNKNOWN:
             return self.robots.verdict(url, agents)
@@ -331,7 +331,7 @@ class Origin:
         return self.robots is not None and self.robots.has_pacing
 
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
-        """Return the pace that the good copy names for a crawler with these product tokens."""
+        """Return the pace that the good copy states for a crawler with these product tokens."""
         if self.robots is None:
             return None
         if self._paced is None or self._paced[0] != agents:
@@ -347,13 +347,13 @@ class Origin:
             self.unreachable_since += seconds
 
     def summary(self) -> str:
-        """Return one line for people that says what the robots.txt means."""
+        """Return one line, for people, that describes what the robots.txt means."""
         if self.state is State.UNAVAILABLE:
             meaning = "everything is disallowed" if self.disallow_all else "no rules"
             return f"{self._unavailable_detail}: {meaning}"
         if self.robots is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
-        rules = "rules" if self.failure is None else f"rules of the last copy, for {self.failure}"
+        rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"
         if self.copy is None or self.copy.url.startswith(self.key + "/"):
             return rules
         return f"{rules}, from {self.copy.url}"
@@ -387,7 +387,7 @@ class Origin:
             if self.unreachable_since is None:
                 self.unreachable_since = now
             self.refresh_at = retry_at
-        else:  # a refresh failed: what is known stays in use
+        else:  # a refresh failed: the known policy stays in use
             self.refresh_at = min(retry_at, self.expires_at)
 
     def _is_unreachable_for(self, days: float, now: float) -> bool:

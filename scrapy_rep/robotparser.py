@@ -22,7 +22,7 @@ _HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
 class RobotParser(ScrapyRobotParser):
-    """Scrapy's :class:`~scrapy.robotstxt.RobotParser` over a :class:`RobotsTxt`.
+    """Scrapy's interface :class:`~scrapy.robotstxt.RobotParser`, implemented by :class:`RobotsTxt`.
 
     With ``ROBOTSTXT_PARSER = "scrapy_rep.RobotParser"`` Scrapy's own middleware reads the rules as
     RFC 9309 says. That middleware still decides what statuses and failures mean.
@@ -33,9 +33,9 @@ class RobotParser(ScrapyRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
-        r"""Parse a body as it came. If a browser made a page of it, its text counts.
+        r"""Parse the body of a response. If a browser made a page of it, the text counts.
 
-        What the body holds never raises. The setting REP_STRICT applies, if there is a crawler.
+        No body raises an exception. The setting REP_STRICT applies, if there is a crawler.
 
         >>> parser = RobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
         >>> parser.allowed("https://example.com/private", "mybot")
@@ -52,8 +52,8 @@ class RobotParser(ScrapyRobotParser):
         """Return whether a crawler may fetch a URL.
 
         `user_agent` is a product token or a whole User-Agent header. A URL whose scheme has no
-        robots.txt, such as ``s3:``, is allowed: Scrapy's middleware asks about some of these.
-        Raises ValueError for what is neither a URL nor a path.
+        robots.txt, such as ``s3:``, is allowed, because Scrapy's middleware also checks such URLs.
+        Raises ValueError for a text that is neither a URL nor a path.
         """
         if isinstance(url, bytes):
             url = url.decode()

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
+from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
 
 
@@ -62,6 +63,14 @@ def strings(value: object) -> tuple[str, ...]:
         raise ValueError("a list")
     texts = tuple(str(item).strip() for item in value)
     return tuple(text for text in texts if text)
+
+
+def tokens(value: object) -> tuple[str, ...]:
+    """Parse a list of product tokens. The result has them in lower case, each once."""
+    found = [product_tokens(text) for text in strings(value)]
+    if not all(found):
+        raise ValueError("a list of product tokens")
+    return tuple(dict.fromkeys(token for one in found for token in one))
 
 
 def statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
@@ -121,7 +130,7 @@ def _whole_number(value: object, *, minimum: int) -> int:
 
 
 def _number(value: object) -> float:
-    """Return the number that a value stands for; NaN if it stands for none."""
+    """Return a value as a number; NaN if it is not a number."""
     try:
         return float("nan") if isinstance(value, bool) else float(str(value))
     except ValueError:

@@ -26,6 +26,7 @@ from .setting_types import (
     seconds,
     statuses,
     strings,
+    tokens,
     toml_path,
 )
 from .stores import url as store_url
@@ -257,6 +258,25 @@ class Settings:
         strings,
         "The uses for which you collect content, such as `['train-ai']`. Items of pages that "
         "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
+    )
+    bing_usage: bool = _setting(
+        "REP_BING_USAGE",
+        False,
+        boolean,
+        "Read `noarchive` and `nocache` of a page as a refusal of `train-ai` and `ai-use`. This is "
+        "Microsoft's reading for Bing, announced in September 2023: content with `noarchive` is "
+        "used neither in chat answers nor for training, and of content with `nocache` only URL, "
+        "title and snippet are used. Other sites and crawlers may mean only cached copies.",
+    )
+    training_tokens: tuple[str, ...] = _setting(
+        "REP_TRAINING_TOKENS",
+        (),
+        tokens,
+        "Product tokens of crawlers that collect training data, such as `['Google-Extended', "
+        "'Applebot-Extended', 'GPTBot', 'CCBot', 'ClaudeBot']`. If the robots.txt of a site has a "
+        "group that names one of them, and disallows a URL to it, that is read as a refusal of "
+        "`train-ai` for the URL. The group of `*` does not count. This reading is scrapy-rep's "
+        "own: RFC 9309 gives such a group a meaning only for the crawler that it names.",
     )
 
     local_rules: str | None = _setting(

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RUN_AFTER = (DownloaderStats, HttpCacheMiddleware)
-"""Middlewares that must run after ours: they count requests, or answer them from a cache."""
+"""Middlewares that must run after the one of this package: they count requests, or answer them from
+a cache."""
 
 
 @contextmanager
 def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
     """Log a :class:`SettingError` in one line, and raise it again.
 
-    It stops the crawl. The caller of the crawl gets it.
+    The exception stops the crawl, and reaches the caller of the crawl.
     """
     try:
         yield

@@ -8,7 +8,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep import Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
+from scrapy_rep import AccessTermsMiddleware, Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
 from scrapy_rep.fetch.ftp import FTPDownloadHandler
 
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -57,6 +57,22 @@ def test_addon_takes_the_place_of_the_built_in(
 
 
 @pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        pytest.param({}, 890, id="nothing written"),
+        pytest.param({"scrapy_rep.AccessTermsMiddleware": 700}, 700, id="ours by its path"),
+        pytest.param({AccessTermsMiddleware: None}, None, id="ours switched off by hand"),
+    ],
+)
+def test_addon_adds_the_middleware_for_access_terms(
+    written: dict[Any, int | None], place: int | None
+) -> None:
+    found = places(with_addon(DOWNLOADER_MIDDLEWARES=written))
+    assert found[AccessTermsMiddleware] == place
+    assert found[RobotsTxtMiddleware] == 100
+
+
+@pytest.mark.parametrize(
     ("project", "robotstxt_obey"),
     [({}, True), ({"ROBOTSTXT_OBEY": False}, False), ({"ROBOTSTXT_OBEY": True}, True)],
     ids=["not set", "off", "on"],
@@ -102,7 +118,7 @@ def test_addon_takes_the_place_of_scrapys_handler_for_ftp(
     assert (found["ftp"], found["s3"]) == (handler, None)
 
 
-def test_what_is_written_on_the_command_line_keeps_its_priority() -> None:
+def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     settings = Settings()
     settings.set("DOWNLOADER_MIDDLEWARES", {THEIRS: 1}, priority="cmdline")
     Addon().update_settings(settings)

@@ -294,6 +294,12 @@ def test_records_of_a_group(text: str, agent: str | None, values: list[str]) -> 
     assert RobotsTxt.parse(text.encode()).records("x-a", agent) == tuple(values)
 
 
+def test_names_of_records_are_equal_but_for_the_case_of_ascii_letters() -> None:
+    robots = RobotsTxt("\u00c9: 1\nHook: 2".encode())
+    assert (robots.records("\u00c9"), robots.records("\u00e9")) == (("1",), ())
+    assert (robots.records("HOOK"), robots.records("hoo\u212a")) == (("2",), ())
+
+
 @pytest.mark.parametrize(("strict", "values"), [(False, ("1", "2")), (True, ("2",))])
 def test_records_have_the_names_that_the_reading_gives(strict: bool, values: object) -> None:
     body = b"User-agent: *\nCrawl delay: 1\nCrawl-delay: 2"

@@ -71,9 +71,9 @@ def origin_after(*history: tuple[float, FetchResult]) -> Origin:
 
 
 def allows(
-    origin: Origin, path: str, now: float, patience: UnreachablePolicy = PATIENT
+    origin: Origin, path: str, now: float, policy: UnreachablePolicy = PATIENT
 ) -> tuple[bool, Reason]:
-    verdict = origin.verdict(KEY + path, ("testbot",), now, patience)
+    verdict = origin.verdict(KEY + path, ("testbot",), now, policy)
     return verdict.allowed, verdict.reason
 
 
@@ -170,7 +170,7 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
 # What has to be done before a verdict
 
 
-def test_one_fetch_at_a_time_whoever_asks() -> None:
+def test_there_is_one_fetch_at_a_time() -> None:
     origin = Origin(KEY)
     assert (origin.state, origin.next_action(T)) == (State.UNKNOWN, Action.FETCH)
     origin.start_fetch(T)
@@ -197,7 +197,7 @@ def test_a_refresh_that_is_cancelled_too_late_leaves_a_stale_file() -> None:
     assert origin.next_action(T + 1000) is Action.FETCH
 
 
-def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
+def test_in_the_last_tenth_a_file_in_use_is_refreshed() -> None:
     assert REFRESH_AHEAD == 0.1
     origin = origin_after((T, rules(T, held=1000)))
     origin.start_fetch(T + 950)
@@ -208,7 +208,7 @@ def test_in_the_last_tenth_it_is_refreshed_while_it_holds() -> None:
     assert origin.next_action(T + 960 + DAY * 0.89) is Action.NONE
 
 
-def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
+def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> None:
     origin = origin_after((T, rules(T, held=1000)))
     assert origin.next_action(T + 950) is Action.REFRESH
     origin.start_fetch(T + 950)
@@ -229,7 +229,7 @@ def test_who_comes_when_a_refresh_is_late_waits_for_it() -> None:
     ],
     ids=["rules", "missing", "refused"],
 )
-def test_a_refresh_that_fails_leaves_what_holds_as_it_is(
+def test_a_refresh_that_fails_leaves_a_fresh_copy_as_it_is(
     event: FetchResult, known: FetchResult, path: str, verdict: tuple[bool, Reason]
 ) -> None:
     origin = origin_after((T, known))
@@ -333,7 +333,7 @@ def test_an_earlier_404_is_no_good_copy() -> None:
     assert allows(origin, "/", T + DAY) == (False, Reason.UNREACHABLE)
 
 
-def test_a_404_does_away_with_the_copy() -> None:
+def test_a_404_removes_the_copy() -> None:
     origin = origin_after(
         (T, rules(T, etag='"1"', lifetime=60)), (T + DAY, missing(T + DAY)), (T + 2 * DAY, DOWN)
     )
@@ -354,7 +354,7 @@ def test_rfc_after_thirty_days_an_unreachable_site_may_be_crawled() -> None:
     assert allows(origin, "/", T + 30 * DAY) == (True, Reason.UNREACHABLE)
 
 
-def test_it_is_asked_once_more_before_it_is_given_up() -> None:
+def test_an_unreachable_site_is_fetched_once_more_after_thirty_days() -> None:
     origin = origin_after((T, DOWN))
     assert origin.next_action(T + 31 * DAY) is Action.FETCH
     origin.start_fetch(T + 31 * DAY)
@@ -363,7 +363,7 @@ def test_it_is_asked_once_more_before_it_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("patience", "days", "allowed"),
+    ("policy", "days", "allowed"),
     [
         (UnreachablePolicy(days=7), 6, False),
         (UnreachablePolicy(days=7), 7, True),
@@ -371,15 +371,17 @@ def test_it_is_asked_once_more_before_it_is_given_up() -> None:
         (UnreachablePolicy(allow=True), 0, True),
     ],
 )
-def test_patience_is_a_setting(patience: UnreachablePolicy, days: float, allowed: bool) -> None:
+def test_the_thirty_days_are_a_setting(
+    policy: UnreachablePolicy, days: float, allowed: bool
+) -> None:
     origin = origin_after(*failing(days))
-    assert allows(origin, "/", T + days * DAY, patience) == (allowed, Reason.UNREACHABLE)
+    assert allows(origin, "/", T + days * DAY, policy) == (allowed, Reason.UNREACHABLE)
 
 
-def test_patience_is_for_sites_without_a_copy() -> None:
+def test_the_thirty_days_are_for_sites_without_a_copy() -> None:
     origin = origin_after((T, rules(T)), *failing(40, since=T + DAY))
-    patience = UnreachablePolicy(allow=True, days=0)
-    assert allows(origin, "/private", T + 41 * DAY, patience) == (False, Reason.RULES)
+    policy = UnreachablePolicy(allow=True, days=0)
+    assert allows(origin, "/private", T + 41 * DAY, policy) == (False, Reason.RULES)
 
 
 @pytest.mark.parametrize("answer", [rules(T + 20 * DAY), missing(T + 20 * DAY)], ids=["2xx", "4xx"])
@@ -467,12 +469,12 @@ ELSEWHERE = "https://b.example/robots.txt"
         ([missing(T, disallow=True)], "status 404: everything is disallowed"),
         ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
         ([DOWN], "unreachable: status 503"),
-        ([rules(T), DOWN], "rules of the last copy, for status 503"),
+        ([rules(T), DOWN], "rules of the last copy (status 503)"),
         (
             [rules(T, url=ELSEWHERE), DOWN],
-            f"rules of the last copy, for status 503, from {ELSEWHERE}",
+            f"rules of the last copy (status 503), from {ELSEWHERE}",
         ),
-        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy, for reset"),
+        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy (reset)"),
     ],
 )
 def test_summary(history: list[FetchResult], line: str) -> None:
@@ -508,14 +510,14 @@ def test_states_read_as_words() -> None:
 
 def test_the_next_attempt_at_an_unreachable_origin() -> None:
     origin = Origin("http://a.example")
-    day, patience = 86_400, UnreachablePolicy()
-    assert origin.next_attempt(0, patience) is None
+    day, policy = 86_400, UnreachablePolicy()
+    assert origin.next_attempt(0, policy) is None
     origin.start_fetch(0)
-    assert origin.next_attempt(0, patience) is None
+    assert origin.next_attempt(0, policy) is None
     origin.apply(Unreachable("status 503", 503), 0)
-    assert origin.next_attempt(0, patience) == 60
-    assert origin.next_attempt(70, patience) == 0
+    assert origin.next_attempt(0, policy) == 60
+    assert origin.next_attempt(70, policy) == 0
     assert origin.next_attempt(0, UnreachablePolicy(allow=True)) is None
-    assert origin.next_attempt(31 * day, patience) is None, "it is allowed by now"
+    assert origin.next_attempt(31 * day, policy) is None, "it is allowed by now"
     origin.set_copy(FILE, CopyInfo(URL))
-    assert origin.next_attempt(0, patience) is None, "the copy is used"
+    assert origin.next_attempt(0, policy) is None, "the copy is used"

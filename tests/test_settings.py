@@ -40,6 +40,12 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
         ({"REP_NOINDEX": "drop"}, "noindex", "drop"),
         ({"REP_REQUIRE_USAGE": "train-ai, search"}, "require_usage", ("train-ai", "search")),
+        ({"REP_BING_USAGE": "1"}, "bing_usage", True),
+        ({"REP_TRAINING_TOKENS": ["GPTBot", "CCBot/2.0", "gptbot"]}, "training_tokens",
+         ("gptbot", "ccbot")),
+        ({"REP_TRAINING_TOKENS": "Google-Extended,GPTBot"}, "training_tokens",
+         ("google-extended", "gptbot")),
+        ({"REP_TRAINING_TOKENS": None}, "training_tokens", ()),
         ({"ROBOTSTXT_USER_AGENT": "bot"}, "robots_agent", "bot"),
         ({"ROBOTSTXT_USER_AGENT": ["a", "b"]}, "robots_agent", ("a", "b")),
         ({"ROBOTSTXT_USER_AGENT": "a, b"}, "robots_agent", "a, b"),  # a space: a header
@@ -108,6 +114,10 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("REP_NOFOLLOW", "no", "'annotate' or 'drop'"),
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
         ("REP_REQUIRE_USAGE", 1, "a list"),
+        ("REP_BING_USAGE", "bing", "True or False"),
+        ("REP_TRAINING_TOKENS", 1, "a list"),
+        ("REP_TRAINING_TOKENS", ["GPTBot", "*"], "a list of product tokens"),
+        ("REP_TRAINING_TOKENS", ["(GPTBot)"], "a list of product tokens"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
     ],
 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from testing.web import Page
-
-from .follower import follow, links
-from .standard import RULES, Standard
+from .follower import check_links
+from .standard import Standard
 
 if TYPE_CHECKING:
     from testing.web import Web
@@ -24,11 +22,7 @@ SETTINGS = {
 
 
 async def links_pass_through_the_frontier(web: Web) -> None:
-    public, private = ["/1", "/2", "/3"], ["/private/1", "/private/2"]
-    site = web.site(f"{RULES}Crawl-delay: 0.1\n", {"/": Page(links(*public, *private))})
-    outcome = await follow([site.url()], SETTINGS)
-    assert site.page_paths == ["/", *public], f"received: {site.paths}"
-    assert sorted(outcome["failed"]) == site.urls(*private), f"failed: {outcome['failed']}"
+    outcome = await check_links(web, SETTINGS)
     returned = outcome["stats"].get("scrapyfrontera/returned_requests_count")
     assert returned == 5, f"requests from the frontier: {returned}"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .crawling import Outcome, crawl
 from .services import WebDriver
-from .standard import PRIVATE, PUBLIC, RULES, Standard
+from .standard import Standard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,15 +41,4 @@ class Rendered(Standard):
         return await crawl(asked, {**prepare(web), **(settings or {})})
 
 
-STANDARD = Rendered()
-
-
-async def only_robots_txt_is_not_rendered(web: Web) -> None:
-    site = web.site(RULES)
-    await STANDARD.crawl(web, site.urls(*PRIVATE, *PUBLIC))
-    rendered = {each.path for each in site.received if each.headers["user-agent"] == "a browser"}
-    assert rendered == set(PUBLIC), f"rendered: {rendered}"
-    assert site.robots_fetches == 1, f"received: {site.paths}"
-
-
-CHECKS = (*STANDARD.checks, only_robots_txt_is_not_rendered)
+CHECKS = Rendered(rendering_agent="a browser").checks

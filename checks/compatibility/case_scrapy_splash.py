@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .services import splash
-from .standard import PRIVATE, PUBLIC, RULES, Standard
+from .standard import Standard
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -20,7 +20,7 @@ REQUIREMENTS = ("scrapy-splash", "scrapy<2.16")
 
 
 class RenderEverything:
-    """Has every request rendered, as a project may that knows of no robots.txt requests."""
+    """Has every request rendered, those for robots.txt included."""
 
     def process_request(self, request: Request) -> None:
         if "_splash_processed" not in request.meta:
@@ -42,15 +42,4 @@ def prepare(web: Web) -> dict[str, Any]:
     }
 
 
-STANDARD = Standard(prepare=prepare)
-
-
-async def only_robots_txt_is_not_rendered(web: Web) -> None:
-    site = web.site(RULES)
-    await STANDARD.crawl(web, site.urls(*PRIVATE, *PUBLIC))
-    rendered = {each.path for each in site.received if each.headers["user-agent"] == "Splash"}
-    assert rendered == set(PUBLIC), f"rendered: {rendered}"
-    assert site.robots_fetches == 1, f"received: {site.paths}"
-
-
-CHECKS = (*STANDARD.checks, only_robots_txt_is_not_rendered)
+CHECKS = Standard(prepare=prepare, rendering_agent="Splash").checks

@@ -18,13 +18,18 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 
+from testing.web import Page
+
 from .crawling import SETTINGS
+from .standard import RULES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
     from scrapy.http import Response
     from twisted.python.failure import Failure
+
+    from testing.web import Web
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -97,6 +102,16 @@ async def follow(urls: Sequence[str], settings: Mapping[str, Any]) -> dict[str, 
 def links(*paths: str) -> str:
     """Return a page with links to these paths."""
     return "".join(f'<a href="{path}">A page</a>' for path in paths)
+
+
+async def check_links(web: Web, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a crawl that finds allowed and disallowed pages by links only. Returns its outcome."""
+    public, private = ["/1", "/2", "/3"], ["/private/1", "/private/2"]
+    site = web.site(f"{RULES}Crawl-delay: 0.1\n", {"/": Page(links(*public, *private))})
+    outcome = await follow([site.url()], settings)
+    assert site.page_paths == ["/", *public], f"received: {site.paths}"
+    assert sorted(outcome["failed"]) == site.urls(*private), f"failed: {outcome['failed']}"
+    return outcome
 
 
 def main(folder: str) -> None:

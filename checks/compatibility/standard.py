@@ -56,17 +56,20 @@ class Standard:
     """Starts the services that the plugin needs, and returns the settings that name them."""
     ignored_paths: tuple[str, ...] = ("/favicon.ico",)
     """The paths that a browser requests by itself."""
+    rendering_agent: str | None = None
+    """The User-Agent of the service that renders pages for the plugin, if there is one."""
 
     @property
     def checks(self) -> tuple[Check, ...]:
         """Return all checks."""
-        return (
+        checks = (
             self.disallowed_pages_are_never_received,
             self.allowed_pages_are_scraped_once,
             self.robots_txt_is_fetched_once_per_origin,
             self.crawl_delay_is_kept,
             self.a_live_site_is_crawled_beside_silent_ones,
         )
+        return checks if self.rendering_agent is None else (*checks, self.only_pages_are_rendered)
 
     async def disallowed_pages_are_never_received(self, web: Web) -> None:
         sites, _ = await self._crawl_three_sites(web)
@@ -107,6 +110,14 @@ class Standard:
             url: outcome.failures[url] for url in live.urls(*paths) if url in outcome.failures
         }
         assert received == paths, f"received {len(received)} of 30: {failures}"
+
+    async def only_pages_are_rendered(self, web: Web) -> None:
+        site = web.site(RULES)
+        await self.crawl(web, site.urls(*PRIVATE, *PUBLIC))
+        agent = self.rendering_agent
+        rendered = {each.path for each in site.received if each.headers["user-agent"] == agent}
+        assert rendered == set(PUBLIC), f"rendered: {rendered}"
+        assert site.robots_fetches == 1, f"received: {site.paths}"
 
     async def crawl(
         self, web: Web, urls: list[str], settings: Mapping[str, Any] | None = None

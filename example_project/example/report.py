@@ -18,6 +18,8 @@ class ReportingSpider(Spider):
     Requests need `errback=self.on_error`. After a call of `fail`, `scrapy crawl` exits with 1.
     """
 
+    failed = False
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
         spider = super().from_crawler(crawler, *args, **kwargs)
@@ -27,7 +29,6 @@ class ReportingSpider(Spider):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.outcomes: dict[str, tuple[str, str]] = {}
-        self.failed = False
 
     def fail(self, message: str) -> None:
         self.logger.error(message)
@@ -41,16 +42,14 @@ class ReportingSpider(Spider):
     def on_error(self, failure: Failure) -> None:
         """Record a request that is disallowed, or that failed."""
         error, url = failure.value, failure.request.url  # type: ignore[attr-defined]
-        if isinstance(error, RobotsTxtDisallowed):
-            self.outcomes[url] = ("dropped", reason_of(error.verdict))
-        elif isinstance(error, IgnoreRequest):  # from another middleware
-            self.outcomes[url] = ("dropped", "")
+        if isinstance(error, IgnoreRequest):
+            verdict = error.verdict if isinstance(error, RobotsTxtDisallowed) else None
+            self.outcomes[url] = ("dropped", reason_of(verdict))
         else:
             self.outcomes[url] = ("failed", type(error).__name__)
 
     def summary(self) -> str:
-        dropped = sum(outcome == "dropped" for outcome, _ in self.outcomes.values())
-        urls = len(self.outcomes)
+        urls, dropped = len(self.outcomes), sum("dropped" in row for row in self.outcomes.values())
         return f"{urls} URLs, {urls - dropped} allowed, {dropped} disallowed"
 
 
@@ -72,11 +71,8 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]
     widths[widths.index(max(widths))] -= max(0, too_wide)
     print(f"\n{title}\n")
     for row in (table[0], ["-" * width for width in widths], *table[1:]):
-        cells = (
-            truncate(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)
-        )
+        cells = [
+            cell.ljust(width) if len(cell) <= width else cell[: width - 1] + "…"
+            for cell, width in zip(row, widths, strict=False)
+        ]
         print("  ".join(cells).rstrip() if len(row) > 1 else f"\n{row[0]}")
-
-
-def truncate(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

@@ -16,16 +16,14 @@ from threading import Thread
 from example.sites import ROBOTS_TXT, Site, sites_at
 
 PORTS = range(18080, 19080, 10)
-TOLERANCE = 0.1
-"""Seconds by which a request may be early, since not all requests take equally long to arrive."""
+TOLERANCE = 0.1  # seconds: not all requests take equally long to arrive
 
 
 class Web:
     """Runs the servers of `sites` on the first free `port`, in threads of this process."""
 
     def __init__(self) -> None:
-        self.received: list[tuple[str, float]] = []
-        """URL and time of every request, in seconds of the monotonic clock."""
+        self.received: list[tuple[str, float]] = []  # URL, and time on the monotonic clock
         for port in PORTS:
             self.port, self.sites = port, sites_at(port)
             with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
@@ -34,9 +32,7 @@ class Web:
                 for server in servers:
                     Thread(target=server.serve_forever, daemon=True).start()
                 return
-        raise RuntimeError(
-            "no port is free on 127.0.0.11 to 127.0.0.22 (these addresses work only on Linux)"
-        )
+        raise RuntimeError("no port is free on 127.0.0.11 to 127.0.0.22 (needs Linux)")
 
     def hits(self) -> Counter[str]:
         """Return the number of requests for each URL."""

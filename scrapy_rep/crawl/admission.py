@@ -1,36 +1,35 @@
-"""Decides which requests from the scheduler have to wait, and keeps them in their queues."""
+"""Decides which requests of the scheduler have to wait, and puts these into their queues."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..meta_keys import DONT_OBEY
-from ..protocol.paths import host_of, origin_of
+from ..protocol.paths import host_of
 from ..scheduling.hosts import EXEMPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
 
+    from ..scheduling.rendering import RenderingService
     from ..scheduling.throttle import Throttle
     from .outages import Outages
     from .policy_cache import PolicyCache
     from .wait_stats import WaitStats
 
 
-class Admission:
+class AdmissionControl:
     """The part of the middleware that the scheduler calls."""
 
     def __init__(
         self,
-        page_url: Callable[[Request], str],
+        rendering: RenderingService,
         throttle: Throttle,
         policy_cache: PolicyCache,
         outages: Outages,
         wait_stats: WaitStats,
     ) -> None:
-        self._page_url = page_url
+        self._origin_of = rendering.origin
         self._throttle = throttle
         self._policy_cache = policy_cache
         self._outages = outages
@@ -38,7 +37,7 @@ class Admission:
 
     def queue_for(self, request: Request) -> tuple[str, str] | None:
         """Return the host and the queue in which a request has to wait; None if it may proceed."""
-        key = origin_of(self._page_url(request))
+        key = self._origin_of(request)
         if key is None:
             return None
         if "_splash_processed" in request.meta:
@@ -48,7 +47,7 @@ class Admission:
         exempt = request.meta.get(DONT_OBEY) or self._outages.has_exception(request, key)
         queue = name, EXEMPT if exempt else key
         if self._throttle.has_queue(*queue):
-            # A request to an unreachable site without room proceeds to the middleware, which
+            # If the queue of an unreachable site is full, the middleware gets the request, and
             # drops it.
             return None if self._throttle.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
@@ -56,9 +55,9 @@ class Admission:
         return queue if self._throttle.is_throttled(name, request) else None
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> tuple[bool, list[Request]]:
-        """Keep a request in its queue.
+        """Put a request into its queue.
 
-        Returns whether there is room for it, and the requests that had to make room.
+        Returns whether there was capacity for it, and the requests that were evicted for it.
         """
         kept, evicted = self._throttle.enqueue(request, *queue)
         _, key = queue

@@ -1,4 +1,4 @@
-"""The product tokens of requests, under which robots.txt files are read."""
+"""The product tokens of requests, which select the groups of robots.txt files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_CACHED = 256
-"""User-Agent headers whose tokens are kept. A crawl that rotates its headers uses fewer."""
+"""How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
+fewer."""
 
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 

@@ -31,7 +31,7 @@ class RequestFingerprinter(ScrapyRequestFingerprinter):
         self._middleware: RobotsTxtMiddleware | None = None
 
     def fingerprint(self, request: Request) -> bytes:
-        """Return the fingerprint of a request. It raises for no URL that Scrapy's own accepts."""
+        """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
         url = self._canonical_url(request)
         if url == request.url:
             return super().fingerprint(request)

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 SETTING = "REP_LOCAL_RULES"
 MAX_CACHED = 1000
-"""Origins whose rules are kept: a request asks for them several times."""
+"""How many origins are cached with their rules, which each request needs several times."""
 _DAY = 86_400
 _TEXTS = ("reason", "given_by")
 # For each kind of table: the required keys, and the optional ones.
@@ -60,7 +60,8 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _SITE_FORMS = "'https://example.com', 'example.com' or '*.example.com'"
 
-# The strings and comments of a TOML document, so that no table is looked for in them; and tables.
+# Finds the tables and keys of a TOML document. It also matches strings and comments, so that no
+# table is found inside of them.
 _TABLE = re.compile(
     r"""
     \"\"\" (?: \\. | [^\\] )*? \"{3,5}
@@ -136,7 +137,7 @@ class LocalRulesFile:
         return rules is not None and rules.excepted(url, now) is not None
 
     def delay(self, key: str, now: float) -> float:
-        """Return the seconds between two requests to an origin. 0 if no rule says so."""
+        """Return the seconds between two requests to an origin; 0 if there is no such rule."""
         rules = self.find(key)
         return 0 if rules is None else rules.delay(now)
 
@@ -208,7 +209,7 @@ class LocalRulesFile:
 class LocalOrigin(Origin):
     """An origin to which local rules apply.
 
-    A local disallow decides before the robots.txt. An exception decides where the robots.txt, its
+    A local disallow decides before the robots.txt. An exception decides if the robots.txt, its
     status or its absence disallows.
     """
 
@@ -319,7 +320,7 @@ def _site(value: object) -> str:
 
 
 def _line_of(text: str, name: str, number: int) -> int:
-    """Return the line of the table with a number among those with its name, from 0."""
+    """Return the line of a table. ``number`` counts the tables with the same name, from 0."""
     lines = [
         text.count("\n", 0, match.start(match.lastgroup)) + 1
         for match in _TABLE.finditer(text)

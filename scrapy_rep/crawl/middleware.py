@@ -1,6 +1,6 @@
 """The downloader middleware: each request gets the verdict of its origin's robots.txt.
 
-The methods of :class:`RobotsTxtMiddleware` are in the order in which a request meets them:
+The methods of :class:`RobotsTxtMiddleware` are in the order in which they process a request:
 
 1. A request that is exempt, or whose URL has no robots.txt, proceeds.
 2. If the policy of the origin is in memory and fresh, the request proceeds or is dropped at once.
@@ -19,7 +19,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from ..exceptions import RobotsTxtDisallowed
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
@@ -31,14 +31,14 @@ from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import Throttle
 from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .admission import Admission
+from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .pace_log import log_pace
 from .policy_cache import PolicyCache
-from .robots_page import CACHED_FLAG, robots_txt_response
+from .robots_page import robots_txt_response
 from .wait_stats import WaitStats
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class RobotsTxtMiddleware:
         self._engine = Engine(crawler)
         rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
+        self._origin_of = rendering.origin
         self._tokens = AgentTokens(crawler, settings).of
         self._throttle = Throttle(
             crawler,
@@ -87,7 +88,7 @@ class RobotsTxtMiddleware:
             self._clock,
             rendering,
             capacity=settings.max_waiting,
-            most_hosts=settings.cache_size,
+            max_hosts=settings.cache_size,
         )
         self._local_rules = LocalRulesFile(settings.local_rules)
         self._policy_cache = PolicyCache(
@@ -111,8 +112,8 @@ class RobotsTxtMiddleware:
             self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
-        self._admission = Admission(
-            self._page_url, self._throttle, self._policy_cache, self._outages, self._wait_stats
+        self._admission = AdmissionControl(
+            rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
         self._final_url_checker = FinalUrlChecker(
             crawler, self._engine, self._policy_cache, self._verdict, self._local_disallow
@@ -137,10 +138,10 @@ class RobotsTxtMiddleware:
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
         return self._policy_cache.origins
 
-    # The way of a request.
+    # Requests.
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """Return None for an allowed request, when it may start.
+        """Return None for an allowed request as soon as it may start.
 
         Returns the request itself if it returns to the scheduler because the spider is closing, and
         a response if the request is for a robots.txt that is in memory. Raises
@@ -164,7 +165,7 @@ class RobotsTxtMiddleware:
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
-        if request.url.endswith(ROBOTS_TXT):
+        if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
 
@@ -180,7 +181,7 @@ class RobotsTxtMiddleware:
         remove_annotations(request.meta)  # of another request, whose meta was copied
         if not (self._throttle.hosts or self._local_rules):
             return None
-        key = origin_of(self._page_url(request))
+        key = self._origin_of(request)
         if key is None:
             return None
         if not is_robotstxt_request:
@@ -301,12 +302,12 @@ class RobotsTxtMiddleware:
     def _reschedule(self, request: Request) -> bool:
         """End the wait of a request, because the spider is closing.
 
-        Returns whether the request returns to the scheduler, which it does if it came from there.
+        Returns whether the request may return to the scheduler: only if it came from there.
         """
         self._wait_stats.discard(request)
-        return self._throttle.can_reschedule(request)
+        return self._throttle.try_reschedule(request)
 
-    # The way of a response.
+    # Responses.
 
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Check the URL of a response that is not the URL of its request (REP_CHECK_FINAL_URL).
@@ -365,6 +366,8 @@ class RobotsTxtMiddleware:
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
+        if not self._local_rules:
+            return
         verdict = self._local_disallow(key, self._page_url(request))
         if verdict is not None:
             request.meta[ROBOTSTXT] = verdict
@@ -427,6 +430,8 @@ class RobotsTxtMiddleware:
 
     def _stop_wait(self, request: Request, name: str, key: str | None) -> None:
         """Record the end of a wait of a request, which has left its queue."""
+        if not self._wait_stats.is_waiting(request):
+            return
         origin = self._policy_cache.origins.get(key) if key is not None else None
         has_pacing = origin is not None and origin.has_pacing and self._settings.obey_crawl_delay
         self._wait_stats.stop(
@@ -455,7 +460,7 @@ class RobotsTxtMiddleware:
         )
 
     def _poll(self) -> None:
-        """Do what no signal of Scrapy starts. The engine calls this several times a second."""
+        """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""
         self._throttle.collect_finished()
         self._throttle.prune()
         self._policy_cache.unblock_origins()

@@ -62,7 +62,7 @@ class Outages:
         return self._seconds_left(origin) is not None
 
     def has_exception(self, request: Request, key: str) -> bool:
-        """Whether a request does not wait for an origin to which this applies."""
+        """Whether a local rule allows a request to an unreachable origin. It does not wait then."""
         if not self.is_enabled:
             return False
         origin = self._policy_cache.origins.get(key)
@@ -72,8 +72,8 @@ class Outages:
     def block(self, request: Request, origin: Origin) -> Limit | None:
         """Block the queue of an origin to which this applies, until the next attempt.
 
-        Returns the limit that keeps the request from waiting so long. The queue is then not
-        blocked. Returns None where the request may wait.
+        If the request may not wait so long, returns the limit that prevents it, and does not block
+        the queue. Otherwise returns None.
         """
         seconds = self._seconds_left(origin) or 0
         name, key = origin.host, origin.key
@@ -90,7 +90,7 @@ class Outages:
             self._warn(origin, limit)
 
     def update(self, origin: Origin) -> None:
-        """Note the result of an attempt: if it failed, the requests wait for the next one."""
+        """Apply the result of an attempt: if it failed, the requests wait for the next one."""
         seconds = self._seconds_left(origin)
         if seconds is not None:
             self._throttle.postpone(

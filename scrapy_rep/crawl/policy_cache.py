@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PER_PASS = 100
-"""Origins in use that one eviction skips at most, so that it takes a bounded time."""
+"""How many origins in use one eviction may skip, so that it takes a bounded time."""
 
 MIN_USE = 1.0
 """Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
 
 MIN_CLOCK_STEP = 5.0
-"""Seconds. A smaller change of the clock is drift, not a change that somebody made."""
+"""Seconds. A smaller change of the clock counts as drift: the clock was not set."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -156,7 +156,7 @@ class PolicyCache:
     async def wait_for_policy(self, key: str, request: Request) -> Origin | None:
         """Return an origin when its policy can be used; None if the spider closes first.
 
-        Only the fetch is waited for, not the queue of the origin and not the delay of its host.
+        This waits for the fetch only, not for the queue of the origin or the delay of its host.
         """
         self._waiting_responses[key] += 1
         try:
@@ -230,7 +230,7 @@ class PolicyCache:
         self._cancel(self._fetches)
 
     def cancel_background_fetches(self) -> None:
-        """Cancel the fetches that nothing waits for, so that they do not keep the crawl open."""
+        """Cancel the fetches for which no request waits. They would keep the crawl open."""
         self._cancel(key for key in self._fetches if not self._has_waiting(key))
 
     def _cancel(self, keys: Iterable[str]) -> None:
@@ -258,7 +258,7 @@ class PolicyCache:
     async def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the policy of an origin.
 
-        This runs in a task of its own. It goes on if a request that waits for it is cancelled.
+        This runs in a task of its own. It continues if a request that waits for it is cancelled.
         """
         event: FetchResult = Cancelled()
         found = StoreLookup()

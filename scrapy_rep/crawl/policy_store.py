@@ -56,7 +56,7 @@ MAX_CLOCK_SKEW = 300.0
 entry from further in the future was written on a wrong clock, so that its times mean nothing."""
 
 MAX_CLOCK_STEPS = 100
-"""The most clock steps that are remembered."""
+"""How many clock steps are kept in memory."""
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class PolicyStore:
             interval = min(2 * interval, MAX_POLL_INTERVAL)
         self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
         if lookup.body is None and not lookup.is_hit:
-            # A 304 has no body. The store would never get the file.
+            # A 304 has no body, so the store would never get the file.
             origin.forget_validators()
 
     def save(

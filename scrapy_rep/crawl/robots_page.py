@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from scrapy.http import TextResponse
 
-from ..fetch.browsers import asks_for_browser
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
+from ..fetch.browsers import uses_browser
+from ..meta_keys import CACHED_FLAG, IS_ROBOTSTXT_REQUEST
 from ..origin import State
 from ..protocol.paths import ROBOTS_TXT, robots_txt_url
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from ..origin import Origin
-
-CACHED_FLAG = "cached"
-"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""
 
 
 def robots_txt_response(request: Request, origin: Origin) -> TextResponse | None:
@@ -54,7 +51,7 @@ def _is_for_robots_txt(request: Request) -> bool:
         and "@" not in url.netloc
         and not meta.get("dont_cache")
         and not meta.get(IS_ROBOTSTXT_REQUEST)
-        and not asks_for_browser(meta)
+        and not uses_browser(meta)
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..scheduling.clock import Clock
 
 MIN_WAIT = 0.01
-"""Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
+"""Seconds. A shorter wait is not counted: it is only an iteration of the event loop."""
 
 
 class _Wait:
@@ -52,16 +52,20 @@ class WaitStats:
             wait = self._waits[request] = _Wait()
         wait.started_at, wait.for_policy = self._clock.monotonic(), for_policy
 
+    def is_waiting(self, request: Request) -> bool:
+        """Return whether a wait of a request has started and has not been stopped."""
+        wait = self._waits.get(request)
+        return wait is not None and wait.started_at is not None
+
     def stop(self, request: Request, answered_at: float, *, has_delay: bool) -> None:
-        """Stop the current wait of a request, which may start another one.
+        """Stop the current wait of a request that is waiting. It may start another wait.
 
         ``answered_at`` is when the last fetch of its robots.txt ended, on the monotonic clock. The
-        time after that is the wait for the delay of the site. ``has_delay`` is False for a site
-        without one: this time is then the turn of the engine, and does not count.
+        time after that counts as a wait for the delay of the site. If ``has_delay`` is False, the
+        site has no delay. Then this time does not count: the request waits for the engine only.
         """
-        wait = self._waits.get(request)
-        if wait is None or wait.started_at is None:
-            return
+        wait = self._waits[request]
+        assert wait.started_at is not None
         seconds = self._clock.monotonic() - wait.started_at
         policy_seconds = 0.0
         if wait.for_policy:

@@ -39,8 +39,8 @@ def is_public(address: Address) -> bool:
 def literal_address(host: str) -> Address | None:
     """Return the IP address that a host stands for; None for a host name.
 
-    All spellings are recognized that a resolver reads as an address: at most four numbers, each
-    decimal, octal (``0177``) or hexadecimal (``0x7f``), as ``inet_aton`` reads them. ``127.1`` and
+    Recognizes every spelling that a resolver reads as an address, as ``inet_aton`` does: at most
+    four numbers, each decimal, octal (``0177``) or hexadecimal (``0x7f``). ``127.1`` and
     ``2130706433`` are 127.0.0.1.
     """
     host = _plain(host).partition("%")[0]  # an IPv6 zone

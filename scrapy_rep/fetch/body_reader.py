@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 WIRE_LIMIT = 2 * SIZE_LIMIT
-"""The number of octets that are read of a body from which nothing can be decoded here: one in
-another coding, or a gzip header that does not end. A gzip body is at most a few octets longer than
-its content."""
+"""The number of octets that are read of a body that cannot be decoded here, because it has another
+coding, or of a gzip header that does not end. A gzip body is at most a few octets longer than its
+content."""
 
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
@@ -62,7 +62,7 @@ class BodyReader:
 
     @property
     def readable(self) -> bool:
-        """Whether the octets that arrived, if they are all, can be decoded here up to the limit."""
+        """Whether the body can be decoded here up to the limit, if no more octets arrive."""
         if self.full or not self.received:
             return True
         has_ended = self._inflating is None or self._inflating.eof

@@ -1,6 +1,6 @@
 """Keeps requests for robots.txt away from browsers, which wrap the file in an HTML page.
 
-:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped all the same.
+:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped nevertheless.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ZYTE_API = "zyte_api_automap"
 ZYTE_API_PARAMS = "robotstxt_zyte_api"
 """The meta key that keeps the parameters with which scrapy-zyte-api uses no browser."""
 
-# The parameters that say who makes a request and from where.
+# The parameters that identify the crawler, and its network and location.
 _ROUTE = frozenset(
     {"customHttpRequestHeaders", "device", "geolocation", "ipType", "session", "tags"}
 )
@@ -51,8 +51,8 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
     return {**dict.fromkeys(unwanted), "httpResponseBody": True, "httpResponseHeaders": True}
 
 
-def asks_for_browser(meta: Mapping[Any, Any]) -> bool:
-    """Whether a request with this meta is for a browser, as far as its keys tell."""
+def uses_browser(meta: Mapping[Any, Any]) -> bool:
+    """Whether a key of this meta makes a download handler or a middleware use a browser."""
     return any(_is_for_browser(key) and value for key, value in meta.items())
 
 

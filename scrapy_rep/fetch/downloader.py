@@ -16,11 +16,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
-from ..scheduling.handlers import HANDLING, Handling
+from ..scheduling.handlers import TRANSFER, Transfer
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 
@@ -46,8 +46,8 @@ PRIORITY = 1000
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
 
-# What makes other middlewares leave the request alone: they must not answer it, redirect it,
-# retry it or store the response.
+# The keys that keep other middlewares from answering, redirecting or retrying the request, and from
+# storing the response.
 _META = {
     "allow_offsite": True,
     "dont_cache": True,
@@ -64,7 +64,7 @@ _META = {
     IS_ROBOTSTXT_REQUEST: True,
 }
 
-CACHED = "cached_response"
+CACHED_RESPONSE = "cached_response"
 """The meta key under which Scrapy's HTTP cache keeps a response that it may use after an error."""
 
 _VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
@@ -80,11 +80,11 @@ class RobotsTxtResponse(NamedTuple):
     status: int
     headers: Headers
     body: bytes | None
-    """None where the body is cut off or cannot be decoded."""
+    """None if the body is cut off or cannot be decoded."""
     conditional: bool
     """Whether the request carried a validator."""
     ip_address: Address | None = None
-    """The address of the connection; None where the download handler does not report it."""
+    """The address of the connection; None if the download handler does not report it."""
     by_proxy: bool = False
     """The request used a proxy, or a service that downloads it. These resolve host names."""
     by_system_proxy: bool = False
@@ -186,7 +186,7 @@ class RobotsTxtDownloader:
             response.ip_address,
             download.by_proxy,
             download.by_system_proxy,
-            "cached" in response.flags,
+            CACHED_FLAG in response.flags,
         )
         return result, self._clock.monotonic() - download.started
 
@@ -199,7 +199,7 @@ class RobotsTxtDownloader:
             await self._connection_limit.acquire(request)
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
-            handling = request.meta[HANDLING] = Handling()
+            transfer = request.meta[TRANSFER] = Transfer()
             download = deferred_from_coro(engine.download_async(request))
             timeout.start(download)
             try:
@@ -210,7 +210,7 @@ class RobotsTxtDownloader:
                 raise
             finally:
                 timeout.stop()
-                handling.end()
+                transfer.end()
                 self._engine.include_download(request)
                 self._throttle.finish(request, sent=True)
                 self._connection_limit.release(request)
@@ -291,11 +291,11 @@ def timeout_error(url: str) -> TimeoutError:
 
 
 def allow_cache(request: Request, *, only: bool) -> None:
-    """Let Scrapy's HTTP cache store the response to a request that has not been sent yet.
+    """Allow Scrapy's HTTP cache to store the response to a request that has not been sent yet.
 
-    A cache policy that knows freshness must not answer while the site does; the response that it
-    has is for :func:`cached_response`. With ``only`` the cache answers first, because requests
-    that it cannot answer are not sent.
+    While the site answers, the cache must not answer from a response that it considers fresh.
+    :func:`cached_response` returns that response. With ``only`` the cache answers first, because
+    it does not send the requests that it cannot answer.
     """
     del request.meta["dont_cache"]
     if not only:
@@ -340,7 +340,7 @@ def _reached_downloader(request: Request) -> None:
     meta = request.meta
     if not meta.get("dont_cache"):
         # Without this, the cache would decide alone: it may replace a 5xx by an older response.
-        download.cached = meta.pop(CACHED, None)
+        download.cached = meta.pop(CACHED_RESPONSE, None)
         for name in (b"Cache-Control", *_VALIDATORS):
             request.headers.pop(name, None)
         request.headers.update(download.validators)
@@ -401,7 +401,7 @@ _HANDLERS = (
 
 
 def _is_cacheable(status: int) -> bool:
-    """Return whether a response with this status tells something worth keeping in a cache."""
+    """Return whether a cache should store a response with this status."""
     return 200 <= status <= 499 and status not in (206, 304, 407, 429)
 
 

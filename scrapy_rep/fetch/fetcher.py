@@ -183,7 +183,7 @@ class Fetcher:
     def _from_cache(
         self, origin: Origin, response: RobotsTxtResponse, event: FetchResult, failure: Unreachable
     ) -> FetchResult:
-        """Return the result where the site failed and an HTTP cache had a response."""
+        """Return the result if the site failed and an HTTP cache had a response."""
         if isinstance(event, Rules):  # a good copy is used without end (RFC 9309 §2.3.1.4)
             origin.set_copy(event.robots, event.copy)
         elif isinstance(event, Unavailable):  # as if it had been kept since it was received
@@ -202,7 +202,7 @@ class Fetcher:
                 request.headers[name] = page.headers[name]
         copy = origin.copy
         if self._settings.conditional_get and copy is not None and url == copy.url:
-            # A store may hold anything, so the values are checked again.
+            # The copy may come from a store, which may contain anything: check the values again.
             if (etag := _field_value(copy.etag)) is not None:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
             if (last_modified := _field_value(copy.last_modified)) is not None:

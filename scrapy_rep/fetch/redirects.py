@@ -45,7 +45,7 @@ class RedirectPolicy:
         """Return why a redirect to ``target`` is refused; None if it is followed.
 
         ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
-        fetched. The host name of the target is resolved, which takes at most ``seconds``; where a
+        fetched. The host name of the target is resolved, which takes at most ``seconds``; if a
         proxy resolves it, it is not resolved here.
         """
         if self._is_unrestricted is None:
@@ -100,7 +100,7 @@ def redirect_target(url: str, location: bytes) -> str | None:
 async def _is_private(response: RobotsTxtResponse, seconds: float) -> bool:
     """Return whether the server that answered is not on the public web.
 
-    The address of the connection decides, where the download handler reports it. The host name may
+    The address of the connection decides, if the download handler reports it. The host name may
     resolve to another address by now.
     """
     host = _host_of(response.url)

@@ -7,6 +7,7 @@ pages that say ``noindex``, and requests from pages that say ``nofollow``.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,9 @@ from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
-from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
+from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
 from ..protocol import usage
+from ..protocol.access_terms import STATUSES
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..protocol.html_scanner import has_elements
@@ -27,6 +29,7 @@ from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, stat
 from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
+from .access_terms import terms_of
 from .html import markup
 from .links import Links
 
@@ -54,6 +57,7 @@ class _Page(NamedTuple):
 
     directives: PageDirectives
     usage: dict[str, bool]
+    usage_sources: dict[str, tuple[str, ...]]
 
 
 def page_directives(response: Response, user_agent: str | Sequence[str]) -> PageDirectives:
@@ -75,6 +79,7 @@ class PageDirectivesMiddleware:
 
     * ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`.
     * ``response.meta["usage"]`` maps uses to True (granted) or False (refused).
+    * ``response.meta["usage_sources"]`` maps each refused use to the places of the refusals.
     * ``request.meta["link_rel"]`` is a sorted tuple of those of the ``rel`` values ``nofollow``,
       ``sponsored`` and ``ugc`` that the link of the request has.
 
@@ -106,7 +111,7 @@ class PageDirectivesMiddleware:
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         meta = response.meta
-        meta[PAGE_DIRECTIVES], meta[USAGE] = page
+        meta[PAGE_DIRECTIVES], meta[USAGE], meta[USAGE_SOURCES] = page
         if not page.directives.indexable:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
@@ -132,23 +137,41 @@ class PageDirectivesMiddleware:
 
     def _read(self, response: Response, request: Request) -> _Page:
         robots = self._robots_txt(response)
-        if robots is not None and not robots.has_usage:
+        if robots is not None and not (robots.has_usage or self._settings.training_tokens):
             robots = None
         html = _html(response)
-        if robots is None and not html and _ALL_HEADERS.isdisjoint(response.headers):
-            return _Page(NO_DIRECTIVES, {})
+        if (
+            robots is None
+            and not html
+            and _ALL_HEADERS.isdisjoint(response.headers)
+            and response.status not in STATUSES
+        ):
+            return _Page(NO_DIRECTIVES, {}, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         directives = _directives(response, tokens, html)
-        stated: list[usage.Signals] = []
+        stated: list[tuple[str, usage.Signals]] = []
         if robots is not None:
+            url = response.url
             stated += [
-                robots.content_signals(response.url, tokens),
-                robots.content_usage(response.url, tokens),
+                ("Content-Signal in robots.txt", robots.content_signals(url, tokens)),
+                ("Content-Usage in robots.txt", robots.content_usage(url, tokens)),
+                *usage.training_refusals(robots, url, self._settings.training_tokens),
             ]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
-            lines = _lines(response, _SIGNAL), _lines(response, _USAGE)
-            stated += usage.of_response(*lines)
-        return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
+            signals = usage.of_response(_lines(response, _SIGNAL), ())
+            usages = usage.of_response((), _lines(response, _USAGE))
+            stated += [("Content-Signal header", statement) for statement in signals]
+            stated += [("Content-Usage header", statement) for statement in usages]
+        if self._settings.bing_usage:
+            stated += usage.bing_refusals(directives)
+        reserved = directives.tdm_reservation
+        if not stated and reserved is None:
+            return _Page(directives, {}, {})
+        return _Page(
+            directives,
+            usage.evaluated((statement for _, statement in stated), reserved),
+            usage.refusal_sources(stated, reserved),
+        )
 
     def _robots_txt(self, response: Response) -> RobotsTxt | None:
         if self._robots is None:
@@ -170,7 +193,10 @@ class PageDirectivesMiddleware:
                 f"its page is unavailable since {page.directives.unavailable_after:%Y-%m-%d}"
             )
         refused = usage.refused(self._settings.require_usage, page.usage)
-        return ItemUsageRefused(f"its page refuses {', '.join(refused)}") if refused else None
+        if not refused:
+            return None
+        reasons = (f"{name} ({', '.join(page.usage_sources[usage.use(name)])})" for name in refused)
+        return ItemUsageRefused(f"its page refuses {', '.join(reasons)}")
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -224,9 +250,12 @@ def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> Pag
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     stated = statements(lines, html, tokens)
-    if not stated:
+    terms = terms_of(response) if response.status in STATUSES else None
+    if not stated and terms is None:
         return NO_DIRECTIVES
     directives = merge(stated)
+    if terms is not None:
+        directives = replace(directives, access_terms=terms)
     if directives.licenses:
         directives = directives.at(response.url)
     return directives.as_of(_date(response)) if directives.unavailable_after else directives

@@ -1,4 +1,4 @@
-"""What the answer to a request for a robots.txt means for its origin (RFC 9309 §2.3.1).
+"""What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1).
 
 :func:`access_result` reads one status. A :data:`FetchResult` says how a whole fetch ended, after
 redirects and retries; these events drive the state machine in :mod:`scrapy_rep.origin`.
@@ -32,10 +32,10 @@ maximum. Neither RFC 9309 nor Google gives a number."""
 
 
 class AccessResult(str, Enum):
-    """What the answer to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
+    """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
     RULES = "rules"
-    """Successful access: the body holds the rules."""
+    """Successful access: the body has the rules."""
     NOT_MODIFIED = "not-modified"
     """A 304 to a conditional request: the stored copy is still valid."""
     REDIRECT = "redirect"
@@ -68,7 +68,7 @@ def access_result(status: int, policy: StatusPolicy, *, conditional: bool = Fals
         return AccessResult.NOT_MODIFIED if conditional else AccessResult.UNREACHABLE
     if status in REDIRECT_STATUSES:
         return AccessResult.REDIRECT
-    if 200 <= status <= 299 and status != 206:  # a 206 holds only a part of the rules
+    if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
         return AccessResult.RULES
     if 400 <= status <= 499:
         if status in policy.disallow_statuses:
@@ -82,7 +82,7 @@ def access_result(status: int, policy: StatusPolicy, *, conditional: bool = Fals
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds that a Retry-After header names, at most a day (RFC 9110 §10.2.3).
+    """Return the seconds of a Retry-After header, at most a day (RFC 9110 §10.2.3).
 
     Returns None for 0, for a date that has passed, and for a value that is neither a number of
     seconds nor a date.
@@ -125,7 +125,7 @@ class Rules(NamedTuple):
     body: bytes = b""
     """The file as it was received, up to the size limit, for a store."""
     from_cache: bool = False
-    """An HTTP cache answered, not the site."""
+    """Whether the response came from an HTTP cache, not from the site."""
 
 
 class NotModified(NamedTuple):
@@ -153,12 +153,12 @@ class Unreachable(NamedTuple):
     status: int | None = None
     url: str | None = None
     retry_after: float | None = None
-    """The seconds that the server named."""
+    """The seconds of the Retry-After header, if it has a valid one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The crawl cancelled a fetch, which therefore says nothing about the origin."""
+    """The crawl cancelled a fetch, so there is no result."""
 
 
 FetchResult = Rules | NotModified | Unavailable | Unreachable | Cancelled

@@ -2,9 +2,9 @@
 
     clean-param = name *("&" name) [1*WS path]
 
-A name is case-sensitive. The path is a prefix of the pages for which the record holds, and ``*`` in
-it is any run of octets: "the * character is always implicitly appended to the end of the prefix".
-Without a path the record holds for all pages.
+A name is case-sensitive. The record applies to pages that begin with the path, in which ``*`` is
+any run of octets: "the * character is always implicitly appended to the end of the prefix".
+Without a path the record applies to all pages.
 
 Source: Yandex, "The Clean-param directive",
 https://yandex.com/support/webmaster/en/robot-workings/clean-param
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .records import CleanParam
 
 MAX_NAMES = 10_000
-"""Names of a file that are read. No file of the corpus has 20 (ours)."""
+"""How many names of a file are read (ours). No file of the corpus has 20."""
 
 
 class ParameterCleaner:
@@ -78,7 +78,7 @@ class ParameterCleaner:
 def _matching_names(patterns: dict[str, list[str]], page: str) -> set[str]:
     """Return the names that have a pattern which matches a page.
 
-    No name if the comparison takes too many steps: then the URL stays as it is.
+    If the comparison takes too many steps, returns no name, so that the URL stays as it is.
     """
     names_of: dict[str, set[str]] = {}
     for name, of_name in patterns.items():

@@ -5,10 +5,10 @@ a final ``$`` is the end of the path. Each piece between two stars is searched f
 before it ends, so each star skips as little as possible. If that fails, a star that skips more
 fails too.
 
-A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. Therefore comparisons
-share work: of patterns in the order of their text, those that begin with the same pieces compare
-these pieces once. And all comparisons of a path share a number of steps, each about 0.1
-microseconds. If they run out, the caller assumes the answer that disallows more.
+A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. Two measures limit the
+time. If the patterns are compared in the order of their text, pieces that several patterns begin
+with are searched once. And all comparisons of a path share a number of steps, each of about 0.1
+microseconds. If no steps are left, the caller assumes the answer that disallows more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STEPS_PER_OCTET = 16
 """The steps for one path, and the further steps for each of its octets. No URL of the 2,108 real
 files in the corpus needs a tenth of them."""
 MAX_COUNTED_OCTETS = 16_384
-"""The octets of a path that add steps. Further ones add none, so the time has a bound (ours)."""
+"""The octets of a path that add steps. Further octets add none, so the time is bounded (ours)."""
 
 _MAX_REMEMBERED_PIECES = 16
 """The pieces of a pattern whose ends are remembered for the next pattern. It affects speed only."""

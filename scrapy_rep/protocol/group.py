@@ -26,8 +26,8 @@ work that is done in vain if a second path follows: about 0.2 ms."""
 class GroupMatcher:
     """Compares the rules of one crawler with paths in the form of `paths.path_of`.
 
-    A crawl asks most files about one URL or about very many. So the first path is compared with the
-    few rules of the text that may match it. The second path builds an index.
+    A crawl compares most files with either one URL or very many. So the first path is compared with
+    the few rules of the text that may match it. The second path builds an index.
     """
 
     __slots__ = (

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _MAX_OCTETS = 4096
 """The octets of an attribute that are read. No name and no list of rules is longer (ours)."""
+
+# HTML compares names without regard to the case of ASCII letters only. str.lower() makes "k" of a
+# Kelvin sign.
+_LOWER_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 # tag         = "<" ["/"] tag-name *( separator attribute ) [separator] ">"
 # tag-name    = ALPHA *( any octet but WS, "/" and ">" )
@@ -46,6 +51,10 @@ def _compile(expression: bytes, flags: int = 0, **parts: bytes) -> re.Pattern[by
 _META_TAG = _compile(rb"<meta (?= [%(WS)b/] )", re.IGNORECASE)
 _LINK_TAG = _compile(rb"<link (?= [%(WS)b/] )", re.IGNORECASE)
 _BODY_TAG = _compile(rb"<body (?= [%(WS)b/>] )", re.IGNORECASE)
+# A meta tag whose attributes have values in double quotes or no values.
+_USUAL_META_TAG = _compile(
+    rb"""<meta (?: [%(WS)b]+ [^%(WS)b/>="']+ (?: ="[^"]*" )? )* [%(WS)b/]* >""", re.IGNORECASE
+)
 _TAG = _compile(rb"< (/?) ( [A-Za-z][^%(WS)b/>]* )")
 _ATTRIBUTE = _compile(
     rb"""
@@ -140,6 +149,9 @@ _REFERENCE = re.compile(
 )
 
 
+_NO_PART = slice(0)
+
+
 class Element(NamedTuple):
     """A meta or a link element."""
 
@@ -164,14 +176,19 @@ def elements(html: bytes, names: Sequence[bytes], rel: bytes) -> Iterator[Elemen
     types may be among those that are found. Attributes are cut after 4,096 octets. A link with a
     longer URL is skipped, for a part of a URL is another URL.
     """
-    last_meta, last_link = _last_meta(html, names), _last_link(html, rel)
+    body = _BODY_TAG.search(html)
+    head_end = body.start() if body else len(html)
+    metas, links = _part_with_metas(html, head_end), _part_with_links(html, head_end)
+    last_meta, last_link = _last_candidate(html, metas, names), _last_candidate(html, links, [rel])
     kinds = _BOTH if last_meta >= 0 <= last_link else _META if last_meta >= 0 else _LINK
     for position, tag, attributes in _tags(html, max(last_meta, last_link), kinds):
         if tag == b"meta":
             content = _text(attributes, b"content")
-            yield Element("meta", _text(attributes, b"name").strip().lower(), content)
+            name = _text(attributes, b"name").strip().translate(_LOWER_CASE)
+            yield Element("meta", name, content)
         elif position < last_link and len(attributes.get(b"href", b"")) <= _MAX_OCTETS:
-            yield Element("link", _text(attributes, b"rel").lower(), _text(attributes, b"href"))
+            rel_values = _text(attributes, b"rel").translate(_LOWER_CASE)
+            yield Element("link", rel_values, _text(attributes, b"href"))
 
 
 def _tags(html: bytes, last: int, kinds: _Kinds) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
@@ -204,34 +221,35 @@ def _tags(html: bytes, last: int, kinds: _Kinds) -> Iterator[tuple[int, bytes, d
         position = end
 
 
-def _last_meta(html: bytes, names: Sequence[bytes]) -> int:
-    """Return the last position at which a meta element may have one of the names, or -1.
+def _part_with_metas(html: bytes, head_end: int) -> slice:
+    """Return the part of a page from the first meta tag to the last. Empty if there is none.
 
-    Only the part from the first meta tag to the last is searched. So a page without such a name
-    costs little.
+    Names are searched for in this part alone. So a page without such a name costs little.
     """
-    first = last = -1
-    for found in _META_TAG.finditer(html):
+    found = _META_TAG.search(html)
+    if found is None:
+        return _NO_PART
+    first = found.start()
+    # Most heads have many meta tags in lower case. This skips them at once.
+    last = max(html.rfind(b"<meta", first, head_end), first)
+    for found in _META_TAG.finditer(html, last + 1):
         last = found.start()
-        if first < 0:
-            first = last
-    if first < 0:
-        return -1
-    return _last_candidate(html, first, _skip_attributes(html, last + 1, _META), names)
+    usual = _USUAL_META_TAG.match(html, last)
+    return slice(first, usual.end() if usual else _skip_attributes(html, last + 1, _META))
 
 
-def _last_link(html: bytes, rel: bytes) -> int:
-    """Return the last position at which a link element of the head may have a type, or -1."""
-    body = _BODY_TAG.search(html)
-    end = body.start() if body else len(html)
-    first = _LINK_TAG.search(html, 0, end)
-    return _last_candidate(html, first.start(), end, [rel]) if first else -1
+def _part_with_links(html: bytes, head_end: int) -> slice:
+    """Return the part of the head from the first link tag on. Empty if there is none."""
+    found = _LINK_TAG.search(html, 0, head_end)
+    return slice(found.start(), head_end) if found else _NO_PART
 
 
-def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -> int:
+def _last_candidate(html: bytes, part: slice, names: Sequence[bytes]) -> int:
     """Return the last position in a part of a page at which one of the names may stand, or -1."""
-    tags = html[first:end].lower()
-    place = max(tags.rfind(name) for name in names)
+    if part is _NO_PART:
+        return -1
+    first, tags = part.start, html[part].lower()
+    place = max(map(tags.rfind, names))
     if b"&" in tags:
         # A name may be written with character references, so each of them may be part of one.
         for reference in _REFERENCE.finditer(tags, place + 1):
@@ -242,7 +260,7 @@ def _last_candidate(html: bytes, first: int, end: int, names: Sequence[bytes]) -
 def _skip_attributes(
     html: bytes, position: int, kinds: _Kinds, keep: dict[bytes, bytes] | None = None
 ) -> int:
-    """Return the position behind a tag. A tag without an end is none: then the end of the page.
+    """Return the position after a tag. If the tag does not end, returns the end of the page.
 
     The first of each attribute that `kinds` has is added to `keep`.
     """

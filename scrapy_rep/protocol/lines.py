@@ -1,7 +1,7 @@
 """Splits a body into lines: size limit, byte order marks, line ends (RFC 9309 §2.2 and §2.5).
 
-Lines stay octets. A robots.txt should be UTF-8, but some are not, so nothing is decoded here that
-may fail. Octets above 127 are percent-encoded later, without regard to their encoding.
+Lines stay octets, because a robots.txt may not be UTF-8, as it should. Octets above 127 are
+percent-encoded later, whatever their encoding is.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _INDENTATION = re.compile(rb"\n[ \t\v\f]+")
 
 
 def read(body: bytes) -> bytes:
-    """The part of a body that counts, as lines without indentation that each *begin* with a LF.
+    """Return the part of a body that counts, as lines without indentation.
 
-    At most `SIZE_LIMIT` octets of the body are read. CR, LF and CRLF end lines and nothing else
-    does, so that the number of a line is the number of LFs up to its beginning. Raises TypeError
-    if the body is not bytes.
+    Each line *begins* with a LF, so the number of a line is the number of LFs up to its beginning.
+    Only CR, LF and CRLF end lines. At most `SIZE_LIMIT` octets of the body are read. Raises
+    TypeError if the body is not bytes.
     """
     require_bytes(body)
     text = lines_of(body)
@@ -58,7 +58,7 @@ def line_number(text: bytes, position: int) -> int:
 
 
 def _within_limit(body: bytes) -> bytes:
-    """Return the lines that end within the limit. The start of a rule would match more than it."""
+    """Return the lines that end within the limit. A rule that is cut would match too much."""
     head = body[:SIZE_LIMIT]
     if body[SIZE_LIMIT] in b"\r\n":
         return head

@@ -1,4 +1,4 @@
-"""The groups and records of a file as they are written, for those who list them.
+"""Lists the groups and records of a file as they are written.
 
 Verdicts do not come from here: `parser` finds the rules of one group much faster.
 """
@@ -95,7 +95,8 @@ def _agent_of_line(value: bytes) -> str | None:
 
 
 def _field(name: str, *, strict: bool) -> bytes:
-    field = name.strip().lower().encode("utf-8", "surrogatepass")
+    # Only ASCII letters have a case here, as in `parser`: str.lower() makes "k" of a Kelvin sign.
+    field = name.strip().encode("utf-8", "surrogatepass").lower()
     return field if strict else field_of(field)
 
 

@@ -1,8 +1,8 @@
 """The rules that an operator adds for a site, compared with URLs.
 
-A site's owner may ask by mail not to be crawled, or allow what the robots.txt disallows. The rules
-are allow and disallow lines as in a robots.txt. Each rule has a reason, and a time at which it
-ends.
+For example, the owner of a site may write that the crawler must not visit it, or may visit what the
+robots.txt disallows. The rules are allow and disallow lines as in a robots.txt. Each rule has a
+reason, and a time at which it expires.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LocalRule(NamedTuple):
 
     rules: RobotsTxt
     detail: str
-    """The reason, and who gave it."""
+    """The reason, and the person who gave it."""
     expires_at: float = inf
     """In seconds since 1970."""
 

@@ -98,8 +98,8 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
 def first_match(patterns: Sequence[str], path: str) -> int:
     """Return the index of the first pattern that matches a path.
 
-    If none matches, it is the number of patterns. `TOO_COMPLEX` if that takes too many steps.
-    For many questions about the same patterns, use `PatternIndex`.
+    If none matches, returns the number of patterns. Returns `TOO_COMPLEX` if the comparison takes
+    too many steps. For many paths and the same patterns, use `PatternIndex`.
     """
     if len(path) >= _MAX_UNCOUNTED_LENGTH or len(patterns) > _MAX_FIRST_MATCH_PATTERNS:
         return next(matching(patterns, path), len(patterns))
@@ -114,7 +114,7 @@ def first_match(patterns: Sequence[str], path: str) -> int:
 
 
 class PatternIndex:
-    """Answers as `first_match` does, for many questions about the same patterns.
+    """Finds what `first_match` finds, for many paths and the same patterns.
 
     Example. The rules of a group, in their order of precedence::
 
@@ -138,16 +138,16 @@ class PatternIndex:
     >>> index._exact, index._by_key
     ({'/search': 2}, {'.gif': [3]})
 
-    The question about /private/logo.gif: by bisection, ``/private/`` is the last prefix that does
-    not sort behind the path. The path begins with it, so index 1 is the best so far. The key
-    ``.gif`` occurs in the path, but index 3 is not better than 1, so it is not compared.
+    For the path /private/logo.gif, bisection finds ``/private/``, the last prefix that does not
+    sort behind the path. The path begins with it, so index 1 is the best so far. The key ``.gif``
+    occurs in the path, but index 3 is not better than 1, so its pattern is not compared.
 
     >>> index.first("/private/logo.gif")
     1
 
-    The question about /public/logo.gif: the last prefix is ``/private/press/``. The path begins
-    neither with it nor with the shorter one, ``/private/``. The key ``.gif`` occurs in the path,
-    so the pattern 3 is compared, and it matches.
+    For the path /public/logo.gif, the last prefix is ``/private/press/``. The path begins neither
+    with it nor with the shorter one, ``/private/``. The key ``.gif`` occurs in the path, so
+    pattern 3 is compared, and it matches.
 
     >>> index.first("/public/logo.gif")
     3
@@ -157,8 +157,8 @@ class PatternIndex:
     >>> index.first("/about")
     4
 
-    Patterns with one of ``: / ? @`` in their query are reserved: a second index holds them with
-    these characters encoded, and is asked with the path encoded likewise (RFC 9309 §2.2.2,
+    Patterns with one of ``: / ? @`` in their query are in a second index, too, with these
+    characters encoded. That index is searched with the path encoded likewise (RFC 9309 §2.2.2,
     figure 4).
     """
 

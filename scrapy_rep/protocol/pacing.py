@@ -1,7 +1,7 @@
 """The pace that a robots.txt states for a crawler: the time between requests, and the time of day.
 
 Crawl-delay, Request-rate and Visit-time are in no RFC. If a group has both a delay and a rate, the
-slower of the two holds.
+slower of the two applies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .robotstxt import RobotsTxt
 
 MAX_NAMED_RATES = 3
-"""The Request-rates that `describe` names, so that its text stays short."""
+"""How many Request-rates `describe` lists, so that its text stays short."""
 
 _DAY = 86_400
 _MINUTES = 24 * 60
@@ -29,7 +29,7 @@ class Pacing(NamedTuple):
     delay: float = 0
     """The seconds between two requests, unless a rate states more."""
     changes: tuple[int, ...] = ()
-    """The minutes of the day from which another rate holds. The first is 0."""
+    """The minutes of the day at which another rate begins to apply. The first is 0."""
     seconds: tuple[float, ...] = ()
     """For each of these minutes, the seconds between two requests by the slowest rate."""
     hours: Window | None = None
@@ -60,7 +60,7 @@ class Pacing(NamedTuple):
 def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
 
-    The text names at most `MAX_NAMED_RATES` rates.
+    The text has at most `MAX_NAMED_RATES` rates.
     """
     parts = []
     if delay := robots.crawl_delay(agents):

@@ -1,9 +1,10 @@
 """The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
 
 Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
-Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions. All
-statements that apply to a crawler are merged: those for every crawler and
-those for its tokens, in headers and in the page. The most restrictive holds::
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `vocabularies` has their versions.
+
+All statements that apply to a crawler are merged: those for every crawler and those for its
+tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::
 
     X-Robots-Tag = rule *("," rule)
     rule         = [agent ":"] name [":" argument]
@@ -30,6 +31,8 @@ from .paths import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from .access_terms import AccessTerms
 
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 
@@ -126,7 +129,7 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDirectives:
-    """What a page states to one crawler. The defaults hold for a page that states nothing."""
+    """What a page states to one crawler. The defaults are those of a page that states nothing."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -158,8 +161,11 @@ class PageDirectives:
     tdm_policy: str | None = None
     """The URL of the terms, as the site wrote it."""
     licenses: tuple[str, ...] = ()
-    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. Nothing
-    fetches them."""
+    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
+    never fetched."""
+    access_terms: AccessTerms | None = None
+    """What the site requires before it sends the page: a payment or a license. None for most
+    pages."""
     sources: tuple[Source, ...] = ()
     """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 
@@ -177,6 +183,8 @@ class PageDirectives:
         if self.unavailable_after is not None:
             found["unavailable_after"] = self.unavailable_after.isoformat()
         found["licenses"] = list(self.licenses)
+        if self.access_terms is not None:
+            found["access_terms"] = self.access_terms.to_dict()
         found["sources"] = [list(source) for source in self.sources]
         return found
 
@@ -216,7 +224,7 @@ def statements(
 
 
 def merge(stated: Sequence[Statement]) -> PageDirectives:
-    """Return the directives that follow from all statements. The most restrictive of each holds."""
+    """Return the directives that follow from all statements: the most restrictive ones."""
     found: dict[str, Any] = {}
     for (rule, _, _), argument in stated:
         if rule in _FLAGS:
@@ -292,6 +300,11 @@ def _page_over_headers(stated: Sequence[Statement], rule: str) -> list[str]:
 
 
 # Headers
+
+
+def licenses(links: Iterable[str], url: str) -> tuple[str, ...]:
+    """Return the licenses in the Link header lines of a page with this URL."""
+    return merge(list(_of_headers(((_LINK, line) for line in links), ()))).at(url).licenses
 
 
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:

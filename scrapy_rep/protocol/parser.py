@@ -5,8 +5,8 @@
     startgroupline = *WS "user-agent" *WS ":" *WS product-token EOL
     rule           = *WS ("allow" / "disallow") *WS ":" *WS (path-pattern / empty-pattern) EOL
 
-A crawler needs one group of many. So `groups` searches for user-agent lines only and notes where
-the rules between them are. `GroupText` reads the rules of one group when they are needed.
+A crawler needs only one of many groups. So `groups` searches for user-agent lines only, and notes
+where the rules between them are. `GroupText` reads the rules of one group when they are needed.
 `records` reads every line, for callers that need other records or all of them.
 """
 
@@ -65,7 +65,7 @@ class Dialect(NamedTuple):
 
 
 class GroupText(NamedTuple):
-    """The part of a file that holds the rules of a group."""
+    """The part of a file that contains the rules of a group."""
 
     text: bytes
     spans: list[int]
@@ -169,8 +169,8 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 #
 #   line  = LF ( prefix *( any octet but LF, "#" and ":" ) ":" / two-words ) *WS value
 #
-# Google forgives a missing colon if the line is exactly two words. A prefix of two words ("user
-# agent") needs its colon.
+# Google's parser accepts a missing colon if the line is exactly two words. A prefix of two words
+# ("user agent") needs its colon.
 #
 #   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
 #   OCTET     = any octet but WS, LF, "#" and ":"

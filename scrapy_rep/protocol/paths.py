@@ -8,7 +8,7 @@ URLs and patterns become ASCII text, which is compared octet by octet:
 3. In a URL ``*`` and ``$`` are encoded. In a pattern a ``$`` that is not the last character is
    encoded. The ones that remain are special.
 
-Nearly all URLs of a crawl are in this form already. One regular expression finds out.
+Nearly all URLs of a crawl are in this form already. One regular expression checks this.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def path_of(url: str) -> str:
     path = url.partition("#")[0]
     if not path.startswith("/"):
         path = "/" + path
-    # A lone surrogate is no character. It is compared all the same.
+    # A lone surrogate is no character, but it is compared, too.
     octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
     return _decode(octets).translate(_STEP_2).translate(_STEP_3)
 
@@ -144,7 +144,7 @@ def origin_of(url: str) -> str | None:
 def lacks_host(url: str) -> bool:
     """Return whether a URL has the scheme http, https, ws or wss, but no valid host or port.
 
-    A proxy might fetch it all the same. So it is disallowed, unlike a URL whose scheme has no
+    A proxy might fetch it nevertheless. So it is disallowed, unlike a URL whose scheme has no
     robots.txt.
     """
     return _WEB(_without_unseen(url)) is not None and origin_of(url) is None

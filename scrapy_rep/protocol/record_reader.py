@@ -1,8 +1,9 @@
 """Reads the records of a robots.txt by the table in `records`.
 
 Records are read apart from the rules, for they "MUST NOT interfere with the parsing of explicitly
-defined records" (RFC 9309 §2.2.4). A file is read when a record is first asked for, and a value is
-parsed when that record of that group is. A file without any known record costs one search.
+defined records" (RFC 9309 §2.2.4). A file is read when the first record is needed. The values of a
+record in a group are parsed when they are first needed. A file without any known record costs one
+search.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _window(start: bytes, end: bytes) -> Window | None:
 
 
 class Scope(Enum):
-    """For which crawlers a record holds."""
+    """The crawlers to which a record applies."""
 
     FILE = "file"
     """For all crawlers, in a group or outside."""
@@ -427,4 +427,4 @@ USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
 """The records that state how content may be used."""
 
 GROUP_FIELDS = frozenset(row.field for row in RECORD_TYPES if row.scope is not Scope.FILE)
-"""The fields that hold for the crawlers named above them."""
+"""The fields that apply to the crawlers named above them."""

@@ -1,4 +1,4 @@
-"""A parsed robots.txt and the questions that it answers."""
+"""A parsed robots.txt: whether a crawler may fetch a URL, and what other records the file has."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _MAX_USER_AGENTS = 64
 class RobotsTxt:
     r"""A parsed robots.txt (RFC 9309).
 
-    `body` is the body of the response as it came, in octets. It is never refused for what it
-    holds: its first 500 KiB count, byte order marks are skipped, and lines that are not understood
-    are ignored. `url` is the URL of the robots.txt. Relative sitemaps are resolved against it.
-    `strict` turns off the tolerance for common mistakes, such as ``Dissallow``. Raises TypeError if
-    the body is not bytes, or if the URL is not a str.
+    `body` is the body of the response, in octets. Its first 500 KiB count. Byte order marks are
+    skipped, and unreadable lines are ignored, so no content raises an error. `url` is the URL of
+    the robots.txt. Relative sitemaps are resolved against it. `strict` turns off the tolerance for
+    common mistakes, such as ``Dissallow``. Raises TypeError if the body is not bytes, or if the URL
+    is not a str.
 
     >>> robots = RobotsTxt(b"User-agent: mybot\nDisallow: /private")
     >>> robots.allowed("https://example.com/private/a", "mybot/1.0 (+https://example.com/bot)")
@@ -96,7 +96,7 @@ class RobotsTxt:
         self._strict = strict
         self._url = url
         self._reason: Reason | None = None
-        """Why the body does not count, if it does not; and in more words."""
+        """Why the body does not count; None if it counts. ``_detail`` says more."""
         self._detail: str | None = None
         self._spans = groups(text, strict=strict)
         self._indexed: dict[object, _Indexed] = {}
@@ -133,9 +133,9 @@ class RobotsTxt:
         five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is allowed
         in all cases (§2.2.2).
 
-        This is the meaning of one response. It knows no earlier copy, and it does not expire: a
-        crawl must ask again after a while. Raises TypeError if the status is no int, or if the body
-        is not bytes.
+        This is the meaning of one response. It includes no earlier copy, and it does not expire: a
+        crawl must fetch the file again after a while. Raises TypeError if the status is no int, or
+        if the body is not bytes.
 
         >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
         >>> print(robots.verdict("/private", "mybot"))
@@ -200,7 +200,7 @@ class RobotsTxt:
         >>> verdict.rule
         Rule(allow=True, pattern='/private/open', line=3)
         """
-        # Nearly all questions of a crawl are answered here, so each call that is spared counts.
+        # This is the hot path of a crawl: every function call costs a measurable part of its time.
         try:
             index, verdicts, _ = self._indexed[user_agent]
             plain = plain_url(url)
@@ -278,7 +278,7 @@ class RobotsTxt:
 
     @property
     def has_pacing(self) -> bool:
-        """Whether the file holds any Crawl-delay, Request-rate or Visit-time."""
+        """Whether the file has any Crawl-delay, Request-rate or Visit-time."""
         return self._extensions.has_pacing
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
@@ -380,7 +380,7 @@ class RobotsTxt:
 
     @property
     def has_usage(self) -> bool:
-        """Whether the file holds any Content-Signal or Content-Usage."""
+        """Whether the file has any Content-Signal or Content-Usage."""
         return self._extensions.has_usage
 
     def content_signals(self, url: str, user_agent: UserAgent) -> dict[str, bool | str]:
@@ -388,8 +388,8 @@ class RobotsTxt:
 
         The value of ``use`` is ``immediate``, ``reference`` or ``full``. The signals are those of
         the crawler's group, or, if it has none, those above all groups. The statement of the
-        longest path that matches holds. A name that it lacks is neither granted nor refused, except
-        that a refusal for a shorter path still holds. Raises ValueError as `verdict` does.
+        longest path that matches applies. A name that it lacks is neither granted nor refused,
+        except that a refusal for a shorter path still applies. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Signal: /news ai-train=no, use=reference")
         >>> robots.content_signals("https://example.com/news/today", "mybot")
@@ -402,8 +402,8 @@ class RobotsTxt:
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         r"""Return the Content-Usage preferences for a URL by name, True for y.
 
-        The statement of the longest path that matches holds (draft-ietf-aipref-attach). Labels that
-        AIPREF does not define are listed, too. Empty for a disallowed URL, which has no
+        The statement of the longest path that matches applies (draft-ietf-aipref-attach). Labels
+        that AIPREF does not define are listed, too. Empty for a disallowed URL, which has no
         preferences. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")

@@ -9,20 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, islice, takewhile
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, PatternIndex, matching
 from .paths import pattern_of
 from .vocabularies import (
+    AI_USE,
     AIPREF,
     AIPREF_EARLIER,
     GRANTS,
     SAME_USE,
     SIGNALS,
     TDM,
+    TRAIN_AI,
     USE,
     USE_LEVELS,
 )
+
+if TYPE_CHECKING:
+    from .pages import PageDirectives
+    from .robotstxt import RobotsTxt
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated: the name of each use, and whether it is granted."""
@@ -382,6 +388,53 @@ def evaluated(
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
     return combined(named)
+
+
+def refusal_sources(
+    stated: Iterable[tuple[str, Signals]], tdm_reservation: bool | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the sources that refuse each refused use, each once.
+
+    `stated` are the statements that `evaluated` reads, each with a short text that names its
+    source.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for source, statement in stated:
+        for name, value in statement.items():
+            if value is False and use(name) in AIPREF:
+                found.setdefault(use(name), {})[source] = None
+    if tdm_reservation:
+        found[TDM] = {"tdm-reservation": None}
+    return {name: tuple(sources) for name, sources in found.items()}
+
+
+# Readings that a setting turns on.
+
+
+def training_refusals(
+    robots: RobotsTxt, url: str, tokens: Iterable[str]
+) -> list[tuple[str, Preferences]]:
+    """Return a refusal of training for each group that disallows a URL (REP_TRAINING_TOKENS).
+
+    `tokens` are product tokens in lower case. A group counts only if it names the token.
+    """
+    verdicts = ((token, robots.verdict(url, token)) for token in tokens)
+    return [
+        (f"robots.txt disallows it for {token}", {TRAIN_AI: False})
+        for token, verdict in verdicts
+        if not verdict.allowed and verdict.agent == token
+    ]
+
+
+def bing_refusals(directives: PageDirectives) -> list[tuple[str, Preferences]]:
+    """Return what a page refuses as Bing reads it (REP_BING_USAGE).
+
+    With noarchive, content is used neither in chat answers nor for training. With nocache, only
+    URL, title and snippet are: the content itself is not.
+    """
+    flags = {"noarchive": directives.noarchive, "nocache": directives.nocache}
+    refused = {TRAIN_AI: False, AI_USE: False}
+    return [(f"{name}, as Bing reads it", refused) for name, stated in flags.items() if stated]
 
 
 def use(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The answer to one question: a verdict, its reason, and the rule that decided."""
+"""Whether a crawler may fetch a URL: the verdict, its reason, and the rule that decided."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Reason(str, Enum):
 class Rule(NamedTuple):
     """One allow or disallow rule, as it is written in the file (RFC 9309 §2.2.2).
 
-    `str` is a short description for a log. It is cut, and it holds printable characters only.
+    `str` is a short description for a log. It is cut, and has printable characters only.
 
     >>> str(Rule(allow=False, pattern="/private", line=3))
     'line 3, Disallow: /private'
@@ -78,7 +78,7 @@ class Verdict(NamedTuple):
     """Whether a crawler may fetch a URL, and why.
 
     A verdict is true if the URL is allowed. It is immutable, hashable and picklable. `str` is the
-    reason in the words of the log. It is cut, and it holds printable characters only.
+    reason in the words of the log. It is cut, and has printable characters only.
 
     >>> verdict = Verdict(False, Reason.RULES, Rule(False, "/private", 3), "mybot")
     >>> bool(verdict)

@@ -29,6 +29,9 @@ VOCABULARIES = (
     Vocabulary("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
     Vocabulary("TDM reservation", "TDMRep", "2024-05", "report"),
     Vocabulary("noml", "noml.info", "2023-10", "vendor"),
+    Vocabulary("crawler-price", "Cloudflare pay per crawl", "2026-04-23", "vendor"),
+    Vocabulary("PAYMENT-REQUIRED", "x402 2.0", "2025-12-09", "vendor"),
+    Vocabulary("nocache and noarchive", "Bing's reading", "2023-09", "vendor"),
 )
 """The versions that are read."""
 

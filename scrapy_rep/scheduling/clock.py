@@ -7,6 +7,7 @@ a clock of their own.
 from __future__ import annotations
 
 import time
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.utils.asyncio import call_later
@@ -24,13 +25,11 @@ T = TypeVar("T")
 class Clock:
     """The clock of this machine."""
 
-    def time(self) -> float:
-        """Return the seconds since 1970. The clock may be set while the crawl runs."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Return the seconds of a clock that never goes back, to measure durations."""
-        return time.monotonic()
+    # Each request reads both several times: the functions themselves cost a third of a method.
+    time = staticmethod(time.time)
+    """Return the seconds since 1970. The clock may be set while the crawl runs."""
+    monotonic = staticmethod(monotonic)
+    """Return the seconds of a clock that never goes back, to measure durations."""
 
     def call_later(
         self, seconds: float, call: Callable[..., object], *arguments: object
@@ -69,7 +68,7 @@ class Timer:
         self._pending = self._clock.call_later(seconds, self._run, call, arguments)
 
     def cancel(self) -> None:
-        """Do not make the call. Does nothing where there is none."""
+        """Cancel the call, if there is one that has not been made."""
         if self._pending is not None:
             self._pending.cancel()
             self._pending = None

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 CHECK_INTERVAL = 0.5
-"""Seconds between two checks of the connections in use, as long as the interval at which the
-package watches the engine. A request that has no connection at two checks waits for something else,
-perhaps for the robots.txt itself."""
+"""Seconds between two checks of the connections in use. The package watches the engine at the same
+interval. A fetch gets a connection that is free at two checks in a row: the page that could use it
+waits for something else, perhaps for this very robots.txt."""
 
 
 class ConnectionLimit:
@@ -63,7 +63,7 @@ class ConnectionLimit:
         self._fill()
 
     def notify(self) -> None:
-        """Give free connections to the fetches that wait, once the engine has done its turn.
+        """Give free connections to the fetches that wait, after the current step of the engine.
 
         The engine has ended a download, or is about to start one.
         """

@@ -51,7 +51,15 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from .handlers import AIOHTTP_HANDLER, HANDLING, Handling, handle, handling_of, is_limited, names_of
+from .handlers import (
+    AIOHTTP_HANDLER,
+    TRANSFER,
+    Transfer,
+    is_limited,
+    names_of,
+    run_transfer,
+    transfer_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,7 +81,7 @@ DEFAULT_DOMAIN_CONCURRENCY = 8
 
 
 class Feature(Enum):
-    """What needs attributes that are not public. The value says what happens without them."""
+    """A feature that needs private attributes of Scrapy. The value says what happens without it."""
 
     QUEUE = "requests that wait stay in the downloader"
     CLOSE = "a crawl closes only when no request waits"
@@ -144,7 +152,8 @@ class Engine:
 
     @property
     def _downloader(self) -> Any:
-        return self._engine.downloader
+        engine: Any = self._crawler.engine
+        return engine.downloader
 
     @property
     def _slot(self) -> Any:
@@ -168,7 +177,7 @@ class Engine:
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         if Feature.END in self._available:
             handlers = self._downloader.handlers
-            handlers.download_request_async = partial(handle, handlers.download_request_async)
+            handlers.download_request_async = partial(run_transfer, handlers.download_request_async)
         if off:
             logger.warning(
                 "The engine or the downloader (%(downloader)s) of this crawl differs from those of "
@@ -229,7 +238,7 @@ class Engine:
         active = self._downloader.active
         if not limit - reserved <= len(active) < limit - reserved + len(self._excluded):
             return len(active) + reserved >= limit
-        # A request that has ended stays excluded until its task notices, and is not active.
+        # A request that has ended stays excluded until its task runs, and is not active.
         return len(active) + reserved - len(active & self._excluded) >= limit
 
     # Downloads.
@@ -270,24 +279,24 @@ class Engine:
         A spider may make a request with the same ``meta``: it uses up CONCURRENT_REQUESTS, as does
         every download where a download handler may have no more connections than that.
         """
-        handling = handling_of(request)
-        if self.connection_limit or handling is None or request in handling.excluded:
+        transfer = transfer_of(request)
+        if self.connection_limit or transfer is None or request in transfer.excluded:
             return
-        handling.excluded.add(request)
+        transfer.excluded.add(request)
         self._widen_pools(1)
         self.exclude(request)
 
     def include_download(self, request: Request) -> None:
         """End what :meth:`exclude_download` began, also for a request that replaced this one."""
-        handling = request.meta.get(HANDLING)
-        while isinstance(handling, Handling) and handling.excluded:
+        transfer = request.meta.get(TRANSFER)
+        while isinstance(transfer, Transfer) and transfer.excluded:
             self._widen_pools(-1)
-            self.include(handling.excluded.pop())
+            self.include(transfer.excluded.pop())
 
     def include_page(self, request: Request) -> None:
         """Include a request that no longer waits, unless :meth:`exclude_download` excluded it."""
-        handling = handling_of(request)
-        if handling is None or request not in handling.excluded:
+        transfer = transfer_of(request)
+        if transfer is None or request not in transfer.excluded:
             self.include(request)
 
     @property
@@ -319,7 +328,7 @@ class Engine:
         return any(AIOHTTP_HANDLER in names_of(handler) for handler in self._http_handlers())
 
     def _widen_pools(self, connections: int) -> None:
-        """Let Scrapy's aiohttp handler open more connections than CONCURRENT_REQUESTS."""
+        """Allow Scrapy's aiohttp handler this many connections beyond CONCURRENT_REQUESTS."""
         self._extra_connections += connections
         if Feature.WIDEN not in self._available:
             return
@@ -330,7 +339,7 @@ class Engine:
                     connector._limit = handler._pool_size_total + self._extra_connections
 
     def wake(self) -> None:
-        """Have the engine ask for its next request soon."""
+        """Schedule the next step of the engine, which takes requests from the scheduler."""
         if Feature.QUEUE in self._available and not self.is_closing:
             self._slot.nextcall.schedule()
 
@@ -351,7 +360,7 @@ class Engine:
             slot.active.add(request)
             self._counted[request] = slot
 
-    def discount_in_slot(self, request: Request) -> None:
+    def uncount_in_slot(self, request: Request) -> None:
         """End what :meth:`count_in_slot` began."""
         slot = self._counted.pop(request, None)
         if slot is not None:
@@ -360,7 +369,7 @@ class Engine:
     def slot_limits(self, request: Request) -> tuple[int, float]:
         """Return how many requests its slot allows at once, and the seconds between two of them."""
         downloader = self._downloader
-        slots = self._slots
+        slots = downloader.slots if Feature.SLOTS in self._available else {}
         if slots:
             key = request.meta.get("download_slot") or downloader.get_slot_key(request)
             slot = slots.get(key)

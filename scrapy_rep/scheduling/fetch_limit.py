@@ -1,11 +1,11 @@
 """How many robots.txt files are fetched at once.
 
-Slow fetches do not keep others from beginning: after :data:`SLOW` seconds a fetch no longer counts.
-:data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more is to begin then,
-the oldest is ended, as if its time were over. So a host that never answers cannot delay others,
+Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
+:data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more has to begin then,
+the oldest is ended, as if it had timed out. So a host that never answers cannot delay others,
 however many names it has, and the number of connections is bounded.
 
-Where the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
+If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
 fetches included, and the oldest is ended after :data:`SLOW_WITH_POOL` seconds at the earliest.
 """
 
@@ -29,7 +29,7 @@ SLOW = 2.0
 """Seconds after which a fetch no longer counts. Most files arrive within half a second."""
 
 SLOW_WITH_POOL = 5.0
-"""Seconds after which the oldest fetch may be ended where connections are few."""
+"""Seconds after which the oldest fetch may be ended if connections are few."""
 
 SLOW_FACTOR = 4
 """How many times as many fetches may be in progress in all, slow ones included."""
@@ -57,7 +57,7 @@ class FetchLimit:
     def __init__(self, limit: int, clock: Clock, on_capacity: Callable[[], None]) -> None:
         self._limit = limit
         self._slow = SLOW
-        self._most = limit * SLOW_FACTOR
+        self._max_in_progress = limit * SLOW_FACTOR
         self._clock = clock
         self._on_capacity = on_capacity
         self._quick: set[Permit] = set()
@@ -68,7 +68,7 @@ class FetchLimit:
 
     def share(self, connections: int) -> None:
         """Use half of so many connections at most."""
-        self._limit = self._most = min(self._limit, max(connections // 2, 1))
+        self._limit = self._max_in_progress = min(self._limit, max(connections // 2, 1))
         self._slow = SLOW_WITH_POOL
 
     def restart(self, permit: Permit, expire: Callable[[], None]) -> None:
@@ -84,7 +84,7 @@ class FetchLimit:
 
     @property
     def _free(self) -> int:
-        in_all = self._most - len(self._in_progress)
+        in_all = self._max_in_progress - len(self._in_progress)
         return max(min(self._limit - len(self._quick), in_all), 0)
 
     async def acquire(self, expire: Callable[[], None]) -> Permit:
@@ -136,7 +136,7 @@ class FetchLimit:
 
         Only fetches that are slow are ended, and no more than needed.
         """
-        excess = len(self._in_progress) + wanted - self._most
+        excess = len(self._in_progress) + wanted - self._max_in_progress
         latest = self._clock.monotonic() - self._slow
         for permit in tuple(islice(self._in_progress, max(excess, 0))):
             if permit.expire is not None and permit.began <= latest:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-HANDLING = "robotstxt_handling"
-"""The meta key of the :class:`Handling` of a request."""
+TRANSFER = "robotstxt_transfer"
+"""The meta key of the :class:`Transfer` of a request."""
 
 _HANDLERS = "scrapy.core.downloader.handlers."
 AIOHTTP_HANDLER = f"{_HANDLERS}_aiohttp.AiohttpDownloadHandler"
@@ -32,7 +32,7 @@ UNLIMITED_HANDLERS = frozenset(
 """Download handlers that open as many connections as they get requests."""
 
 
-class Handling:
+class Transfer:
     """The download of one robots.txt by a download handler, and of the requests that replace it.
 
     Scrapy's downloader does not end it when the download is cancelled. A handler without a
@@ -63,8 +63,8 @@ class Handling:
     ) -> Response:
         """Return the response of a download handler.
 
-        Raises TimeoutError where the download is over, without calling the handler if it has not
-        begun.
+        Raises TimeoutError if the download is ended. If it is ended before it has begun, the
+        handler is not called.
         """
         if self._is_over:
             raise TimeoutError("the download was ended before it began")
@@ -77,20 +77,20 @@ class Handling:
             raise
 
 
-def handle(
+def run_transfer(
     download: Callable[[Request], Awaitable[Response]], request: Request
 ) -> Awaitable[Response]:
-    """Download a request, in such a way that its :class:`Handling` can be ended."""
-    handling = request.meta.get(HANDLING)
-    if not isinstance(handling, Handling):
+    """Download a request, in such a way that its :class:`Transfer` can be ended."""
+    transfer = request.meta.get(TRANSFER)
+    if not isinstance(transfer, Transfer):
         return download(request)
-    return handling.run(download, request)
+    return transfer.run(download, request)
 
 
-def handling_of(request: Request) -> Handling | None:
-    """Return the :class:`Handling` of a robots.txt that this package downloads, until it ends."""
-    handling = request.meta.get(HANDLING)
-    return handling if isinstance(handling, Handling) and not handling.is_over else None
+def transfer_of(request: Request) -> Transfer | None:
+    """Return the :class:`Transfer` of a robots.txt that this package downloads, until it ends."""
+    transfer = request.meta.get(TRANSFER)
+    return transfer if isinstance(transfer, Transfer) and not transfer.is_over else None
 
 
 def _bases(handler: Any) -> tuple[type, ...]:
@@ -111,9 +111,10 @@ def names_of(handler: Any) -> set[str]:
 
 
 def is_limited(handler: Any) -> bool:
-    """Whether a download handler is not known to be in :data:`UNLIMITED_HANDLERS`.
+    """Whether a download handler may limit its connections.
 
-    A class that downloads by itself is not, though its base may be.
+    A handler in :data:`UNLIMITED_HANDLERS` does not. A class that is derived from one of these, and
+    downloads by itself, may.
     """
     bases = _bases(handler)
     for base in bases:

@@ -56,7 +56,7 @@ class WaitingRequest(NamedTuple):
     """The priority times -1, and a number that grows with each arrival."""
     request: Request
     waiter: Deferred[bool] | None = None
-    """Fires when the request may go on: True, or False because the spider closes. None for a
+    """Fires when the request may continue: True, or False because the spider closes. None for a
     request that is not in the downloader: it is queued until the engine takes it."""
     arrived: float = 0
     """When it began to wait."""
@@ -190,7 +190,7 @@ class Host:
         """Return the seconds until one more request may start.
 
         0 means now. Infinity means when a request that is in progress has ended. ``concurrency`` is
-        the limit of requests in progress where no origin has a delay. ``delay`` is the delay
+        the limit of requests in progress if no origin has a delay. ``delay`` is the delay
         in seconds that the crawl itself keeps.
         """
         if not self.delay:
@@ -212,6 +212,8 @@ class Host:
 
     def first_from_callers(self) -> WaitingRequest | None:
         """Return the first request of a caller in a queue that is not blocked."""
+        if not self.queues:
+            return None
         return _first(
             queue.from_callers[0]
             for queue in self.queues.values()
@@ -220,6 +222,8 @@ class Host:
 
     def first_from_scheduler(self) -> WaitingRequest | None:
         """Return the first request from the scheduler in a queue that is not blocked."""
+        if not self.queues:
+            return None
         return _first(
             queue.from_scheduler[0]
             for queue in self.queues.values()

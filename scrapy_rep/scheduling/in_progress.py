@@ -8,6 +8,8 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
+from ..meta_keys import CACHED_FLAG
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -23,15 +25,15 @@ if TYPE_CHECKING:
 class RequestsInProgress:
     """The requests in progress of one crawl.
 
-    A request that leaves a queue starts. It comes to the middleware afterwards, which judges it by
-    the policy of that time. Until then it is *unjudged*.
+    A request that leaves a queue starts. After that, the middleware checks it against the policy of
+    that time. Until then, the request is *unchecked*.
     """
 
     def __init__(self, engine: Engine, rendering: RenderingService) -> None:
         self._engine = engine
         self._rendering = rendering
         self._hosts: dict[Request, Host] = {}
-        self._unjudged: set[Request] = set()
+        self._unchecked: set[Request] = set()
         self._finish: Callable[..., None] | None = None
 
     def listen(self, manager: SignalManager, finish: Callable[..., None]) -> None:
@@ -48,7 +50,7 @@ class RequestsInProgress:
     def _response_received(self, request: Request, response: Response) -> None:
         assert self._finish is not None
         # The host did not receive a request that a cache has answered.
-        self._finish(request, sent="cached" not in response.flags)
+        self._finish(request, sent=CACHED_FLAG not in response.flags)
 
     def __len__(self) -> int:
         return len(self._hosts)
@@ -60,25 +62,25 @@ class RequestsInProgress:
         """Return the host of a request, if the request is in progress."""
         return self._hosts.get(request)
 
-    def start(self, host: Host, entry: WaitingRequest, *, judged: bool) -> None:
-        """Add a request. ``judged`` is False for one that comes from a queue."""
+    def start(self, host: Host, entry: WaitingRequest, *, checked: bool) -> None:
+        """Add a request. ``checked`` is False for one that comes from a queue."""
         host.in_progress[entry.request] = entry
         self._hosts[entry.request] = host
-        if not judged:
-            self._unjudged.add(entry.request)
+        if not checked:
+            self._unchecked.add(entry.request)
 
     def remove(self, request: Request) -> WaitingRequest | None:
         """Remove a request that has ended or waits again. Return it as it waited before."""
-        self._unjudged.discard(request)
+        self._unchecked.discard(request)
         host = self._hosts.pop(request, None)
         return host.in_progress.pop(request, None) if host is not None else None
 
-    def has_unjudged(self, host: Host, key: str) -> bool:
-        """Whether a request of an origin has started and is not judged."""
+    def has_unchecked(self, host: Host, key: str) -> bool:
+        """Whether a request of an origin has started and is not checked."""
         return any(
             self._rendering.origin(request) == key
             for request in host.in_progress
-            if request in self._unjudged
+            if request in self._unchecked
         )
 
     def ended(self) -> Iterator[tuple[Request, bool]]:
@@ -88,8 +90,8 @@ class RequestsInProgress:
         """
         for request in tuple(self._hosts):
             if not self._engine.is_active(request):
-                is_judged = request not in self._unjudged
-                may_be_sent = is_judged and self._engine.has_reached_slot(request)
+                is_checked = request not in self._unchecked
+                may_be_sent = is_checked and self._engine.has_reached_slot(request)
                 yield request, may_be_sent and not self._rendering.is_replaced(request)
 
 
@@ -97,13 +99,13 @@ def waiter_of(
     request: Request,
     download: Deferred[Any],
     put_back: Callable[[], None],
-    can_reschedule: Callable[[Request], bool],
+    try_reschedule: Callable[[Request], bool],
     cancelled: Callable[[], None],
 ) -> Deferred[bool]:
     """Return the waiter of a request that was removed from the queue of its download slot.
 
-    It puts the request back when it may go on. When the spider closes, it ends the download.
-    ``cancelled`` is called if the download was cancelled meanwhile.
+    The waiter puts the request back when it may start. When the spider closes, the waiter ends the
+    download. ``cancelled`` is called if the download was cancelled in the meantime.
     """
 
     def end_wait(may_start: bool) -> bool:
@@ -111,7 +113,7 @@ def waiter_of(
             cancelled()
         elif may_start:
             put_back()
-        elif can_reschedule(request):
+        elif try_reschedule(request):
             download.callback(request)
         else:
             download.errback(IgnoreRequest("the spider is closing"))

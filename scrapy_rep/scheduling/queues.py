@@ -1,6 +1,6 @@
-"""All requests of a crawl that wait: where they wait, and how many may.
+"""All waiting requests of a crawl, and the limit of their number.
 
-Most of them were taken from the scheduler and are kept here ("queued") until the engine takes
+Most of them were taken from the scheduler, and are kept here ("queued") until the engine takes
 them. The others wait inside of the downloader: the first request of each origin, and those of
 callers of ``engine.download_async``.
 """
@@ -85,7 +85,7 @@ class WaitQueues:
         """Remove a request that waits. Return whether it waited."""
         if not host.remove(entry):
             return False
-        self._engine.discount_in_slot(entry.request)
+        self._engine.uncount_in_slot(entry.request)
         if entry.waiter is None:
             self.queued -= 1
         else:

@@ -32,11 +32,11 @@ LEASE = 30.0
 fail. After a crawler dies, others wait this long."""
 
 MIN_RETRY_INTERVAL = 0.1
-"""Seconds between two attempts to reserve a host, at least: ten questions to the store a second."""
+"""Seconds between two attempts to reserve a host, at least: ten calls to the store a second."""
 
 MAX_RESERVATION_WAIT = 3600.0
-"""Seconds after which a crawler goes on without a reservation. Twelve times the longest delay
-(REP_MAX_DELAY is 300 s by default): then something is wrong with the store."""
+"""Seconds after which a crawler continues without a reservation. They are twelve times the longest
+delay (REP_MAX_DELAY is 300 s by default), so a longer wait means that the store does not work."""
 
 
 class HostStore(Protocol):
@@ -104,7 +104,7 @@ class Reservations:
 
     async def _reserve(self, host: Host) -> None:
         began = self._clock.monotonic()
-        await self._clock.sleep(0)  # the caller is not done with its update of the host
+        await self._clock.sleep(0)  # until the caller has completed its update of the host
         while self._wanted(host):
             seconds = await self._store.reserve_host(host.name, LEASE)
             if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
 
-from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE
+from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE, USAGE_SOURCES
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
 from .clock import Timer
@@ -39,7 +39,7 @@ a pass the event loop runs: a pass takes a few milliseconds with Scrapy's queues
 PAUSE = 0.5
 MIN_PAUSE = 0.02
 """Seconds for which the scheduler is not read when there is no capacity for its requests. The
-shorter pause holds while it may have requests that were not read yet."""
+shorter pause applies while it may have requests that were not read yet."""
 
 PAUSE_FACTOR = 10
 """How many times as long as the last pass a pause is, at least. So passes that find nothing take at
@@ -80,12 +80,12 @@ class WaitingScheduler(BaseScheduler):
         self._unread = inf
         """How many requests the scheduler may have that were not read since the last new one."""
         self._unstored: list[Request] = []
-        """Requests of the scheduler that it raised for when they were stored again."""
+        """Requests for which the scheduler raised an exception when they were stored again."""
         # An attribute of the scheduler of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
         self._blocks = bool(getattr(scheduler, "idle_before_close", 0))
         """Whether the scheduler blocks for seconds if it is read while it has no requests."""
         self._rescheduling: set[Request] = set()
-        throttle.can_reschedule = self.can_reschedule
+        throttle.try_reschedule = self.try_reschedule
         throttle.on_queue_change = self._shorten_pause
 
     def __getattr__(self, name: str) -> Any:
@@ -155,11 +155,12 @@ class WaitingScheduler(BaseScheduler):
             self._throttle.from_scheduler.add(request)
         return request
 
-    def can_reschedule(self, request: Request) -> bool:
-        """Whether a request that a downloader middleware returns goes back to the scheduler.
+    def try_reschedule(self, request: Request) -> bool:
+        """Prepare to store a request again, which a downloader middleware is about to return.
 
-        If so, it is stored unchanged, and is not a duplicate. If not, a caller of
-        ``engine.download_async`` waits for it, and the engine would download it at once.
+        Returns whether the middleware may return it. The request is then stored unchanged, and is
+        not a duplicate. Returns False for a request that did not come from the scheduler: a caller
+        of ``engine.download_async`` waits for it, and the engine would download it at once.
         """
         if request not in self._throttle.from_scheduler or request in self._rescheduling:
             return False
@@ -232,7 +233,7 @@ class WaitingScheduler(BaseScheduler):
 
     @property
     def _size(self) -> int:
-        """How many requests the scheduler has; 0 where it has no length."""
+        """How many requests the scheduler has; 0 if it has no length."""
         return len(self._scheduler) if hasattr(self._scheduler, "__len__") else 0
 
     def _pause(self, seconds: float) -> None:
@@ -314,3 +315,4 @@ def remove_annotations(meta: dict[str, Any]) -> None:
     if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
         del meta[PAGE_DIRECTIVES]
         meta.pop(USAGE, None)
+        meta.pop(USAGE_SOURCES, None)

@@ -3,7 +3,7 @@
 A request waits in the queue of its origin while its robots.txt is being fetched or its Visit-time
 has not begun (the queue is blocked), and until the delay of its host is over.
 
-The middleware judges a request when it leaves its queue, by the policy of that time.
+When a request leaves its queue, the middleware checks it against the policy of that time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues, the delays and the requests in progress of one crawl.
 
-    ``capacity`` is how many requests may be queued. ``most_hosts`` is how many hosts with a delay
-    are kept while none of their requests waits or is in progress.
+    ``capacity`` is how many requests may be queued. ``max_hosts`` is how many hosts are kept: above
+    it, idle hosts are removed with their delays.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Throttle:
         rendering: RenderingService,
         *,
         capacity: int,
-        most_hosts: int,
+        max_hosts: int,
     ) -> None:
         self._rendering = rendering
         self._crawler = crawler
         self._engine = engine
         self._clock = clock
-        self._most_hosts = most_hosts
+        self._max_hosts = max_hosts
         self.queues = WaitQueues(engine, clock, capacity)
         self.hosts = self.queues.hosts
         self.in_progress = RequestsInProgress(engine, rendering)
@@ -68,8 +68,9 @@ class Throttle:
         those of callers of ``engine.download_async``."""
         self._arrivals = count()
         self._reservations: Reservations | None = None
-        self.can_reschedule: Callable[[Request], bool] = lambda _: False
-        """Whether a request that a downloader middleware returns goes back to the scheduler."""
+        self.try_reschedule: Callable[[Request], bool] = lambda _: False
+        """Prepares the scheduler for a request that a downloader middleware is about to return.
+        Returns whether the middleware may return it."""
         self.on_queue_change: Callable[[], None] = lambda: None
         """Called when requests that the scheduler has may no longer have to wait."""
         self._closed = False
@@ -94,7 +95,7 @@ class Throttle:
             and self._may_start(host, request)
         )
         if may_start or own is not None:
-            self.in_progress.start(host, own or self._entry(request), judged=True)
+            self.in_progress.start(host, own or self._entry(request), checked=True)
         return may_start
 
     async def wait(self, request: Request, name: str, key: str) -> bool:
@@ -230,7 +231,7 @@ class Throttle:
         """Start no request to a host within so many seconds after the last one ended.
 
         This is the delay of the origin ``key`` on the host; 0 removes it. ``last_end`` is when the
-        last request ended that the caller knows of, on the monotonic clock.
+        last known request ended, on the monotonic clock.
         """
         host = self.hosts.get(name)
         if host is None:
@@ -248,7 +249,7 @@ class Throttle:
                 host.last_end = max(host.last_end, last_end)
             self._apply_to_active(host)
         self._update(host)
-        self.queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._max_hosts)
 
     def delay(self, name: str) -> float:
         """Return the delay of a host: the longest of its origins."""
@@ -256,11 +257,11 @@ class Throttle:
         return host.delay if host else 0
 
     def is_in_use(self, name: str, key: str) -> bool:
-        """Whether a request of an origin waits, or has started and is not judged."""
+        """Whether a request of an origin waits, or has started and is not checked."""
         host = self.hosts.get(name)
         return host is not None and (
             key in host.queues
-            or self.in_progress.has_unjudged(host, key)
+            or self.in_progress.has_unchecked(host, key)
             or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
@@ -278,9 +279,9 @@ class Throttle:
             self.finish(request, sent=sent)
 
     def prune(self) -> None:
-        """Remove what is over: requests from the scheduler, and the delays of idle hosts."""
+        """Forget requests that have ended, and the delays of idle hosts that exceed the limit."""
         self.from_scheduler.intersection_update(self._engine.active)
-        self.queues.remove_idle_hosts(self._most_hosts)
+        self.queues.remove_idle_hosts(self._max_hosts)
 
     def close(self) -> None:
         """End the waiting of all requests inside of the downloader: the spider closes."""
@@ -311,8 +312,11 @@ class Throttle:
         """Start a request that does not have to wait, before the engine gets it."""
         key = self._rendering.origin(request)
         host = self.hosts.get(host_of(key)) if key else None
-        if host is not None and host.delay and self._may_start(host, request):
-            self.in_progress.start(host, self._entry(request), judged=False)
+        # The delay of its slot may be longer. The middleware checks it.
+        if host is None or not host.delay or self._needs_reservation(host):
+            return
+        if not host.seconds_left(self._clock.monotonic(), 1):
+            self.in_progress.start(host, self._entry(request), checked=False)
 
     def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
         """Queue a request until it may start.
@@ -339,20 +343,20 @@ class Throttle:
     def pop(self) -> Request | None:
         """Start the request that :meth:`peek` returns, and return it.
 
-        None where the request waits inside of the downloader, and goes on there.
+        Returns None if the request waits inside of the downloader, and continues there.
         """
         found = self._first_ready()
         assert found is not None
         host, entry = found
         self._ready.move_to_end(host.name)
-        self._leave(host, entry)
+        self._start_entry(host, entry)
         self._update_ready(host)
         return entry.request if entry.waiter is None else None
 
     def recheck(self) -> None:
-        """Find out whether requests may start now, after something changed without a signal.
+        """Check whether requests may start now, after a change for which Scrapy sends no signal.
 
-        Requests end so, and the concurrency and the delay of a download slot change so.
+        A request may have ended. The concurrency or the delay of a download slot may have changed.
         """
         self.collect_finished()
         for host in tuple(self._ready.values()):
@@ -424,7 +428,7 @@ class Throttle:
             # A caller waits for the pace of the host, and for nothing else that is in progress.
             if host.delay and not self._may_start(host, entry.request):
                 break
-            self._leave(host, entry)
+            self._start_entry(host, entry)
         if self._reservations is not None and not host.in_progress and not self._is_wanted(host):
             self._reservations.cancel(host)
             self._reservations.release(host, 0)
@@ -461,10 +465,10 @@ class Throttle:
             return False
         return True
 
-    def _leave(self, host: Host, entry: WaitingRequest) -> None:
+    def _start_entry(self, host: Host, entry: WaitingRequest) -> None:
         """Start a request that waits."""
         self.queues.remove(host, entry)
-        self.in_progress.start(host, entry, judged=False)
+        self.in_progress.start(host, entry, checked=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
         host.remove_empty_queues()
@@ -487,9 +491,9 @@ class Throttle:
             # A request that has not come to the middleware yet starts or waits when it comes.
             if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
-                self.in_progress.start(host, entry, judged=True)
+                self.in_progress.start(host, entry, checked=True)
         for request, download, put_back in self._engine.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
-            waiter = waiter_of(request, download, put_back, self.can_reschedule, cancelled)
+            waiter = waiter_of(request, download, put_back, self.try_reschedule, cancelled)
             self.queues.add_counted(host, EXEMPT, entry._replace(waiter=waiter))

@@ -19,7 +19,7 @@ MIN_RETRY = 0.001
 
 
 class StoreError(Exception):
-    """A store cannot do what it was called for. The message says why, for people."""
+    """A call to a store failed. The message says why, for people."""
 
 
 class Store(Protocol):
@@ -68,5 +68,5 @@ class Store(Protocol):
     async def release_host(self, host: str, delay: float) -> None:
         """End this crawler's reservation. No crawler can reserve the host for ``delay`` seconds.
 
-        Has no effect where this crawler does not have the reservation.
+        Has no effect if this crawler does not have the reservation.
         """

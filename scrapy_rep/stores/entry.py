@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     copy: CopyInfo | None = None
     """Where the good copy came from."""
     status: int | None = None
-    """The status of the last response; None where there was no HTTP response."""
+    """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
     """The URL of the last response, after redirects."""
     failure: str | None = None

@@ -1,8 +1,8 @@
 """A store that uses memory while another store fails.
 
-When a call to the store fails, the crawl gets one warning, and the call is made in memory. So are
-all calls of the next :data:`RETRY_INTERVAL` seconds. Then one call tries the store again. When the
-store works again, it gets the entries that were put in memory.
+When a call to the store fails, one warning is logged, and the call is made in memory. For the next
+:data:`RETRY_INTERVAL` seconds, all calls are made in memory. Then one call tries the store again.
+When the store works again, the entries in memory are copied to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COPY_TIME_LIMIT = 1.0
 
 
 class FallbackStore:
-    """Calls ``store``, and uses memory where it fails. No async method raises StoreError."""
+    """Calls ``store``, and uses memory if the call fails. No async method raises StoreError."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class FallbackStore:
     def open(self) -> None:
         """Open the store.
 
-        Raises StoreError. To use this object nevertheless, call :meth:`mark_failed`.
+        Raises StoreError. To use this object after that, call :meth:`mark_failed`.
         """
         self._store.open()
 

@@ -124,7 +124,7 @@ class RedisStore(ThreadedStore):
                 retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
             )
         except ValueError:  # its message may contain a part of the password
-            raise StoreError("its URL cannot be read, perhaps for its port or an option") from None
+            raise StoreError("its URL is invalid, perhaps its port or an option") from None
         options = self._client.connection_pool.connection_kwargs
         options["decode_responses"] = False  # entries are octets, whatever the URL says
         self._secrets = [
@@ -140,7 +140,7 @@ class RedisStore(ThreadedStore):
         try:
             self._call(self._client.ping)
         except (TypeError, ValueError) as error:  # an unknown option in the URL, or a wrong value
-            raise StoreError(f"its URL has an option of no use ({type(error).__name__})") from None
+            raise StoreError(f"its URL has an invalid option ({type(error).__name__})") from None
 
     # Blocking methods
 

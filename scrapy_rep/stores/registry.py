@@ -37,7 +37,7 @@ def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> Store | No
     """Open and return the store at ``url``.
 
     ``url`` is a value of REP_STORE. Without one, the store is a SQLite file in ``jobdir``. Returns
-    None where both are None. ``ttl``: seconds after which an entry expires.
+    None if both are None. ``ttl``: seconds after which an entry expires.
 
     Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
     A SQLite file that cannot be opened logs a warning: the crawl continues in memory, and tries the
@@ -52,7 +52,7 @@ def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> Store | No
 
 
 def find_type(url: str) -> StoreType | None:
-    """Return the type of the store at ``url``, or None where no type matches."""
+    """Return the type of the store at ``url``, or None if no type matches."""
     return next((each for each in STORE_TYPES if each.pattern.fullmatch(url)), None)
 
 

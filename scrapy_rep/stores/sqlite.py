@@ -273,7 +273,7 @@ class SQLiteStore(ThreadedStore):
             raise _UnusableError(f"it is of version {version}, not {expected}")
         if self._read_only:
             logger.warning(
-                "The store %(path)s cannot be written: what it holds is used, nothing is added.",
+                "The store %(path)s is read-only: its entries are used, and none are added.",
                 {"path": self._path},
             )
             return
@@ -309,8 +309,8 @@ class SQLiteStore(ThreadedStore):
             if file.exists():
                 file.replace(target.with_name(target.name + suffix))
         logger.warning(
-            "The store %(path)s cannot be used (%(reason)s): it is now %(target)s, and a new one "
-            "is begun.",
+            "The store %(path)s cannot be used (%(reason)s). It is renamed to %(target)s, and a "
+            "new store is created.",
             {"path": self._path, "reason": reason, "target": target},
         )
 

@@ -1,4 +1,4 @@
-"""Threads for blocking calls. The only module of the stores that knows Scrapy's event loops."""
+"""Threads for blocking calls. Only this module of the stores depends on Scrapy's event loops."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 By RFC 3986 §3, which the Redis client follows, the authority of a URL ends at the first ``/``,
 ``?`` or ``#``. A password that contains one of them and is not percent-encoded is cut there. So
-where an ``@`` stands behind that place, the whole URL is hidden.
+if an ``@`` comes after that place, the whole URL is hidden.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _URL = re.compile(
     r"(?P<scheme>[^:/?#@]*://)(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
 )
 _SECRET = re.compile("pass|pwd|secret|token|credential", re.IGNORECASE)
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]:]*)(?::\d*)?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]:]*)(?::[0-9]*)?")
 _FILE_SCHEMES = ("sqlite://", "unix://")
 """The path of these URLs is that of a file, which may contain an ``@``."""
 

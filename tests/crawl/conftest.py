@@ -92,15 +92,19 @@ class AtHome(Visitor):
 class Closer(Visitor):
     """Closes itself while its requests wait.
 
-    It closes 0.3 seconds after each site of ``awaited`` has received a request.
+    It closes 0.3 seconds after each site of ``awaited`` has received a request, and requests for so
+    many ``pages``.
     """
 
     awaited: Sequence[Site] = ()
+    pages = 0
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        while not all(site.received for site in self.awaited):
+        while not all(
+            site.received and len(site.page_paths) >= self.pages for site in self.awaited
+        ):
             await sleep(0.02)
         await sleep(0.3)
         self.stop()
@@ -195,6 +199,7 @@ SETTINGS: dict[str, Any] = {
     "ADDONS": {Addon: 500},
     "DOWNLOAD_DELAY": 0,
     "DOWNLOAD_TIMEOUT": 10,
+    "MEMUSAGE_ENABLED": False,  # it fails at the end of a crawl that does not start
     "REP_RETRY_TIMES": 0,
     "RETRY_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
@@ -256,7 +261,12 @@ async def together(*crawlers: Crawler, requests: Sequence[Sequence[str | Request
 
 async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
     """Run a crawler until its spider is closed."""
-    if is_asyncio_available():
-        await crawler.crawl_async(**arguments)
-    else:
-        await crawler.crawl(**arguments)
+    try:
+        if is_asyncio_available():
+            await crawler.crawl_async(**arguments)
+        else:
+            await crawler.crawl(**arguments)
+    except Exception:
+        # If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
+        await crawler.signals.send_catch_log_async(signals.engine_stopped)
+        raise

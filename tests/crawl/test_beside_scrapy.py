@@ -36,9 +36,7 @@ REPOSITORY = Path(__file__).parents[2]
 # RetryMiddleware, RedirectMiddleware, MetaRefreshMiddleware
 
 
-async def test_a_page_that_is_retried_is_asked_about_and_not_its_site(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_a_retry_of_a_page_fetches_no_robots_txt(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
 
     async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
@@ -135,7 +133,7 @@ async def test_the_proxy_of_the_environment(
 # HttpCacheMiddleware
 
 
-async def test_a_cached_page_is_no_cached_permission(
+async def test_a_cached_page_is_checked_against_the_current_robots_txt(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     settings = {
@@ -225,7 +223,7 @@ async def test_the_engine_may_be_called_from_a_callback(web: Web, crawl: Crawl) 
 # JOBDIR
 
 
-async def test_what_we_note_on_a_request_can_be_kept_on_disk(
+async def test_a_request_with_annotations_can_be_stored_on_disk(
     web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(RULES, {"/moved": redirect("/public"), "/gone": redirect("/private")})

@@ -98,7 +98,7 @@ async def test_no_robots_txt_goes_through_a_browser(
     assert Browser.shown == ["/public"]
 
 
-async def test_nor_if_the_page_is_a_request_for_a_browser(web: Web, crawl: Crawl) -> None:
+async def test_no_robots_txt_goes_through_the_browser_of_its_page(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
     pages = [Request(url, meta={"playwright": True}) for url in site.urls(*PATHS)]
     settings = {

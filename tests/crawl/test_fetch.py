@@ -283,7 +283,9 @@ async def test_rep_timeout_does_not_include_time_in_the_queue_of_a_slot(
     assert [site.paths for site in sites] == [["/robots.txt"]] * 2
 
 
-async def test_nor_does_it_between_hops(web: Web, crawl: Crawl) -> None:
+async def test_rep_timeout_does_not_include_time_in_the_queue_between_hops(
+    web: Web, crawl: Crawl
+) -> None:
     site = web.site(pages=endless_redirects(2))
     outcome = await crawl(site.urls("/private"), SLOW_SLOT)
     assert site.paths == ["/robots.txt", "/hop/1", "/hop/2"]

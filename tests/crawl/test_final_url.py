@@ -174,7 +174,7 @@ async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> N
     assert "robotstxt" not in outcome.responses[site.url("/private")].meta
 
 
-async def test_a_page_from_the_http_cache_is_judged(crawl: Crawl, tmp_path: Path) -> None:
+async def test_a_page_from_the_http_cache_is_checked(crawl: Crawl, tmp_path: Path) -> None:
     cache = cache_settings(tmp_path, DUMMY)
     with TemporaryWeb() as web:
         site = web.site(RULES, {"/moved": redirect("/private")})

@@ -153,7 +153,7 @@ async def test_a_changed_file_takes_effect_with_the_next_request(
     ],
     ids=lambda value: "" if not isinstance(value, Page) else f"{value.status} {value.headers}",
 )
-async def test_rfc_what_the_headers_say(
+async def test_rfc_the_headers_decide_how_long_it_is_fresh(
     web: Web, travel: Travel, clock: Clock, answer: Page, settings: dict[str, Any], seconds: float
 ) -> None:
     site = web.site(answer)
@@ -262,7 +262,7 @@ async def test_rfc_an_etag_may_hold_any_octets(web: Web, travel: Travel, clock: 
         assert str(outcome.middleware.origins[site.root].state) == "unreachable"
 
 
-async def test_google_asks_plainly(web: Web, travel: Travel, clock: Clock) -> None:
+async def test_google_a_plain_get_can_be_sent(web: Web, travel: Travel, clock: Clock) -> None:
     site = web.site(Page(RULES, headers={"ETag": '"1"'}))
 
     async def story(spider: Traveller) -> None:
@@ -306,7 +306,7 @@ async def test_validators_go_only_to_where_they_are_from(
     ],
     ids=["silent", "with its own"],
 )
-async def test_rfc_a_304_makes_it_hold_anew(
+async def test_rfc_a_304_makes_it_fresh_again(
     web: Web, travel: Travel, clock: Clock, not_modified: dict[str, str], seconds: float
 ) -> None:
     """RFC 9111 §3.2: stored headers that a 304 does not repeat still apply."""
@@ -328,7 +328,7 @@ async def test_rfc_a_304_makes_it_hold_anew(
     await travel(story)
 
 
-async def test_one_fetch_for_all_who_find_it_expired(
+async def test_all_requests_that_find_it_expired_share_one_fetch(
     web: Web, travel: Travel, clock: Clock
 ) -> None:
     site = web.site(RULES)
@@ -350,7 +350,7 @@ async def test_one_fetch_for_all_who_find_it_expired(
 # Refresh ahead
 
 
-async def test_in_the_last_tenth_it_is_refreshed_and_nobody_waits(
+async def test_in_the_last_tenth_it_is_refreshed_and_no_request_waits(
     web: Web, travel: Travel, clock: Clock
 ) -> None:
     site = web.site(RULES)
@@ -370,7 +370,7 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nobody_waits(
     await travel(story)
 
 
-async def test_a_refresh_that_fails_leaves_what_holds(
+async def test_a_refresh_that_fails_leaves_the_copy_in_use(
     web: Web, travel: Travel, clock: Clock
 ) -> None:
     site = web.site(RULES)

@@ -14,7 +14,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, DeferredSemaphore
 
-from scrapy_rep.scheduling.handlers import Handling
+from scrapy_rep.scheduling.handlers import Transfer
 from testing.faults import silence
 from testing.web import Page
 
@@ -114,11 +114,11 @@ async def test_a_download_that_is_ended_before_it_began_is_not_sent() -> None:
         return Response(request.url)
 
     request = Request("http://a.example/robots.txt")
-    assert (await Handling().run(download, request)).url == request.url
-    handling = Handling()
-    handling.end()
+    assert (await Transfer().run(download, request)).url == request.url
+    transfer = Transfer()
+    transfer.end()
     with pytest.raises(TimeoutError):
-        await handling.run(download, request)
+        await transfer.run(download, request)
     assert sent == [request]
 
 
@@ -128,10 +128,10 @@ async def test_a_download_that_a_handler_cancels_is_cancelled(error: type[BaseEx
         raise error
 
     with pytest.raises((asyncio.CancelledError, CancelledError)):
-        await Handling().run(download, Request("http://a.example/robots.txt"))
+        await Transfer().run(download, Request("http://a.example/robots.txt"))
 
 
-async def test_pages_go_on_while_silent_sites_are_asked(web: Web, crawl: Crawl) -> None:
+async def test_pages_are_crawled_while_silent_sites_are_fetched(web: Web, crawl: Crawl) -> None:
     silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 15)]
     live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
     paths = [f"/{number}" for number in range(10)]

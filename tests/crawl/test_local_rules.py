@@ -112,7 +112,7 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
     settings = {**write(disallow("127.0.0.2", "/")), "REP_CHECK_FINAL_URL": mode}
     await crawl([site.url("/moved")], settings)
     assert closed.received == []
-    # A download handler that follows redirects itself has the page: the final URL is judged.
+    # A download handler that follows redirects itself has the page: the final URL is checked.
     outcome = await crawl([site.url("/moved")], {**settings, **FOLLOWING})
     assert closed.paths == ["/a"]  # and no robots.txt is fetched
     dropped = list(outcome.failures.values())
@@ -177,7 +177,8 @@ async def test_an_exception_does_not_wait_for_an_unreachable_site(
     site = web.site(Page(b"", 503))
     paths = [f"/open/{number}" for number in range(20)]
     settings = {**write(exception(site.root, "/open")), "REP_UNREACHABLE": "wait"}
-    outcome = await crawl(site.urls("/closed", *paths), settings, spider=Closer)
+    urls = site.urls("/closed", *paths)
+    outcome = await crawl(urls, settings, spider=Closer, awaited=[site], pages=len(paths))
     assert site.page_paths == sorted(paths)
     assert outcome.stats["robotstxt/local/allowed"] == 20
 

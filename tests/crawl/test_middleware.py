@@ -34,7 +34,7 @@ async def test_disallowed_page_never_reaches_the_server(web: Web, crawl: Crawl) 
     assert isinstance(outcome.failures[site.url("/private/1")], RobotsTxtDisallowed)
 
 
-async def test_late_robots_txt_answers_everyone_who_waits(web: Web, crawl: Crawl) -> None:
+async def test_a_late_robots_txt_applies_to_all_waiting_requests(web: Web, crawl: Crawl) -> None:
     """Eight disallowed and two allowed pages at once of each of four sites, half a second early."""
     late = Page(NOTHING_PRIVATE, delay=0.5)
     sites = [web.site(late, host=f"127.0.0.{number}") for number in (1, 2, 3, 4)]
@@ -409,7 +409,7 @@ async def test_no_more_origins_are_kept_than_the_setting_says(web: Web, crawl: C
     assert [site.paths for site in sites] == [["/robots.txt", "/a"]] * 5
 
 
-async def test_an_origin_that_is_being_fetched_is_never_let_go(web: Web, crawl: Crawl) -> None:
+async def test_an_origin_that_is_being_fetched_is_never_evicted(web: Web, crawl: Crawl) -> None:
     sites = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(5)]
     outcome = await crawl(
         [site.url(path) for path in ("/a", "/private") for site in sites], {"REP_CACHE_SIZE": 2}

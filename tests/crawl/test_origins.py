@@ -102,7 +102,7 @@ def reasons(outcome: Outcome) -> list[Reason]:
     return [error.verdict.reason for error in errors if isinstance(error, RobotsTxtDisallowed)]
 
 
-async def test_ftp_is_asked_with_an_anonymous_login(crawl: Crawl, ftp: FtpSite) -> None:
+async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: FtpSite) -> None:
     outcome = await crawl(ftp.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
     if not is_reactor_installed():  # Scrapy has no FTP there
         assert (ftp.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
@@ -128,7 +128,7 @@ async def test_ftp_without_a_file_allows_everything(crawl: Crawl, tmp_path: Path
     assert (str(known.state), known.status) == ("unavailable", 404)
 
 
-async def test_ftp_that_lets_nobody_in_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
+async def test_ftp_that_refuses_the_login_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
     site = FtpSite(tmp_path, {"robots.txt": RULES}, anonymous=False)
     try:
         outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
@@ -138,7 +138,7 @@ async def test_ftp_that_lets_nobody_in_is_unreachable(crawl: Crawl, tmp_path: Pa
     assert reasons(outcome) == [Reason.UNREACHABLE] * 2
 
 
-async def test_ftp_that_says_nothing_is_given_up_in_time(web: Web, crawl: Crawl) -> None:
+async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> None:
     silent = web.site()  # waits for a request of HTTP
     url = f"ftp://127.0.0.1:{silent.port}/public"
     outcome = await crawl([url], {"REP_TIMEOUT": 0.4})
@@ -186,7 +186,7 @@ async def test_the_server_connects_where_ftp_is_active(crawl: Crawl, ftp: FtpSit
     assert reasons(outcome) == [Reason.RULES]
 
 
-async def test_ftp_that_talks_without_end_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
+async def test_ftp_with_an_endless_reply_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
     greeting = "\r\n220-".join(["Hello. " * 20] * 1000)
     site = FtpSite(tmp_path, {"robots.txt": RULES, "public": b""}, greeting=greeting)
     try:
@@ -217,7 +217,7 @@ async def test_http_and_https_are_two_origins(web: Web, crawl: Crawl) -> None:
     assert set(outcome.responses) == {urls[0]}
 
 
-async def test_a_site_may_speak_for_itself_alone(web: Web, crawl: Crawl) -> None:
+async def test_each_site_has_its_own_robots_txt(web: Web, crawl: Crawl) -> None:
     sites = [web.site(RULES), web.site(RULES, host="127.0.0.9")]
     await crawl([url for site in sites for url in site.urls(*PATHS)])
     assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2

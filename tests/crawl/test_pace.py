@@ -79,7 +79,7 @@ FEW = PATHS[:3]
         ),
     ],
 )
-async def test_requests_are_no_closer_together_than_the_site_asks(
+async def test_requests_are_no_closer_together_than_the_crawl_delay(
     web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], seconds: float
 ) -> None:
     site = web.site(robots)
@@ -591,6 +591,6 @@ async def test_closing_does_not_wait_for_the_visit_time(
     clock.set(at(5, 0, 0))
     site = web.site(WINDOW)
     settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
-    outcome = await crawl(site.urls(*PATHS), settings, spider=Closer)
+    outcome = await crawl(site.urls(*PATHS), settings, spider=Closer, awaited=[site])
     assert site.paths == ["/robots.txt"]
     assert outcome.stats["finish_reason"] == "enough"

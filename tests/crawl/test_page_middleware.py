@@ -185,7 +185,7 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
         ({"ROBOTSTXT_OBEY": False}, {}, "testbot"),
     ],
 )
-async def test_tokens_are_those_that_robots_txt_is_read_with(
+async def test_the_tokens_are_the_same_as_for_robots_txt(
     web: Web, crawl: Crawl, settings: dict[str, Any], headers: dict[str, str], token: str
 ) -> None:
     everyone = ("testbot", "ownbot", "rulebot")

@@ -112,7 +112,7 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     assert origin.refresh_at == NOW + 100
     assert origin.robots is not None
     assert restore(origin, failed, NOW + 100), "the copy has expired"
-    assert origin.summary() == "rules of the last copy, for status 503"
+    assert origin.summary() == "rules of the last copy (status 503)"
 
 
 def test_an_entry_that_does_not_replace_the_fetch_is_its_history() -> None:

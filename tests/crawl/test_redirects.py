@@ -184,7 +184,7 @@ async def test_no_redirect_leads_from_the_web_into_a_private_network(
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
 
 
-async def test_nor_does_a_redirect_by_way_of_another_public_site(
+async def test_no_chain_of_redirects_leads_into_a_private_network(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
     internal = web.site(RULES)

@@ -39,7 +39,7 @@ class Sitemaps(SitemapSpider):
 
 @pytest.mark.parametrize(("settings", "fetches"), [({}, 1), (OFF, 2)], ids=["on", "off"])
 @pytest.mark.parametrize("delay", ["", "Crawl-delay: 0.2\n"], ids=["", "paced"])
-async def test_a_sitemap_spider_does_not_ask_again(
+async def test_a_sitemap_spider_causes_no_second_fetch(
     web: Web, settings: dict[str, Any], fetches: int, delay: str
 ) -> None:
     site = web.site()
@@ -140,7 +140,9 @@ async def test_a_request_with_a_password_is_not_answered(web: Web, crawl: Crawl)
         pytest.param(endless(b"HTTP/1.1 200 OK\r\n\r\n", RULES), id="without an end"),
     ],
 )
-async def test_what_is_not_the_whole_file_is_asked_for(web: Web, crawl: Crawl, robots: Any) -> None:
+async def test_a_robots_txt_that_is_not_complete_in_memory_is_fetched(
+    web: Web, crawl: Crawl, robots: Any
+) -> None:
     site = web.site(robots, {"/elsewhere.txt": text(RULES)})
     settings = {"HTTPERROR_ALLOW_ALL": True, "DOWNLOAD_MAXSIZE": 2_000_000, "REP_TIMEOUT": 5}
     outcome = await crawl(site.urls("/robots.txt"), settings)

@@ -1,4 +1,4 @@
-"""A request that waits is not changed, delays no other, and is judged when it leaves its queue."""
+"""A request that waits is not changed, delays no other, and is checked when it leaves its queue."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ async def test_a_delay_longer_than_the_lifetime_is_no_endless_loop(web: Web, cra
     assert site.robots_fetches <= 4
 
 
-# A request is judged when it leaves its queue
+# A request is checked when it leaves its queue
 
 
 class Refuser(Visitor):

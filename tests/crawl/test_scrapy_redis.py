@@ -94,7 +94,7 @@ class WatchedQueue(FifoQueue):  # type: ignore[misc]
         return super().pop(timeout)
 
 
-async def test_a_queue_that_blocks_is_not_asked_while_requests_wait(
+async def test_a_queue_that_blocks_is_not_read_while_requests_wait(
     web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
     WatchedQueue.waiting.clear()

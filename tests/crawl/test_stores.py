@@ -5,10 +5,8 @@ The tests check what the servers received.
 
 from __future__ import annotations
 
-import gc
 import os
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -175,7 +173,7 @@ async def test_s_maxage_applies_with_a_shared_store(
         pytest.param(503, {"REP_5XX_AS_404": ["127.0.0.1"]}, True, True, id="unavailable now"),
     ],
 )
-async def test_what_is_kept_is_read_with_the_settings_of_the_day(
+async def test_a_stored_status_has_the_meaning_that_the_settings_give_it_now(
     web: Web,
     crawl: Crawl,
     kept: dict[str, Any],
@@ -203,7 +201,7 @@ async def test_a_shorter_rep_cache_max_holds_for_what_is_kept(
         assert verdict(outcome, site.url("/a")).allowed
 
 
-async def test_what_was_written_before_the_clock_was_set_right_is_not_believed(
+async def test_an_entry_from_the_future_is_ignored(
     web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
 ) -> None:
     site = web.site(PRIVATE)
@@ -266,16 +264,6 @@ async def refused(url: str) -> str:
     return str(error.value)
 
 
-@pytest.fixture
-def failed_start() -> Iterator[None]:
-    """Collect the objects that Scrapy leaves open when a crawl does not start."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -296,20 +284,17 @@ def failed_start() -> Iterator[None]:
         ("redis://127.0.0.1:1/0", "127.0.0.1:1"),
         ("redis://127.0.0.1:x/0", "port"),
         ("redis://127.0.0.1/x?db=y", "which cannot be used"),
-        ("redis://127.0.0.1/0?colour=blue", "an option of no use"),
+        ("redis://127.0.0.1/0?colour=blue", "an invalid option"),
     ],
 )
-async def test_an_unusable_store_stops_the_crawl_at_its_start(
-    failed_start: None, value: str, message: str
-) -> None:
+async def test_an_unusable_store_stops_the_crawl_at_its_start(value: str, message: str) -> None:
     said = await refused(value)
     assert said.startswith(f"REP_STORE is {value.replace(':x', ':***')!r}")
     assert message in said
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
-    failed_start: None, tmp_path_factory: pytest.TempPathFactory
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
     try:
@@ -321,7 +306,6 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
     assert "wrong" not in said
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "url",
     [
@@ -342,7 +326,6 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
     ],
 )
 async def test_the_error_shows_no_password(
-    failed_start: None,
     url: str,
     tmp_path_factory: pytest.TempPathFactory,
     caplog: pytest.LogCaptureFixture,
@@ -419,7 +402,7 @@ async def test_a_reservation_that_fails_is_tried_again(
 # A spider that closes
 
 
-async def test_a_spider_that_closes_gives_its_claims_back(
+async def test_a_spider_that_closes_releases_its_claims(
     web: Web, crawl: Crawl, kept: dict[str, Any]
 ) -> None:
     site = web.site(Page(PRIVATE, delay=30))
@@ -431,8 +414,7 @@ async def test_a_spider_that_closes_gives_its_claims_back(
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_spider_that_closes_waits_for_no_turn(
+async def test_a_spider_that_closes_waits_for_no_reservation(
     web: Web, crawl: Crawl, kept: dict[str, Any], tmp_path: Path
 ) -> None:
     site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 30\n")

@@ -48,7 +48,7 @@ def test_rfc_five_redirects_are_followed() -> None:
     assert MAX_REDIRECTS == 5
 
 
-def test_a_304_means_something_only_where_it_was_asked_for() -> None:
+def test_a_304_counts_only_after_a_conditional_request() -> None:
     assert access_result(304, RFC, conditional=True) is AccessResult.NOT_MODIFIED
     assert access_result(304, RFC) is AccessResult.UNREACHABLE
     assert access_result(200, RFC, conditional=True) is AccessResult.RULES

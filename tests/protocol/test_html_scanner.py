@@ -39,6 +39,8 @@ def test_a_page_has_a_meta_or_a_link_tag(html: bytes, expected: bool) -> None:
         (b"<meta name=r&#111;bots content='a&amp;b'>", [("robots", "a&b")]),
         (b"<meta name=robots content=" + b"a" * 9000 + b">", [("robots", "a" * 4096)]),
         (b"<meta name=robots content=\xff>", [("robots", "\ufffd")]),
+        # A Kelvin sign is no K.
+        (b"<meta name=BOO\xe2\x84\xaa><meta name=robots>", [("boo\u212a", ""), ("robots", "")]),
     ],
 )
 def test_name_and_content_of_meta_elements(html: bytes, expected: list[tuple[str, str]]) -> None:

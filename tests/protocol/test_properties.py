@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import matcher
+from scrapy_rep.protocol import matcher, usage
 from scrapy_rep.protocol.agents import parse_user_agent, product_tokens
 from scrapy_rep.protocol.comparison import BoundedMatcher, matches
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
@@ -17,13 +17,18 @@ from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.matcher import PatternIndex, first_match
 from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
+from scrapy_rep.protocol.records import parse_delay, parse_request_rate, parse_visit_time
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing import reference
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-TOKENS = ["a", "b", "a-b", "mj12", "x"]
+TOKENS = ["a", "b", "a-b", "mj12", "x", "k", "s"]
+
+# Letters and digits that str.lower(), str.upper(), int() or a case-insensitive expression take for
+# ASCII: a long s, a Kelvin sign, a dotted I, a full-width 1, a superscript 2.
+LOOKALIKES = ["\u017f", "\u212a", "\u0130", "\uff11", "\u00b2"]
 
 counts = st.one_of(st.integers(2, 4), st.integers(5, 20))
 
@@ -32,6 +37,7 @@ pieces = st.sampled_from(
         *"/ab*$?=&:@#% 'é[~.",
         "%2F", "%2f", "%61", "%41", "%3A", "%3a", "%40", "%24", "%2A", "%7E", "%E3%83%84", "%",
         "%4", "%zz", "%25", "/index.htm", "/index.html", "//", "+", "%20", "\x00", "\x1c", "ツ",
+        *LOOKALIKES,
     ]
 )  # fmt: skip
 # Runs of what is special, and so pieces between stars that are empty.
@@ -40,8 +46,32 @@ values = st.lists(st.one_of(pieces, pieces, pieces, runs), max_size=8).map("".jo
 patterns = st.one_of(values.map("/".__add__), values, values.map("*".__add__))
 paths = values.map("/".__add__)
 agents = st.sampled_from(
-    ["a", "A", "b", "*", "* x", "*x", "a/2.1", "a-b", "mj12", "MJ12/3", "", "é", "aé", "x y"]
+    ["a", "A", "b", "*", "* x", "*x", "a/2.1", "a-b", "mj12", "MJ12/3", "", "é", "aé", "x y",
+     "k", "S", *LOOKALIKES, "a\u212a", "mj\uff112"]
+)  # fmt: skip
+strings = st.one_of(
+    st.text(max_size=30), st.text(st.sampled_from([*"aks1/:(-. ", *LOOKALIKES]), max_size=12)
 )
+
+# Values of records that are no rules, many of them valid but for one character.
+numbers = st.sampled_from(["0", "1", "10", ".5", "1.", "\uff11", "\u00b2", ""])
+times = st.sampled_from(["0600", "06:00", "08.45", "2400", "0\uff1100", "060\u00b2"])
+windows = st.builds("{}{}{}".format, times, st.sampled_from(["-", " - ", " ", ""]), times)
+whole_numbers = st.sampled_from(["1", "10", "1", "0", "\uff11"])
+rates = st.builds(
+    "{}/{}{}{}".format,
+    whole_numbers,
+    whole_numbers,
+    st.sampled_from(["", "S", "m", "x", "\u017f", "\u212a"]),
+    st.one_of(st.just(""), st.just(""), windows.map(" ".__add__)),
+)
+statements = st.builds(
+    "{}{}={}".format,
+    st.sampled_from(["", "", "/ ", "/a ", "\u017f "]),
+    st.sampled_from(["search", "\u017fearch", "ai-train", "train-ai", "use", "u\u017fe", "K"]),
+    st.sampled_from(["yes", "No", "ye\u017f", "y", "n", "full", "\uff11", "%", ""]),
+)
+uses = st.lists(statements, min_size=1, max_size=3).map(", ".join)
 spaces = st.sampled_from(["", " ", "\t", " \v\f"])
 ends = st.sampled_from(["\n", "\r\n", "\r", "\n\n", " # c: d\n", "#\n"])
 fields = st.sampled_from(
@@ -50,9 +80,11 @@ fields = st.sampled_from(
         ("user agent", agents), ("Allow", patterns), ("Disallow", patterns),
         ("disallow", patterns), ("ALLOW", patterns), ("Dissallow", patterns),
         ("User-agents", agents), ("Disallowed", patterns), ("Allow x", patterns),
-        ("diasllow", patterns), ("Crawl-delay", st.just("1")), ("Sitemap", patterns),
+        ("diasllow", patterns), ("Crawl-delay", numbers), ("Sitemap", patterns),
         ("foo", patterns), ("Clean-param", values), ("Content-usage", values),
-        ("Request-rate", values), ("Visit-time", values),
+        ("Content-usage", uses), ("Content-signal", uses), ("Request-rate", values),
+        ("Request-rate", rates), ("Visit-time", values), ("Visit-time", windows),
+        ("Di\u017fallow", patterns), ("U\u017fer-agent", agents), ("foo\u212a", patterns),
     ]
 )  # fmt: skip
 separators = st.sampled_from([":", ": ", " : ", ":\t", " "])
@@ -212,14 +244,16 @@ def test_the_first_rule_that_matches_decides(
     assert {rule.line for rule in found} == expected
 
 
-@given(bodies, st.text(max_size=30), st.text(max_size=30))
+@settings(max_examples=300)
+@given(bodies, strings, strings)
 def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
     robots.verdict(f"/{url}", agent), robots.matches(f"http://{url}", agent)
     robots.crawl_delay(agent), robots.request_rate(agent), robots.visit_time(agent)
     robots.content_signals(f"/{url}", agent), robots.content_usage(f"/{url}", agent)
     assert all(isinstance(url, str) for url in robots.licenses(agent))
-    assert robots.records(url) == robots.records(f" {url} ".upper().lower())
+    upper_case = url.encode("utf-8", "surrogatepass").upper().decode("utf-8", "surrogatepass")
+    assert robots.records(url) == robots.records(f" {upper_case} ")
     assert set(robots.records(url, agent)) <= set(robots.records(url))
     assert str(robots) in repr(robots)
     assert all(isinstance(sitemap, str) for sitemap in robots.sitemaps)
@@ -227,7 +261,24 @@ def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     origin_of(url)
     origin_of("http://" + agent)
     parse_user_agent(agent)
-    assert all(token == token.lower() for token in product_tokens(agent))
+    assert all(token.isascii() and token == token.lower() for token in product_tokens(agent))
+
+
+@settings(max_examples=300)
+@given(rates, windows, numbers)
+def test_numbers_units_and_times_are_ascii(rate: str, window: str, delay: str) -> None:
+    for value, parse in (
+        (rate, parse_request_rate),
+        (window, parse_visit_time),
+        (delay, parse_delay),
+    ):
+        assert value.isascii() or parse(value.encode()) is None
+
+
+@given(uses)
+def test_names_and_values_of_signals_are_ascii(value: str) -> None:
+    for stated in (usage.content_signals(value), usage.content_usage(value) or {}):
+        assert all(f"{name}{state}".isascii() for name, state in stated.items())
 
 
 @given(texts, paths)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol.pages import PageDirectives
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import (
+    bing_refusals,
     combined,
     content_signals,
     content_usage,
     evaluated,
     of_response,
+    refusal_sources,
     refused,
+    training_refusals,
 )
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.protocol.vocabularies import AIPREF_EARLIER
 from testing.hostile import ATTACKS
 
@@ -284,3 +289,109 @@ def test_rfc_figure_4_holds_for_the_paths_of_usage() -> None:
     assert not RobotsTxt.parse(b"User-agent: *\nDisallow: /*u=/a?b=").allowed(
         "/" + "u" * 600 + "u=/a?b=", "a"
     )
+
+
+# Where a refusal is
+
+
+@pytest.mark.parametrize(
+    ("stated", "reserved", "sources"),
+    [
+        ([], None, {}),
+        ([], False, {}),
+        ([], True, {"tdm": ("tdm-reservation",)}),
+        ([("a", {"train-ai": True}), ("b", {"search": True})], None, {}),
+        ([("a", {"train-ai": False}), ("b", {"ai-train": False}), ("a", {"ai-train": False})],
+         None, {"train-ai": ("a", "b")}),
+        ([("a", {"ai-input": False}), ("b", {"ai-use": True})], None, {"ai-use": ("a",)}),
+        ([("a", {"genai": False, "foo": False, "use": "immediate", "tdm": False})], False, {}),
+    ],
+)  # fmt: skip
+def test_each_refusal_has_its_sources(
+    stated: list[tuple[str, dict[str, bool | str]]],
+    reserved: bool | None,
+    sources: dict[str, tuple[str, ...]],
+) -> None:
+    assert refusal_sources(stated, reserved) == sources
+    preferences = evaluated((statement for _, statement in stated), reserved)
+    assert {name for name, granted in preferences.items() if not granted} == set(sources)
+
+
+# Readings that a setting turns on
+
+TRAINING = b"""
+User-agent: *
+Disallow: /all/
+
+User-agent: Google-Extended
+User-agent: GPTBot/1.1
+Disallow: /art/
+Allow: /art/free/
+
+User-agent: CCBot
+Disallow: /
+
+User-agent: ClaudeBot
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "tokens", "refusing"),
+    [
+        ("https://a/art/1", ("google-extended", "gptbot"), ["google-extended", "gptbot"]),
+        ("https://a/art/free/1", ("google-extended", "gptbot"), []),
+        ("https://a/news", ("google-extended", "ccbot"), ["ccbot"]),
+        ("https://a/robots.txt", ("ccbot",), []),
+        # Only a group that names the token counts.
+        ("https://a/all/1", ("applebot-extended", "google", "gpt", "ccbot2"), []),
+        ("https://a/all/1", ("claudebot",), []),  # its group has no rules
+        ("https://a/art/1", (), []),
+    ],
+)
+def test_a_group_for_training_refuses_training(
+    url: str, tokens: tuple[str, ...], refusing: list[str]
+) -> None:
+    stated = training_refusals(RobotsTxt.parse(TRAINING), url, tokens)
+    assert [source for source, _ in stated] == [
+        f"robots.txt disallows it for {token}" for token in refusing
+    ]
+    assert evaluated(statement for _, statement in stated) == (
+        {"train-ai": False} if refusing else {}
+    )
+
+
+@pytest.mark.parametrize("status", [200, 401, 402, 404, 503])
+def test_a_group_for_training_counts_only_in_a_file_that_is_read(status: int) -> None:
+    robots = RobotsTxt.from_response(status, TRAINING)
+    refused = training_refusals(robots, "https://a/", ("ccbot",))
+    assert bool(refused) is (status == 200)
+
+
+def test_a_group_for_training_that_takes_too_many_steps_refuses() -> None:
+    rules = "".join(f"Disallow: /{'*a' * 40}{number}$\n" for number in range(2000))
+    robots = RobotsTxt.parse(f"User-agent: *\nDisallow:\nUser-agent: ccbot\n{rules}".encode())
+    url = "https://a/" + "a" * 2000
+    assert robots.verdict(url, "ccbot").reason is Reason.TOO_COMPLEX
+    assert len(training_refusals(robots, url, ("ccbot",))) == 1
+
+
+@pytest.mark.parametrize(
+    ("directives", "refusing"),
+    [
+        (PageDirectives(), []),
+        (PageDirectives(noindex=True, nosnippet=True, noai=True, max_snippet=0), []),
+        (PageDirectives(noarchive=True), ["noarchive"]),
+        (PageDirectives(nocache=True), ["nocache"]),
+        (PageDirectives(nocache=True, noarchive=True), ["noarchive", "nocache"]),
+    ],
+)
+def test_bing_noarchive_and_nocache_refuse_training_and_chat(
+    directives: PageDirectives, refusing: list[str]
+) -> None:
+    stated = bing_refusals(directives)
+    assert [source for source, _ in stated] == [f"{name}, as Bing reads it" for name in refusing]
+    refused = {"train-ai": False, "ai-use": False} if refusing else {}
+    assert evaluated(statement for _, statement in stated) == refused
+    # A grant of the site does not cancel it.
+    granted = {"train-ai": True, "ai-use": True, "search": True}
+    assert evaluated([granted, *(statement for _, statement in stated)]) == {**granted, **refused}

@@ -140,7 +140,7 @@ class FakeEngine:
     def count_in_slot(self, request: Request) -> None:
         self.counted.add(request)
 
-    def discount_in_slot(self, request: Request) -> None:
+    def uncount_in_slot(self, request: Request) -> None:
         self.counted.discard(request)
 
     def slot_limits(self, request: Request) -> tuple[int, float]:
@@ -156,10 +156,10 @@ class FakeEngine:
 
 
 def make_throttle(
-    clock: Clock, engine: FakeEngine, *, capacity: int = 100, most_hosts: int = 100
+    clock: Clock, engine: FakeEngine, *, capacity: int = 100, max_hosts: int = 100
 ) -> Throttle:
     """Return a throttle on these doubles."""
     crawler: Any = SimpleNamespace(signals=SignalManager())
     fake: Any = engine
     rendering = RenderingService("http://127.0.0.1:8050")
-    return Throttle(crawler, fake, clock, rendering, capacity=capacity, most_hosts=most_hosts)
+    return Throttle(crawler, fake, clock, rendering, capacity=capacity, max_hosts=max_hosts)

@@ -134,7 +134,7 @@ async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
     assert "goes on without a reservation" in caplog.text
 
 
-async def test_a_store_that_fails_is_asked_again_after_the_delay(
+async def test_a_store_that_fails_is_called_again_after_the_delay(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     shared = Shared(OSError("gone"), 0.0, delay=5)

@@ -23,11 +23,11 @@ OTHER = "https://example.com"
 class Crawl:
     """A throttle, and an engine that takes each request that may start."""
 
-    def __init__(self, *, capacity: int = 100, most_hosts: int = 100, took: float = 0.0) -> None:
+    def __init__(self, *, capacity: int = 100, max_hosts: int = 100, took: float = 0.0) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine()
         self.throttle = make_throttle(
-            self.clock, self.engine, capacity=capacity, most_hosts=most_hosts
+            self.clock, self.engine, capacity=capacity, max_hosts=max_hosts
         )
         self.took = took
         """Seconds that a request takes."""
@@ -138,18 +138,18 @@ def test_a_request_that_was_not_sent_causes_no_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "is_judged", "sent"),
+    ("meta", "is_checked", "sent"),
     [
         pytest.param({}, True, False, id="dropped before its slot"),
         pytest.param({"download_slot": HOST}, True, True, id="sent"),
-        pytest.param({"download_slot": HOST}, False, False, id="answered before it was judged"),
+        pytest.param({"download_slot": HOST}, False, False, id="answered before it was checked"),
         pytest.param(
             {"download_slot": HOST, "_splash_processed": True}, True, False, id="replaced"
         ),
     ],
 )
 def test_a_request_that_ended_without_a_signal(
-    meta: dict[str, Any], is_judged: bool, sent: bool
+    meta: dict[str, Any], is_checked: bool, sent: bool
 ) -> None:
     crawl = Crawl()
     crawl.throttle.set_delay(HOST, ORIGIN, 10, None)
@@ -157,7 +157,7 @@ def test_a_request_that_ended_without_a_signal(
     crawl.throttle.enqueue(one, HOST, ORIGIN)
     crawl.enqueue("/1")
     assert crawl.throttle.pop() is one
-    if is_judged:
+    if is_checked:
         assert crawl.throttle.try_start(one, HOST)
     assert crawl.throttle.peek() is None
     crawl.throttle.recheck()  # the downloader of this test has never had it
@@ -202,7 +202,7 @@ def test_queries_change_nothing() -> None:
     assert (crawl.clock.pending, crawl.engine.wakes, list(throttle.hosts)) == before
 
 
-def test_hosts_take_turns() -> None:
+def test_requests_of_hosts_alternate() -> None:
     crawl = Crawl()
     requests = [
         (host, Request(f"http://{host}/{number}"))
@@ -220,7 +220,7 @@ def test_hosts_take_turns() -> None:
 
 
 def test_the_delays_of_idle_hosts_are_bounded() -> None:
-    crawl = Crawl(most_hosts=3)
+    crawl = Crawl(max_hosts=3)
     for number in range(10):
         crawl.throttle.set_delay(f"{number}.example", f"http://{number}.example", 5, None)
     assert list(crawl.throttle.hosts) == ["7.example", "8.example", "9.example"]
@@ -249,7 +249,7 @@ async def test_a_caller_waits_for_the_delay() -> None:
     await crawl.clock.run(1)
     assert results == [True]
     assert crawl.throttle.is_in_progress(one)
-    assert crawl.throttle.is_in_use(HOST, ORIGIN), "it is not judged"
+    assert crawl.throttle.is_in_use(HOST, ORIGIN), "it is not checked"
     assert crawl.throttle.try_start(one, HOST)
     assert not crawl.throttle.is_in_use(HOST, ORIGIN)
     assert crawl.engine.excluded == crawl.engine.counted == set()
@@ -315,7 +315,7 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
     download: Deferred[Any] = Deferred()
     results: list[Any] = []
     crawl.engine.queued = [(queued, download, lambda: results.append("put back"))]
-    crawl.throttle.can_reschedule = lambda _: end == "reschedule"
+    crawl.throttle.try_reschedule = lambda _: end == "reschedule"
     crawl.throttle.set_delay(HOST, ORIGIN, 10, crawl.clock.now)
     download.addBoth(results.append)
     if end == "cancel":
@@ -428,7 +428,7 @@ def fill(crawl: Crawl, origins: Iterable[tuple[str, int]]) -> list[Request]:
     return evicted
 
 
-def test_origins_with_more_than_their_share_give_way() -> None:
+def test_origins_with_more_than_their_share_are_evicted() -> None:
     crawl = Crawl(capacity=10)
     evicted = fill(crawl, [("a.example", 9), ("b.example", 1)])
     assert evicted == []

@@ -191,7 +191,7 @@ async def test_any_unreadable_file_in_a_jobdir_is_a_damaged_store(
     opened = open_store(None, jobdir=str(tmp_path), ttl=60)
     assert opened is not None
     await opened.close()
-    assert "a new one is begun" in caplog.records[0].getMessage()
+    assert "a new store is created" in caplog.records[0].getMessage()
     assert not path.exists()
 
 
@@ -390,7 +390,7 @@ async def test_a_read_only_file_logs_one_warning(
     await opened.release_host("a.example", 60)
     assert await opened.reserve_host("a.example", 60) == 0
     (warning,) = caplog.records
-    assert "cannot be written" in warning.getMessage()
+    assert "is read-only" in warning.getMessage()
     await opened.close()
     if in_use:
         await before.close()

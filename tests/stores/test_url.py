@@ -45,6 +45,7 @@ from scrapy_rep.stores.url import is_ambiguous, without_password
         # invalid
         ("redis://:pw/0", "redis://:***/0"),
         ("redis://h:pw/0", "redis://h:***/0"),
+        ("redis://h:\uff11\uff12/0", "redis://h:***/0"),  # full-width digits, which no port has
         ("redis:/:pw@h/0", "***"),
         (":pw@h/0", "***"),
         ("h?password=pw", "***"),

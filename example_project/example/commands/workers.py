@@ -24,9 +24,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "-n", dest="workers", type=int, default=2, help="number of workers (default: 2)"
-        )
+        parser.add_argument("-n", dest="workers", type=int, default=2, help="how many (default: 2)")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -47,9 +45,6 @@ class Command(ScrapyCommand):
         head = ("site", "robots.txt", "pages", "disallowed", "shortest gap")
         print_table("Requests that the servers received", head, rows)
         errors = [*web.errors(), *("a worker failed" for status in statuses if status)]
-        print()
-        print(
-            "\n".join(errors)
-            or "No robots.txt fetched twice, no disallowed page received, every delay kept"
-        )
+        success = "No robots.txt fetched twice, no disallowed page received, every delay kept"
+        print("", *(errors or [success]), sep="\n")
         self.exitcode = 1 if errors else 0

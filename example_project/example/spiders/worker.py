@@ -12,14 +12,11 @@ from example.sites import NEVER, sites_at
 
 class WorkerSpider(ReportingSpider):
     name = "worker"
-    custom_settings: dict[str, Any] = {
-        "REP_RETRY_TIMES": 0
-    }  # fetch the robots.txt that answers 503 only once
+    custom_settings: dict[str, Any] = {"REP_RETRY_TIMES": 0}  # fetch the 503 only once
 
     def __init__(self, port: str, number: str, workers: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        # Leave out the site that never answers: a worker that has waited for the fetch of another
-        # worker would then fetch its robots.txt, too.
+        # Without the site that never answers, whose robots.txt each worker would request in turn.
         sites = [site for site in sites_at(int(port)) if site.robots.delay < NEVER]
         urls = [url for site in sites for url in site.start_urls]
         self.number, self.urls = number, urls[int(number) - 1 :: int(workers)]
@@ -32,8 +29,8 @@ class WorkerSpider(ReportingSpider):
         """Do nothing with the page."""
 
     def closed(self, reason: str) -> None:
-        assert self.crawler.stats is not None
-        fetched = self.crawler.stats.get_value("robotstxt/response_count", 0)
-        shared = self.crawler.stats.get_value("robotstxt/store/hit_count", 0)
-        files = f"robots.txt: {fetched} fetched, {shared} shared"
-        print(f"worker {self.number}: {self.summary()}; {files}")
+        stats: Any = self.crawler.stats
+        fetched = stats.get_value("robotstxt/response_count", 0)
+        shared = stats.get_value("robotstxt/store/hit_count", 0)
+        print(f"worker {self.number}: {self.summary()}; ", end="")
+        print(f"robots.txt: {fetched} fetched, {shared} shared")

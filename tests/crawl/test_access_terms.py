@@ -1,0 +1,268 @@
+"""Pages that require a payment or a license, judged by what the server received."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_rep import AccessTerms, AccessTermsMiddleware, PaymentOffer, page_directives
+from scrapy_rep.pages.access_terms import MAX_LOGGED_SITES
+from testing.web import Page
+from tests.protocol.test_access_terms import X402_ERROR, X402_EXAMPLE, X402_OFFER
+
+from .conftest import Visitor, make_crawler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testing.web import Web
+
+    from .conftest import Crawl
+
+PAID = Page("", 402, {"crawler-price": "USD 0.01"})
+LICENSED = Page(
+    "",
+    401,
+    {
+        "WWW-Authenticate": 'License error="invalid_token"',
+        "Link": '</license.xml>; rel="license"; type="application/rsl+xml"',
+    },
+)
+PASSWORD = Page("", 401, {"WWW-Authenticate": 'Basic realm="License"'})
+
+# All statuses that a site answers with here are retried, by the settings of the user.
+RETRIES = {
+    "RETRY_ENABLED": True,
+    "RETRY_TIMES": 2,
+    "RETRY_HTTP_CODES": [401, 402, 503],
+    "HTTPERROR_ALLOW_ALL": True,
+}
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "scrapy_rep.pages.access_terms" and record.levelno == logging.INFO
+    ]
+
+
+async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(None, {"/paid": PAID, "/licensed": LICENSED, "/password": PASSWORD,
+                           "/broken": Page("", 503)})  # fmt: skip
+    paths = ("/paid", "/licensed", "/password", "/broken")
+    outcome = await crawl(site.urls(*paths), RETRIES)
+    assert site.page_paths == ["/broken"] * 3 + ["/licensed", "/paid"] + ["/password"] * 3
+    assert outcome.stats["robotstxt/payment_required"] == 1
+    assert outcome.stats["robotstxt/license_required"] == 1
+    assert outcome.stats["retry/count"] == 4
+    seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert seen["/paid"]["page_directives"].access_terms == AccessTerms(
+        payment_required=True, price="USD 0.01"
+    )
+    licensed = seen["/licensed"]["page_directives"]
+    assert licensed.access_terms == AccessTerms(license_required=True, error="invalid_token")
+    assert licensed.licenses == (site.url("/license.xml"),)
+    assert seen["/password"]["page_directives"].access_terms is None
+    # One line for the site, and nothing but pages was requested.
+    assert len(messages(caplog)) == 1
+    assert set(site.paths) == {"/robots.txt", *paths}
+
+
+async def test_an_errback_finds_the_terms_at_the_response(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": Page("", 402, {"PAYMENT-REQUIRED": X402_EXAMPLE})})
+    outcome = await crawl(site.urls("/"), {"RETRY_ENABLED": True, "RETRY_HTTP_CODES": "402"})
+    assert site.page_paths == ["/"]
+    failure: Any = outcome.failures[site.url("/")]
+    terms = failure.response.meta["page_directives"].access_terms
+    assert terms == AccessTerms(payment_required=True, offers=(X402_OFFER,), error=X402_ERROR)
+    assert isinstance(terms.offers[0], PaymentOffer)
+
+
+async def test_a_site_is_logged_once(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    paid, licensed = web.site(None, {"*": PAID}), web.site(None, {"*": LICENSED})
+    urls = [*paid.urls("/1", "/2", "/3"), *licensed.urls("/1", "/2")]
+    outcome = await crawl(urls, {**RETRIES, "CONCURRENT_REQUESTS": 1})
+    assert outcome.stats["robotstxt/payment_required"] == 3
+    assert outcome.stats["robotstxt/license_required"] == 2
+    ending = (
+        "The response is not retried. scrapy-rep pays nothing and acquires no license. Later "
+        "responses of this site are only counted."
+    )
+    assert sorted(messages(caplog)) == sorted(
+        [
+            f"{paid.root} requires a payment (USD 0.01) for {paid.root}/1 (status 402). {ending}",
+            f"{licensed.root} requires a license for {licensed.root}/1 (status 401). License: "
+            f"{licensed.root}/license.xml. {ending}",
+        ]
+    )
+
+
+async def test_what_the_log_shows_is_short_and_printable(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = Page("", 402, {
+        "crawler-price": "USD \x1b[2J" + "9" * 7000,
+        "Link": f'<https://a.example/\x1b[2J{"a" * 4000}>; rel="license"',
+        "PAYMENT-REQUIRED": "W1tb" * 1500,
+    })  # fmt: skip
+    site = web.site(None, {"*": page})
+    outcome = await crawl(site.urls("/" + "a" * 2000), RETRIES)
+    [message] = messages(caplog)
+    assert message.isprintable()
+    assert len(message) < 1200
+    [response] = outcome.responses.values()
+    terms = response.meta["page_directives"].access_terms
+    assert terms.price.startswith("USD \\x1b[2J99")
+    assert len(terms.price) == 200
+    assert terms.offers == ()
+
+
+@pytest.mark.parametrize("page", [PAID, LICENSED, Page("User-agent: *\nDisallow: /", 402)])
+async def test_rfc_a_robots_txt_with_such_a_status_is_unavailable(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, page: Page
+) -> None:
+    site = web.site(page)
+    outcome = await crawl(site.urls("/1", "/2"), RETRIES)
+    assert site.paths.count("/robots.txt") == 1
+    assert site.page_paths == ["/1", "/2"]
+    assert outcome.stats["robotstxt/unavailable"] == 1
+    assert not [name for name in outcome.stats if name.endswith("_required")]
+    assert messages(caplog) == []
+
+
+class Answers:
+    """The responses of a page, in this order; the last one for all further requests."""
+
+    def __init__(self, *pages: Page) -> None:
+        self._pages = list(pages)
+
+    async def __call__(self, _: Any, __: Any, writer: Any) -> None:
+        page = self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
+        writer.write(page.octets())
+        await writer.drain()
+
+
+class Copier(Visitor):
+    """Makes another request with the meta of a response, as many spiders do."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        if response.status == 402:
+            yield Request(response.urljoin("/next"), self.parse, meta=response.meta)
+
+
+async def test_other_requests_with_the_meta_of_the_response_are_retried(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(None, {"/": PAID, "/next": Page("", 503)})
+    await crawl(site.urls("/"), RETRIES, spider=Copier)
+    assert site.page_paths == ["/"] + ["/next"] * 3
+
+
+class Payer:
+    """A middleware of a user, who pays: it sends the request again with another header."""
+
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        price = response.headers.get("crawler-price")
+        if response.status != 402 or price is None:
+            return response
+        headers = {**request.headers, "crawler-exact-price": price}
+        return request.replace(headers=headers, dont_filter=True)
+
+
+async def test_a_request_that_a_middleware_makes_of_it_is_retried(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": Answers(PAID, Page("", 503), Page("paid"))})
+    outcome = await crawl(site.urls("/"), {**RETRIES, "DOWNLOADER_MIDDLEWARES": {Payer: 300}})
+    assert site.page_paths == ["/"] * 3
+    assert outcome.responses[site.url("/")].body == b"paid"
+    sent = [received.headers.get("crawler-exact-price") for received in site.received[1:]]
+    assert sent == [None, "USD 0.01", "USD 0.01"]
+
+
+class Retrier(Visitor):
+    """Retries a page itself."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        if response.status == 402:
+            assert response.request is not None
+            yield get_retry_request(response.request, spider=self, reason="402")
+
+
+async def test_a_spider_may_retry_a_page_itself(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": Answers(PAID, Page("", 503), Page("open"))})
+    outcome = await crawl(site.urls("/"), RETRIES, spider=Retrier)
+    assert site.page_paths == ["/"] * 3
+    assert outcome.responses[site.url("/")].body == b"open"
+
+
+@pytest.mark.parametrize("dont_retry", [True, 1, "access"])
+async def test_the_value_of_a_user_stays(web: Web, crawl: Crawl, dont_retry: object) -> None:
+    site = web.site(None, {"/": PAID})
+    outcome = await crawl([Request(site.url("/"), meta={"dont_retry": dont_retry})], RETRIES)
+    assert outcome.responses[site.url("/")].meta["dont_retry"] is dont_retry
+
+
+async def test_by_hand_without_robots_txt(web: Web, crawl: Crawl) -> None:
+    site = web.site("User-agent: *\nDisallow: /", {"/": PAID})
+    by_hand = {"ADDONS": {}, "DOWNLOADER_MIDDLEWARES": {AccessTermsMiddleware: 890}}
+    outcome = await crawl(site.urls("/"), {**RETRIES, **by_hand})
+    assert site.paths == ["/"]
+    assert outcome.stats["robotstxt/payment_required"] == 1
+
+
+async def test_a_page_of_the_http_cache_is_not_retried_either(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(None, {"/": PAID})
+    settings = {**RETRIES, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    for _ in range(2):
+        outcome = await crawl(site.urls("/"), settings)
+        assert outcome.stats["robotstxt/payment_required"] == 1
+        assert "retry/count" not in outcome.stats
+    assert outcome.stats["httpcache/hit"] == 2
+    assert site.page_paths == ["/"]
+
+
+async def test_the_sites_that_were_logged_take_bounded_memory(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MAX_LOGGED_SITES == 10_000
+    monkeypatch.setattr("scrapy_rep.pages.access_terms.MAX_LOGGED_SITES", 2)
+    caplog.set_level(logging.INFO)
+    crawler = make_crawler(Visitor)
+    crawler._apply_settings()
+    middleware = AccessTermsMiddleware.from_crawler(crawler)
+    for host in ("a", "b", "a", "c", "b", "a"):
+        url = f"http://{host}.example/"
+        await middleware.process_response(Request(url), Response(url, status=402))
+    assert [message.partition(" ")[0] for message in messages(caplog)] == [
+        f"http://{host}.example" for host in "abca"
+    ]
+    # A scheme without robots.txt has no origin.
+    for url in ("s3://bucket/a", "s3://bucket/b"):
+        await middleware.process_response(Request(url), Response(url, status=402))
+    assert [m.startswith("A site requires") for m in messages(caplog)[4:]] == [True]
+
+
+def test_a_response_can_be_read_without_a_crawl() -> None:
+    headers = {"crawler-price": "USD 0.01", "X-Robots-Tag": "noindex"}
+    response = HtmlResponse("https://a.example/", status=402, headers=headers)
+    directives = page_directives(response, "mybot")
+    assert directives.noindex
+    assert directives.access_terms == AccessTerms(payment_required=True, price="USD 0.01")
+    assert directives.to_dict()["access_terms"] == directives.access_terms.to_dict()
+    for status in (200, 401, 403):
+        found = page_directives(response.replace(status=status), "mybot")
+        assert found.access_terms is None
+        assert found.to_dict()["access_terms"] is None
