@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from .verdicts import PolicySource
 
 DESCRIPTION = (
-    "Say whether crawlers may fetch URLs, and why: the robots.txt and how it was had, the\n"
-    "group, the rule that decides, and the other rules that match."
+    "Say whether crawlers may fetch URLs, and why: the robots.txt and how it was had, the group, "
+    "the rule that decides, and the other rules that match. Several URLs are shown as a table, "
+    "several crawlers as a table of URLs and crawlers."
 )
 EXAMPLES = (
     ("check https://example.com/a -a mybot", "may mybot fetch it?"),

@@ -166,8 +166,9 @@ def _add_rules(
     winner = None
     if verdict.rule is not None:
         record["context"] = _context(lines, verdict.rule.line, group, strict=strict)
+        # It may be missing among the matches if their comparison was stopped.
         winner = next((one for one in measured if one.rule.line == verdict.rule.line), None)
-    if winner is not None:
+        winner = winner or _measure(verdict.rule, lines, path, strict=strict)
         record["rule"] = winner.as_json()
         record["rule"]["is_directory_rule"] = _stands_for_directory(winner)
     others = [one for one in measured if one is not winner]

@@ -11,7 +11,7 @@ import io
 import json
 import sys
 import zlib
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError, XMLPullParser
@@ -50,11 +50,14 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
                 case "sitemap":
                     yield from _of_sitemap(stream)
                 case "csv":
-                    yield from _of_csv(_text(stream), field)
+                    with _text(stream) as text:
+                        yield from _of_csv(text, field)
                 case "jsonl":
-                    yield from _of_json_lines(_text(stream), field)
+                    with _text(stream) as text:
+                        yield from _of_json_lines(text, field)
                 case _:
-                    yield from _of_lines(_text(stream))
+                    with _text(stream) as text:
+                        yield from _of_lines(text)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise CommandError(f"cannot read {name}: {reason}") from None
@@ -88,8 +91,13 @@ def _form_of(name: str, stream: io.BufferedReader, *, has_field: bool) -> str:
     return "csv" if has_field or stem.endswith((".csv", ".tsv")) else "lines"
 
 
-def _text(stream: io.BufferedReader) -> io.TextIOWrapper:
-    return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+@contextmanager
+def _text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()  # the caller closes the stream
 
 
 def _lines(text: io.TextIOWrapper) -> Iterator[str]:
@@ -141,8 +149,10 @@ def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
     for number, line in enumerate(_lines(text), 1):
         if not line.strip():
             continue
-        record: Any = json.loads(line)
-        value = _value_of(record, field)
+        try:
+            value = _value_of(json.loads(line), field)
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
         if not isinstance(value, str):
             wanted = field or "url"
             raise ValueError(f"line {number} has no text in the field {wanted}")

@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..protocol.printable import printable
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from scrapy.settings import Settings
+
+HELP_WIDTH = 78
+"""Characters of a line of a help text."""
 
 MAX_MESSAGE = 1000
 """Characters of an error message that are shown."""
@@ -40,6 +44,7 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
+    "agents": Subcommand("agents", "list the well-known crawlers that -a knows by name"),
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
 }
@@ -147,7 +152,7 @@ def _run_without_subcommand(options: list[str], program: str) -> int:
 def _parser_of(module: ModuleType, program: str, name: str) -> Parser:
     parser = Parser(
         prog=f"{program} {name}",
-        description=module.DESCRIPTION,
+        description=textwrap.fill(module.DESCRIPTION, HELP_WIDTH),
         epilog=f"{_examples_of(module.EXAMPLES, program)}\n\n{_exit_code_help()}",
     )
     module.add_arguments(parser)

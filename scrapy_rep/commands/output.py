@@ -44,8 +44,16 @@ class Output:
 
     def print(self, *renderables: RenderableType) -> None:
         """Print texts and tables of rich. Plain strings are printed as they are."""
-        for renderable in renderables:
-            self.console.print(renderable)
+        console = self.console
+        if console.is_terminal:
+            for renderable in renderables:
+                console.print(renderable)
+            return
+        with console.capture() as capture:
+            for renderable in renderables:
+                console.print(renderable)
+        # Tables fill their last column with spaces.
+        self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Write one record as a line of JSON."""

@@ -20,7 +20,7 @@ from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..protocol.paths import robots_txt_url
-from ..scheduling.clock import sleep
+from ..scheduling.clock import fire, sleep
 from ..settings import read_settings, uses_async_process, without_password
 from .exits import CommandError, ExitCode
 from .policy import Policy, of_origin
@@ -153,10 +153,21 @@ class SessionSpider(Spider):
         super().__init__(**kw)
         self._outcome = outcome
         self._keep_bodies = keep_bodies
+        self._is_working = False
+        self._waiters: list[Deferred[None]] = []
 
     async def start(self) -> AsyncIterator[Any]:
-        outcome = self._outcome
+        # Scrapy cancels this coroutine at Ctrl-C. The work runs on, to end with what it has.
         self.crawler.signals.connect(self._on_closed, signal=signals.spider_closed)
+        self._is_working = True
+        deferred_from_coro(self._work())
+        await self._wait_for_work()
+        requests: tuple[Request, ...] = ()
+        for request in requests:  # none: the session makes its own
+            yield request
+
+    async def _work(self) -> None:
+        outcome = self._outcome
         try:
             session = Session(self.crawler, keep_bodies=self._keep_bodies)
             outcome.result = await outcome.work(session)
@@ -165,12 +176,19 @@ class SessionSpider(Spider):
             outcome.error = error
         else:
             outcome.is_finished = True
-        requests: tuple[Request, ...] = ()
-        for request in requests:  # none: the session makes its own
-            yield request
+        self._is_working = False
+        while self._waiters:
+            fire(self._waiters.pop(), None)
 
-    def _on_closed(self, reason: str) -> None:
+    async def _wait_for_work(self) -> None:
+        if self._is_working:
+            waiter: Deferred[None] = Deferred()
+            self._waiters.append(waiter)
+            await maybe_deferred_to_future(waiter)
+
+    async def _on_closed(self, reason: str) -> None:
         self._outcome.is_interrupted = reason == "shutdown"
+        await self._wait_for_work()
 
 
 class Outcome(Generic[T]):
@@ -187,12 +205,12 @@ class Outcome(Generic[T]):
         """Return the result of the work. Raises its error, and KeyboardInterrupt after Ctrl-C."""
         if self.error is not None:
             raise self.error
+        if self.is_finished:
+            result: Any = self.result
+            return result  # type: ignore[no-any-return]
         if self.is_interrupted:
             raise KeyboardInterrupt
-        if not self.is_finished:
-            raise CommandError("Scrapy ended before the work did", ExitCode.UNKNOWN)
-        result: Any = self.result
-        return result  # type: ignore[no-any-return]
+        raise CommandError("Scrapy ended before the work did", ExitCode.UNKNOWN)
 
 
 def run(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 DESCRIPTION = (
-    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged,\n"
+    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged, "
     "the rules in the order in which they win, delays, sitemaps, usage and licenses."
 )
 EXAMPLES = (

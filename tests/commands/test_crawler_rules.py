@@ -5,16 +5,28 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep import Reason, RobotsTxt, Verdict
-from scrapy_rep.commands.crawler_rules import group_for, matches_for, verdict_for
-from scrapy_rep.commands.crawlers import Compliance, Crawler, crawler_named, well_known_crawlers
+from scrapy_rep.commands.agent_option import Agent, resolve
+from scrapy_rep.commands.crawlers import (
+    Compliance,
+    Crawler,
+    Purpose,
+    crawler_named,
+    crawlers_for,
+    well_known_crawlers,
+)
 
 CLOSED = b"User-agent: *\nDisallow: /\n"
 
 
-def crawler(name: str) -> Crawler:
-    found = crawler_named(name)
-    assert found is not None
-    return found
+def crawler(name: str) -> Agent:
+    """Return what ``-a NAME`` stands for, if it is one well-known crawler."""
+    assert crawler_named(name) is not None
+    (agent,) = resolve([name])
+    return agent
+
+
+def verdict_for(robots: RobotsTxt, url: str, agent: Agent) -> Verdict:
+    return agent.apply(robots.verdict(url, agent.tokens))
 
 
 def verdict(robots_txt: bytes, url: str, name: str) -> Verdict:
@@ -50,7 +62,7 @@ disallow: /group-3
 )
 def test_google_order_of_precedence(name: str, group: int) -> None:
     token = {1: "googlebot-news", 2: "*", 3: "googlebot"}[group]
-    assert group_for(GOOGLE_PRECEDENCE, crawler(name)) == token
+    assert crawler(name).group(GOOGLE_PRECEDENCE) == token
     for number in (1, 2, 3):
         found = verdict_for(GOOGLE_PRECEDENCE, f"/group-{number}", crawler(name))
         assert found.allowed is (number != group)
@@ -104,7 +116,7 @@ def test_google_example_groups(name: str) -> None:
     assert verdict_for(robots, "/archive/1Q84", crawler(name))
     assert not verdict_for(robots, "/archive/konbini", crawler(name))
     assert verdict_for(robots, "/", crawler(name))
-    assert group_for(robots, crawler(name)) == name.lower()
+    assert crawler(name).group(robots) == name.lower()
 
 
 @pytest.mark.parametrize(
@@ -114,16 +126,13 @@ def test_google_special_case_crawlers_ignore_the_global_user_agent(name: str) ->
     assert verdict(CLOSED, "/a", name) == Verdict(
         True, Reason.NO_RULES, detail=f"{name} ignores the group for *"
     )
-    assert group_for(RobotsTxt(CLOSED), crawler(name)) is None
-    assert matches_for(RobotsTxt(CLOSED), "/a", crawler(name)) == ()
+    assert crawler(name).group(RobotsTxt(CLOSED)) is None
     # Another group is not theirs.
     assert verdict(b"User-agent: Googlebot\nDisallow: /\n" + CLOSED, "/a", name)
     # Their own is, also together with *.
     both = f"User-agent: *\nUser-agent: {name}\nDisallow: /".encode()
     assert not verdict(both, "/a", name)
-    assert [str(rule) for rule in matches_for(RobotsTxt(both), "/a", crawler(name))] == [
-        "line 3, Disallow: /"
-    ]
+    assert crawler(name).group(RobotsTxt(both)) == name.lower()
 
 
 def test_google_mobile_apps_obeyed_the_rules_for_adsbot_google() -> None:
@@ -179,7 +188,7 @@ def test_applebot_follows_googlebot_instructions(
     robots_txt: bytes, group: str | None, allowed: bool
 ) -> None:
     robots = RobotsTxt(robots_txt)
-    assert group_for(robots, crawler("Applebot")) == group
+    assert crawler("Applebot").group(robots) == group
     assert verdict_for(robots, "/a", crawler("Applebot")).allowed is allowed
 
 
@@ -224,7 +233,7 @@ Disallow: /cgi-bin
     ("name", "group"), [("YandexBot", "yandexbot"), ("YandexImages", "yandex"), ("bingbot", "*")]
 )
 def test_yandex_example(name: str, group: str) -> None:
-    assert group_for(RobotsTxt(YANDEX_EXAMPLE), crawler(name)) == group
+    assert crawler(name).group(RobotsTxt(YANDEX_EXAMPLE)) == group
     assert verdict(YANDEX_EXAMPLE, "/cgi-bin", name).allowed is (name != "bingbot")
 
 
@@ -241,7 +250,7 @@ def test_yandex_example(name: str, group: str) -> None:
 )
 def test_screaming_frog_order(agents: tuple[str, ...], group: str | None) -> None:
     robots = RobotsTxt("\n".join(f"User-agent: {agent}\nDisallow: /" for agent in agents).encode())
-    assert group_for(robots, crawler("Screaming Frog SEO Spider")) == group
+    assert crawler("Screaming Frog SEO Spider").group(robots) == group
 
 
 # All crawlers
@@ -250,19 +259,23 @@ def test_screaming_frog_order(agents: tuple[str, ...], group: str | None) -> Non
 @pytest.mark.parametrize("each", well_known_crawlers(), ids=lambda each: each.name)
 def test_every_crawler_follows_a_group_of_its_own(each: Crawler) -> None:
     robots = RobotsTxt(f"User-agent: {each.name}\nDisallow: /a\nUser-agent: *\nAllow: /".encode())
+    agent = crawler(each.name)
     ignores = each.compliance is Compliance.IGNORES
-    assert verdict_for(robots, "/a", each).allowed is ignores
-    assert verdict_for(robots, "/b", each).allowed
-    assert group_for(robots, each) == (None if ignores else each.tokens[0].lower())
+    found = verdict_for(robots, "/a", agent)
+    assert found.allowed is ignores
+    assert verdict_for(robots, "/b", agent).allowed
+    assert agent.group(robots) == found.agent == (None if ignores else each.tokens[0].lower())
 
 
 @pytest.mark.parametrize("each", well_known_crawlers(), ids=lambda each: each.name)
 def test_every_crawler_has_its_answer_to_a_closed_site(each: Crawler) -> None:
+    agent = crawler(each.name)
     exempt = each.ignores_wildcard or each.compliance is Compliance.IGNORES
-    assert verdict_for(RobotsTxt(CLOSED), "/a", each).allowed is exempt
-    assert verdict_for(RobotsTxt(CLOSED), "/robots.txt", each).allowed
-    assert verdict_for(RobotsTxt(b""), "/a", each).allowed
-    assert bool(matches_for(RobotsTxt(CLOSED), "/a", each)) is not exempt
+    found = verdict_for(RobotsTxt(CLOSED), "/a", agent)
+    assert found.allowed is exempt
+    assert agent.group(RobotsTxt(CLOSED)) == found.agent == (None if exempt else "*")
+    assert verdict_for(RobotsTxt(CLOSED), "/robots.txt", agent).allowed
+    assert verdict_for(RobotsTxt(b""), "/a", agent).allowed
 
 
 def test_a_crawler_that_ignores_robots_txt_is_allowed_everything() -> None:
@@ -271,8 +284,7 @@ def test_a_crawler_that_ignores_robots_txt_is_allowed_everything() -> None:
         True, Reason.NO_RULES, detail="Google-Safety ignores robots.txt"
     )
     assert verdict_for(RobotsTxt.from_response(503), "/a", crawler("Google-Safety"))
-    assert group_for(RobotsTxt(robots_txt), crawler("Google-Safety")) is None
-    assert matches_for(RobotsTxt(robots_txt), "/a", crawler("Google-Safety")) == ()
+    assert crawler("Google-Safety").group(RobotsTxt(robots_txt)) is None
 
 
 def test_a_fetcher_that_may_ignore_the_file_has_the_verdict_of_the_file() -> None:
@@ -285,11 +297,43 @@ def test_the_status_of_the_file_counts_for_all_that_read_it(name: str) -> None:
     unreachable, unavailable = RobotsTxt.from_response(503), RobotsTxt.from_response(404)
     assert verdict_for(unreachable, "/a", crawler(name)).reason is Reason.UNREACHABLE
     assert verdict_for(unavailable, "/a", crawler(name)).reason is Reason.UNAVAILABLE
-    assert group_for(unreachable, crawler(name)) is None
+    assert crawler(name).group(unreachable) is None
 
 
-@pytest.mark.parametrize("name", ["Googlebot", "AdsBot-Google", "Google-Safety"])
-def test_an_invalid_url_raises_for_every_crawler(name: str) -> None:
-    for function in (verdict_for, matches_for):
-        with pytest.raises(ValueError, match="mailto"):
-            function(RobotsTxt(b""), "mailto:a@example.com", crawler(name))
+# The values of -a
+
+
+def test_a_purpose_stands_for_all_of_its_crawlers() -> None:
+    found = resolve(["GPTBot", "AI-Training", "mybot", "gptbot"])
+    names = [each.name for each in crawlers_for(Purpose.AI_TRAINING) if each.name != "GPTBot"]
+    assert [agent.name for agent in found] == ["GPTBot", *names, "mybot"]
+
+
+def test_the_order_of_the_tokens_is_that_of_the_table() -> None:
+    for each in well_known_crawlers():
+        assert crawler(each.name).tokens == tuple(token.lower() for token in each.tokens)
+
+
+def test_a_header_of_a_well_known_crawler_answers_as_the_crawler() -> None:
+    header = "Mozilla/5.0 (compatible; AdsBot-Google; +http://www.google.com/adsbot.html)"
+    assert resolve([header]) == resolve(["adsbot-google"])
+
+
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("Googlebot", None),
+        ("bnf.fr_bot", None),
+        ("Google-Safety", "Google-Safety ignores robots.txt (https://developers.google.com/"),
+        ("ChatGPT-User", "ChatGPT-User may ignore robots.txt (https://"),
+        ("Gogglebot", "Gogglebot is taken for a product token. Do you mean Googlebot?"),
+        ("ai-trainning", "ai-trainning is taken for a product token. Do you mean ai-training?"),
+        ("mybot", None),
+    ],
+)
+def test_warnings(name: str, warning: str | None) -> None:
+    (agent,) = resolve([name])
+    if warning is None:
+        assert agent.warning is None
+    else:
+        assert str(agent.warning).startswith(warning)

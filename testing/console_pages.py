@@ -1,0 +1,127 @@
+"""The sessions on the pages below `docs/commands/`: commands with the output that they really have.
+
+``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
+
+A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. A command is
+a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
+store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
+hours ago, so that no command uses the network. In the output, times are replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from threading import Thread
+
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.stores import Entry, open_store
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "commands"
+ORIGIN = "https://www.example.com"
+AGE = 2 * 3600
+WIDTH = 80
+
+SETTINGS = """\
+USER_AGENT = "mybot/1.0 (+https://bot.example)"
+REP_STORE = "sqlite:///store.sqlite"
+"""
+
+_FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TIMES = (
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
+    (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
+    (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
+    (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
+)
+
+
+def pages() -> list[Path]:
+    """Return the pages with sessions."""
+    return sorted(path for path in PAGES.glob("*.md") if "```console" in path.read_text("utf-8"))
+
+
+def with_real_output(text: str) -> str:
+    """Return a page with the output that its commands have now."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
+        (folder / "projectsettings.py").write_text(SETTINGS)
+        for match in _FILE.finditer(text):
+            (folder / match[1]).write_text(match[2])
+        # In a thread of its own, because a test may run in an event loop.
+        thread = Thread(target=lambda: asyncio.run(_fill(folder)))
+        thread.start()
+        thread.join()
+        return _CONSOLE.sub(lambda match: _session(match[1], folder), text)
+
+
+def _session(block: str, folder: Path) -> str:
+    commands = [line for line in block.splitlines() if line.startswith("$ ")]
+    parts = [f"{command}\n{_output(command[2:], folder)}" for command in commands]
+    return "```console\n" + "\n".join(parts) + "```"
+
+
+def _output(command: str, folder: Path) -> str:
+    """Run a command line in a shell. Returns its output and its remarks."""
+    program = f"{shlex.quote(sys.executable)} -m scrapy_rep.commands"
+    done = subprocess.run(
+        command.replace("scrapy-rep", program),
+        shell=True,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": str(WIDTH),
+            "PYTHONIOENCODING": "utf-8",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    output = done.stdout.decode()
+    for pattern, replacement in _TIMES:
+        output = pattern.sub(replacement, output)
+    return output
+
+
+async def _fill(folder: Path) -> None:
+    robots = folder / "robots.txt"
+    if not robots.exists():
+        return
+    store = open_store(f"sqlite:///{folder}/store.sqlite", jobdir=None, ttl=86_400)
+    assert store is not None
+    now = time.time() - AGE
+    url = f"{ORIGIN}/robots.txt"
+    entry = Entry(
+        AccessResult.RULES,
+        now,
+        now + 77_760,
+        now + 86_400,
+        robots.read_bytes(),
+        CopyInfo(url),
+        status=200,
+        url=url,
+    )
+    await store.put(ORIGIN, entry)
+    await store.close()
+
+
+def main() -> None:
+    """Write every page anew."""
+    for path in pages():
+        path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

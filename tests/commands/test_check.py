@@ -1,0 +1,336 @@
+"""``check`` with a file: no network."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from .conftest import ROBOTS, schema, validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Done, Run
+
+
+def check(run: Run, *arguments: str, agent: str = "mybot") -> Done:
+    return run("check", "--robots", "robots.txt", "-a", agent, *arguments)
+
+
+EXPLANATION = """\
+disallowed  /private/page
+
+  1 User-agent: *
+  2 Disallow: /private
+  3 Allow: /private/press/
+> 4 Disallow: /private/p
+  5 Crawl-delay: 5
+  6 Content-Signal: ai-train=no
+
+Why           line 4, Disallow: /private/p is the longest rule that matches (10
+              octets)
+Crawler       mybot, by the group for all other crawlers (*)
+Also matches  line 2, Disallow: /private is shorter (8 octets)
+Compared      /private/page with /private/p
+Pace          Crawl-delay: 5
+Usage         train-ai: refused; Content-Signal: ai-train=no
+robots.txt    the file robots.txt
+"""
+
+
+def test_one_url_is_explained(run: Run) -> None:
+    done = check(run, "/private/page")
+    assert done.out == EXPLANATION
+    assert (done.code, done.err) == (1, "")
+
+
+def test_the_json_of_one_url(run: Run) -> None:
+    done = check(run, "/private/p%61ge", "--json")
+    record = done.record
+    validate(record, "check")
+    assert done.code == 1
+    assert record["path"] == "/private/page"
+    assert record["rule"] == {
+        "line": 4,
+        "allow": False,
+        "pattern": "/private/p",
+        "normalized": "/private/p",
+        "length": 10,
+        "is_directory_rule": False,
+    }
+    assert [(rule["line"], rule["why"]) for rule in record["other_rules"]] == [(2, "shorter")]
+    assert [line["line"] for line in record["context"]] == [1, 2, 3, 4, 5, 6]
+    assert record["pace"] == {"crawl_delay": 5, "request_rates": [], "visit_time": None}
+    assert record["usage"]["evaluated"] == {"train-ai": False}
+    assert record["robots_txt"]["source"] == "file"
+
+
+def test_several_urls_are_a_table(run: Run) -> None:
+    done = check(run, "/private/x", "https://example.com/", "mailto:a@b.example")
+    rows = [line.split(maxsplit=2) for line in done.out.splitlines()[2:]]
+    assert rows == [
+        ["disallowed", "/private/x", "line 2, Disallow: /private, for *"],
+        ["allowed", "https://example.com/", "no rule matches"],
+        ["allowed", "mailto:a@b.example", "this scheme has no robots.txt"],
+    ]
+    assert done.code == 1
+
+
+def test_several_crawlers_are_columns(run: Run) -> None:
+    done = check(run, "/private/x", "/a", "-a", "otherbot")
+    header, _, *rows = done.out.splitlines()
+    assert header.split() == ["URL", "mybot", "otherbot"]
+    assert [row.split() for row in rows] == [
+        ["/private/x", "disallowed", "disallowed"],
+        ["/a", "allowed", "disallowed"],
+    ]
+
+
+def test_many_crawlers_are_rows(run: Run) -> None:
+    agents = [part for number in range(5) for part in ("-a", f"bot{chr(97 + number)}")]
+    done = check(run, "/private/x", "/a", *agents)
+    rows = [line.split() for line in done.out.splitlines()[2:] if line.strip()]
+    assert len(rows) == 12
+    assert ["otherbot", "disallowed"] not in [row[:2] for row in rows]
+    assert rows[0] == ["mybot", "disallowed", "/private/x"]
+
+
+def test_one_url_and_several_crawlers(run: Run) -> None:
+    done = check(run, "/a", "-a", "otherbot")
+    rows = [line.split(maxsplit=2) for line in done.out.splitlines()[2:]]
+    assert rows == [
+        ["mybot", "allowed", "no rule matches"],
+        ["otherbot", "disallowed", "line 9, Disallow: /, for otherbot"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "url", "others"),
+    [
+        ("Disallow: /a\nDisallow: /ab", "/ab", {2: "shorter"}),
+        ("Disallow: /a\nAllow: /a", "/a", {2: "allow-wins"}),
+        ("Disallow: /*b\nAllow: /ab", "/ab", {2: "allow-wins"}),
+        ("Disallow: /a*\nDisallow: /*b", "/ab", {3: "later"}),
+        ("Disallow: /a\nDisallow: /a", "/a", {3: "repeated"}),
+        ("Disallow: /%61\nDisallow: /a", "/a", {3: "repeated"}),
+        ("Disallow: /a%2f\nDisallow: /a%2F", "/a%2Fx", {3: "repeated"}),
+    ],
+)
+def test_why_a_rule_lost(run: Run, tmp_path: Path, rules: str, url: str, others: Any) -> None:
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\n{rules}\n")
+    record = check(run, url, "--json").record
+    validate(record, "check")
+    assert {rule["line"]: rule["why"] for rule in record["other_rules"]} == others
+
+
+def test_google_a_rule_for_an_index_page_decides_for_its_directory(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nAllow: /d/index.html\nDisallow: /d\n")
+    record = check(run, "/d/", "--json").record
+    assert record["rule"]["normalized"] == "/d/$"
+    assert (record["rule"]["length"], record["rule"]["is_directory_rule"]) == (4, True)
+    assert "as the rule for its directory" in " ".join(check(run, "/d/").out.split())
+
+
+def test_the_context_names_the_group_from_afar(run: Run, tmp_path: Path) -> None:
+    rules = "".join(f"Disallow: /{number}\n" for number in range(1000, 1100))
+    text = f"# first\nUser-agent: mybot\nUser-agent: b\n{rules}User-agent: c\nDisallow: /\n"
+    (tmp_path / "robots.txt").write_text(text)
+    done = check(run, "/1099", agent="mybot")
+    shown = [line.strip(" >") for line in done.out.split("\n\n")[1].splitlines()]
+    assert shown[:2] == ["2 User-agent: mybot", "⋮"]
+    assert shown[2:] == [
+        "101 Disallow: /1097",
+        "102 Disallow: /1098",
+        "103 Disallow: /1099",
+        "104 User-agent: c",
+        "105 Disallow: /",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "why"),
+    [
+        ("", "/", "no group of the robots.txt applies to this crawler"),
+        ("User-agent: mybot\nDisallow:", "/", "or its group has no rules"),
+        ("User-agent: mybot\nDisallow: /a", "/", "no rule of the group matches"),
+        ("User-agent: *\nDisallow: /", "/robots.txt", "or its group has no rules"),
+        ("User-agent: *\nDisallow: /a", "/a", "is the only rule that matches (2 octets)"),
+        ("User-agent: *\nDisallow: /", "/a", "is the only rule that matches (1 octet)"),
+    ],
+)
+def test_reasons(run: Run, tmp_path: Path, text: str, url: str, why: str) -> None:
+    (tmp_path / "robots.txt").write_text(text)
+    assert why in " ".join(check(run, url).out.split())
+    validate(check(run, url, "--json").record, "check")
+
+
+def test_crawlers_with_rules_of_their_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /\n")
+    done = check(run, "/a", agent="AdsBot-Google")
+    assert done.code == 0
+    assert "AdsBot-Google ignores the group for *" in done.out
+    record = check(run, "/a", "--json", agent="AdsBot-Google").record
+    assert (record["allowed"], record["group"], record["ignores_wildcard"]) == (True, None, True)
+    (tmp_path / "robots.txt").write_text("User-agent: Googlebot\nDisallow: /a\n")
+    record = check(run, "/a", "--json", agent="Googlebot-Image").record
+    assert (record["allowed"], record["group"]) == (False, "googlebot")
+    assert (
+        "Googlebot-Image, by the group for googlebot"
+        in check(run, "/a", agent="Googlebot-Image").out
+    )
+
+
+def test_the_default_crawler_is_that_of_the_settings(run: Run) -> None:
+    arguments = ["check", "--robots", "robots.txt", "/a"]
+    done = run(*arguments)
+    assert "warning: Scrapy is the default name of every Scrapy crawler" in done.err
+    done = run(*arguments, "-s", "ROBOTSTXT_USER_AGENT=otherbot")
+    assert (done.code, done.err) == (1, "")
+
+
+def test_a_browser_is_warned_about(run: Run) -> None:
+    done = check(run, "/a", agent="Mozilla/5.0 (X11; Linux) Gecko/2010 Firefox/130.0")
+    assert "is the User-Agent of a browser" in done.err
+
+
+def test_a_url_without_a_scheme(run: Run) -> None:
+    done = check(run, "example.com/a", "b.example", "c.example", "d.example", "e.example", "--json")
+    assert done.records[0]["url"] == "https://example.com/a"
+    assert done.records[0]["given"] == "example.com/a"
+    assert done.err.splitlines() == [
+        "note: example.com/a has no scheme: it is taken for https://example.com/a",
+        "note: b.example has no scheme: it is taken for https://b.example",
+        "note: c.example has no scheme: it is taken for https://c.example",
+        "note: 2 more: URLs without a scheme",
+    ]
+
+
+def test_what_a_site_sends_is_escaped_and_cut(run: Run, tmp_path: Path) -> None:
+    evil = "/\x1b[2J\u202e[red]" + "x" * 3000
+    (tmp_path / "robots.txt").write_text(
+        f"User-agent: *\nDisallow: {evil}\nCrawl-delay: 1\nContent-Signal: \x1b[1m=no\n"
+        "License: https://example.com/\x1b[2J\nSitemap: \x1b]0;x\x07\n"
+    )
+    for done in (check(run, evil), run("show", "robots.txt"), check(run, evil, "/b")):
+        assert "\x1b" not in done.out + done.err
+        assert "\u202e" not in done.out
+        assert "[red]" in done.out  # no markup
+        assert max(map(len, done.out.splitlines())) <= 80
+        assert len(done.out) < 5000
+    record = check(run, evil, "--json").record
+    validate(record, "check")
+    assert len(record["rule"]["normalized"]) <= 1000
+
+
+def test_500_kib_of_rules(run: Run, tmp_path: Path) -> None:
+    rules = "".join(f"Disallow: /a{'*' * (number % 3)}{number}\n" for number in range(40_000))
+    body = f"User-agent: *\nDisallow: /a\n{rules}"
+    assert len(body) > 512_000
+    (tmp_path / "robots.txt").write_text(body)
+    done = check(run, "/a12345", "--json")
+    validate(done.record, "check")
+    assert done.record["rule"]["line"] > 1000
+    assert done.record["context"]
+    assert check(run, "/a12345").code == 1
+    shown = run("show", "robots.txt")
+    assert "more rules" in shown.out
+    assert len(shown.out.splitlines()) < 300
+
+
+def test_a_binary_file_has_no_rules(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_bytes(bytes(range(256)) * 100)
+    done = check(run, "/a")
+    assert (done.code, done.err) == (0, "")
+    assert run("show", "robots.txt").code == 0
+
+
+# Files with URLs.
+
+
+def test_urls_of_a_file_get_brief_records(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text("/private/x\nhttps://example.com/ü\nmailto:x\n//[bad/\n")
+    done = check(run, "--from", "urls.txt", "--json")
+    assert [record["allowed"] for record in done.records] == [False, True, True, False]
+    for record in done.records:
+        validate(record, "check")
+        assert "context" not in record
+    assert done.records[0]["rule"] == {"line": 2, "allow": False, "pattern": "/private"}
+    assert done.records[1]["url"] == "https://example.com/ü"
+    assert done.records[3]["reason"] == "invalid-host"
+
+
+def test_urls_of_arguments_and_of_a_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text("/b\n")
+    done = check(run, "/a", "--from", "urls.txt", "--json")
+    assert [record["url"] for record in done.records] == ["/a", "/b"]
+
+
+def test_a_short_file_is_a_table(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text("/b\n")
+    assert "Why, for mybot" in check(run, "--from", "urls.txt").out
+    (tmp_path / "urls.txt").write_text("# nothing\n")
+    done = check(run, "--from", "urls.txt")
+    assert (done.code, done.out) == (0, "")
+
+
+@pytest.mark.parametrize("agents", [["otherbot"], []])
+def test_a_long_file_is_lines(run: Run, tmp_path: Path, agents: list[str]) -> None:
+    urls = [f"/private/{number}" for number in range(20_000)]
+    (tmp_path / "urls.txt").write_text("\n".join([*urls, "https://[bad/"]))
+    more = [part for agent in agents for part in ("-a", agent)]
+    done = check(run, "--from", "urls.txt", *more)
+    lines = done.out.splitlines()
+    assert len(lines) == 20_001 * (1 + len(agents))
+    name = "mybot: " if agents else ""
+    assert lines[0] == f"disallowed /private/0  {name}line 2, Disallow: /private, for *"
+    count = len(lines)
+    assert done.err == f"note: {count:,} answers: 0 allowed, {count:,} disallowed, 0 unknown\n"
+    as_json = check(run, "--from", "urls.txt", "--json", *more)
+    assert len(as_json.records) == count
+    Draft202012Validator(schema("check")).validate(as_json.records[-1])
+
+
+def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(text: str) -> None:
+        raw: Any = io.BytesIO(text.encode())
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+
+    given("/private/a\n/b\n")
+    done = check(run, "--from", "-", "--json")
+    assert [record["allowed"] for record in done.records] == [False, True]
+    given(ROBOTS)
+    assert run("check", "--robots", "-", "/private", "-a", "x", "--json").record["allowed"] is False
+    given(ROBOTS)
+    assert len(run("show", "-", "--json").record["groups"]) == 2
+
+
+def test_what_was_read_before_an_error_is_written(run: Run, tmp_path: Path) -> None:
+    lines = "".join(f'{{"url": "/{number}"}}\n' for number in range(500))
+    (tmp_path / "urls.jsonl").write_text(f"{lines}broken\n")
+    done = check(run, "--from", "urls.jsonl", "--json")
+    assert done.code == 2
+    assert "cannot read urls.jsonl as jsonl: line 501: " in done.err
+    assert len(done.records) >= 448
+
+
+def test_what_was_read_before_ctrl_c_is_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scrapy_rep.commands import check as check_module
+
+    def urls_from(*_: Any, **__: Any) -> Any:
+        yield from (f"/private/{number}" for number in range(150))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(check_module, "urls_from", urls_from)
+    done = check(run, "--from", "-", "--json")
+    assert (done.code, len(done.records)) == (130, 150)
+    done = check(run, "--from", "-")
+    assert (done.code, len(done.out.splitlines())) == (130, 150)
+    assert done.err == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"

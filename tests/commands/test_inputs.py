@@ -1,0 +1,147 @@
+"""Files with URLs, in each format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import tracemalloc
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_rep.commands.exits import CommandError
+from scrapy_rep.commands.inputs import MAX_LINE, urls_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:i="http://i.example">
+<url><loc> https://a.example/1 </loc><lastmod>2026-01-01</lastmod>
+<i:image><i:loc>https://a.example/1.png</i:loc></i:image></url>
+<url><loc>https://a.example/2?a=1&amp;b=2</loc></url>
+</urlset>
+"""
+INDEX = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<sitemap><loc>https://a.example/map1.xml</loc></sitemap></sitemapindex>"""
+
+A, B = "https://a.example/1", "https://a.example/2"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "field", "urls"),
+    [
+        ("x.txt", f"{A}\n\n# a comment\n  {B}  \r\n", None, [A, B]),
+        ("x.txt", f"\ufeff{A}\n{B}", None, [A, B]),  # a byte order mark
+        ("x.txt", "", None, []),
+        ("x.csv", f"id,URL\n1,{A}\n2,{B}\n", None, [A, B]),
+        ("x.csv", f"id,page\n1,{A}\n2,{B}\n", "page", [A, B]),
+        ("x.csv", f"id;page\n1;{A}\n", "page", [A]),
+        ("x.tsv", f"id\turl\n1\t{A}\n", None, [A]),
+        ("x.csv", f"1,{A}\n2,{B}\n", "2", [A, B]),  # no header
+        ("x.csv", f'id,url\n1,"{A},x\ny"\n\n3\n', None, [f"{A},x\ny"]),
+        ("x", f"id,page\n1,{A}\n", "page", [A]),
+        ("x.jsonl", f'{{"url": "{A}"}}\n\n{{"id": 1, "url": "{B}"}}\n', None, [A, B]),
+        ("x", f'{{"page": "{A}"}}\n', "page", [A]),
+        ("x.jsonl", f'"{A}"\n', None, [A]),
+        ("x.xml", SITEMAP, None, [A, "https://a.example/2?a=1&b=2"]),
+        ("x", INDEX, None, ["https://a.example/map1.xml"]),
+    ],
+)
+def test_formats(
+    name: str, content: str, field: str | None, urls: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content.encode())
+    assert list(urls_from(str(path), field=field)) == urls
+    compressed = tmp_path / f"{name}.gz"
+    compressed.write_bytes(gzip.compress(content.encode()))
+    assert list(urls_from(str(compressed), field=field)) == urls
+
+
+def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"{A}\n")
+    assert list(urls_from(str(path), form="lines")) == [A]
+
+
+def _stdin(text: str) -> io.TextIOWrapper:
+    raw: Any = io.BytesIO(text.encode())
+    return io.TextIOWrapper(io.BufferedReader(raw))
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", _stdin(SITEMAP))
+    assert len(list(urls_from("-"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "field", "message"),
+    [
+        ("x.txt", b"\x89PNG\r\n\0\0", None, "it is a binary file"),
+        ("x.txt", b"https://a.example/\xff\n", None, "can't decode"),
+        ("x.csv", b"a,b\n1,2\n", None, "no column for URLs; name it with --field: there are a, b"),
+        ("x.csv", b"a,b\n1,2\n", "c", "there is no column c: there are a, b"),
+        ("x.csv", b"a,b\n1,2\n", "3", "there is no column 3: the first line has 2"),
+        ("x.jsonl", b'{"a": 1}\n', None, "line 1 has no text in the field url"),
+        ("x.jsonl", b"[1\n", None, "line 1: "),
+        ("x.xml", b"<urlset><url>", None, "no element found"),
+        ("x.xml", b"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>", None, "it declares entities"),
+        ("x.gz", gzip.compress(b"https://a.example/")[:-4], None, "end-of-stream"),
+        ("x.gz", b"\x1f\x8b\x08nothing", None, ""),
+    ],
+)
+def test_files_that_cannot_be_read(
+    name: str, content: bytes, field: str | None, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CommandError) as raised:
+        list(urls_from(str(path), field=field))
+    assert str(raised.value).startswith(f"cannot read {path}")
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["missing.txt", "."])
+def test_a_file_that_is_none(name: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"cannot read .*(No such file|Is a directory)"):
+        list(urls_from(str(tmp_path / name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "line", "end"),
+    [
+        ("x.txt", "", "https://a.example/{}\n", ""),
+        ("x.csv", "url\n", "https://a.example/{}\n", ""),
+        ("x.jsonl", "", '{{"url": "https://a.example/{}"}}\n', ""),
+        ("x.xml", "<urlset>", "<url><loc>https://a.example/{}</loc></url>\n", "</urlset>"),
+    ],
+)
+def test_memory_does_not_grow_with_the_file(
+    name: str, start: str, line: str, end: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    with path.open("w") as file:
+        file.write(start)
+        file.writelines(line.format("x" * 80 + str(number)) for number in range(30_000))
+        file.write(end)
+    urls = urls_from(str(path))
+    tracemalloc.start()
+    try:
+        next(urls)
+        before, _ = tracemalloc.get_traced_memory()
+        assert sum(1 for _ in islice(urls, 29_999)) == 29_999
+        after, _ = tracemalloc.get_traced_memory()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 100_000
+    assert most < 2_000_000
+
+
+def test_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("a" * (2 * MAX_LINE + 1))
+    assert [len(url) for url in urls_from(str(path))] == [MAX_LINE, MAX_LINE, 1]

@@ -1,0 +1,294 @@
+"""The installed commands, as processes of their own: in a project, outside of one, interrupted.
+
+Each process takes about a second, so what one process can show is in one test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testing.web import Page
+
+from .conftest import ROBOTS, TIMEOUT, environment_of, tool, validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testing.web import Web
+
+RULES = "User-agent: *\nDisallow: /x\n"
+AT_ONCE = ("-s", "REP_RETRY_TIMES=0")
+SCRAPY = ("scrapy", "robots")
+
+PROJECT = """\
+import pathlib
+
+BOT_NAME = "project"
+USER_AGENT = "projectbot/1.0 (+https://example.com)"
+ROBOTSTXT_OBEY = False
+SPIDER_MODULES = ["no_such_module"]
+ITEM_PIPELINES = {"no_such_module.Pipeline": 1}
+EXTENSIONS = {"no_such_module.Extension": 1}
+SCHEDULER = "no_such_module.Scheduler"
+JOBDIR = "job"
+LOG_FILE = "log.txt"
+FEEDS = {"out.json": {"format": "json"}}
+CLOSESPIDER_PAGECOUNT = 1
+REP_STORE = f"sqlite:///{pathlib.Path(__file__).parent}/store.sqlite"
+DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Scrapy project with settings that would disturb a tool."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
+    (tmp_path / "projectsettings.py").write_text(PROJECT)
+    return tmp_path
+
+
+def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
+    site, other = web.site(RULES), web.site(RULES)
+    before = {path.name for path in project.iterdir()}
+    first = tool("check", site.url("/x"), other.url("/y"), "--json", cwd=project, command=SCRAPY)
+    assert (first.code, first.err) == (1, "")
+    assert {record["agent"] for record in first.records} == {
+        "projectbot/1.0 (+https://example.com)"
+    }
+    (received,) = site.received
+    assert (received.path, received.headers["x-project"]) == ("/robots.txt", "yes")
+    assert received.headers["user-agent"] == "projectbot/1.0 (+https://example.com)"
+    second = tool("check", site.url("/x"), "--json", cwd=project)
+    assert second.record["robots_txt"]["source"] == "store"
+    assert site.robots_fetches == 1
+    written = {path.name.partition(".")[0] for path in project.iterdir()} - {
+        name.partition(".")[0] for name in before
+    }
+    assert written <= {"store", "__pycache__"}
+
+
+def test_scrapy_robots_is_the_same_outside_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    arguments = ("check", "--robots", "robots.txt", "/private", "-a", "mybot")
+    ours, scrapys = (
+        tool(*arguments, cwd=tmp_path, command=command)
+        for command in (("scrapy_rep.commands",), SCRAPY)
+    )
+    assert ours == scrapys
+    assert ours.code == 1
+    assert "\x1b" not in ours.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--nothing"], ["check", "--nothing", "/"], ["check", "/", "--nolog"]]
+)
+def test_scrapy_robots_refuses_unknown_options(arguments: list[str]) -> None:
+    done = tool(*arguments, command=SCRAPY)
+    assert done.code == 2
+    assert done.err.startswith("scrapy robots: unrecognized arguments: --no")
+    assert done.err.count("\n") == 1
+
+
+def test_scrapy_version_loads_only_the_command_itself() -> None:
+    code = (
+        "import sys\nfrom scrapy.cmdline import execute\n"
+        "try:\n    execute(['scrapy', 'version'])\nexcept SystemExit:\n    pass\n"
+        "print(sorted(name for name in sys.modules"
+        " if name.startswith(('scrapy_rep.commands', 'rich'))))\n"
+        "print('twisted.internet.reactor' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-2:] == [
+        "['scrapy_rep.commands', 'scrapy_rep.commands.robots']",
+        "False",
+    ]
+
+
+def test_a_crawl_loads_no_command(web: Web) -> None:
+    site = web.site(RULES)
+    code = (
+        "import sys\nimport scrapy\nfrom scrapy.crawler import AsyncCrawlerProcess\n"
+        "class Spider(scrapy.Spider):\n    name = 'x'\n"
+        f"    start_urls = [{site.url('/y')!r}]\n    def parse(self, response): pass\n"
+        "process = AsyncCrawlerProcess({'ADDONS': {'scrapy_rep.Addon': 500},"
+        " 'LOG_ENABLED': False, 'TELNETCONSOLE_ENABLED': False})\n"
+        "process.crawl(Spider)\nprocess.start()\n"
+        "print([name for name in sys.modules"
+        " if name.startswith(('scrapy_rep.commands', 'rich'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+    assert site.paths == ["/robots.txt", "/y"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["TWISTED_REACTOR_ENABLED=False", "TWISTED_REACTOR=", "FORCE_CRAWLER_PROCESS=True"],
+)
+def test_every_event_loop(web: Web, setting: str) -> None:
+    site, down = web.site(RULES), web.site(Page(b"", 503))
+    done = tool(
+        "check", site.url("/x"), down.url("/"), "--json", "-a", "x", "-s", setting, *AT_ONCE
+    )
+    for record in done.records:
+        validate(record, "check")
+    assert [record["reason"] for record in done.records] == ["rules", "unreachable"]
+    assert done.code == 3
+    assert done.err == f"note: {down.url('/robots.txt')} is unreachable: status 503\n"
+
+
+def test_the_site_of_show(web: Web) -> None:
+    site = web.site(RULES)
+    done = tool("show", site.url("/page?x"), "--json", *AT_ONCE)
+    validate(done.record, "show")
+    assert (done.code, done.err) == (0, "")
+    assert done.record["origin"] == site.root
+    assert [rule["pattern"] for rule in done.record["groups"][0]["rules"]] == ["/x"]
+
+
+def test_an_unreachable_host(tmp_path: Path) -> None:
+    done = tool("check", "http://127.0.0.1:9/a", "-a", "x", *AT_ONCE, cwd=tmp_path)
+    assert done.code == 3
+    assert done.err.startswith("note: http://127.0.0.1:9/robots.txt is unreachable: ")
+    assert done.err.count("\n") == 1
+    assert done.out.startswith("disallowed  http://127.0.0.1:9/a\n")
+    shown = tool("show", "http://127.0.0.1:9", *AT_ONCE)
+    assert shown.code == 3
+    assert "The robots.txt is unreachable: everything is disallowed." in shown.out
+
+
+def test_a_setting_that_stops_the_crawl(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text("[[disallow]]\n")
+    done = tool(
+        *("check", "http://127.0.0.1:9/a", "-a", "x", "-s", "REP_LOCAL_RULES=rules.toml"),
+        cwd=tmp_path,
+    )
+    assert (done.code, done.out) == (2, "")
+    assert "REP_LOCAL_RULES" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_the_log_is_written_on_request(web: Web) -> None:
+    site = web.site(RULES)
+    done = tool("check", site.url("/x"), "-a", "x", "--json", "-L", "INFO")
+    assert "Spider opened" in done.err
+    assert done.record["allowed"] is False
+
+
+def test_standard_input_and_no_terminal(web: Web) -> None:
+    site = web.site(RULES)
+    done = tool("check", "--from", "-", "-a", "x", stdin=f"{site.url('/x')}\n{site.url('/y')}\n")
+    assert done.code == 1
+    assert "\x1b" not in done.out + done.err
+    assert max(map(len, done.out.splitlines())) <= 80
+    binary = tool("check", "--from", "-", "-a", "x", stdin=bytes(range(256)))
+    assert binary.code == 2
+    assert binary.err == "scrapy-rep: cannot read - as text: it is a binary file\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    (tmp_path / "urls.txt").write_text("".join(f"/private/{n}\n" for n in range(200_000)))
+    command = [sys.executable, "-m", "scrapy_rep.commands", "check", "--robots", "robots.txt"]
+    with subprocess.Popen(
+        [*command, "--from", "urls.txt", "-a", "x", *more],
+        cwd=tmp_path,
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read().decode()
+        assert process.wait(TIMEOUT) == 141
+    assert "Traceback" not in errors
+    assert "Exception" not in errors
+
+
+def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
+    quick, slow = web.site(RULES), web.site(Page(RULES, delay=60))
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-m", "scrapy_rep.commands", "check", "-a", "x", "--json"),
+            *(quick.url("/x"), slow.url("/x")),
+        ],
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        _wait_until(lambda: bool(slow.received and quick.received))
+        time.sleep(0.5)  # until the answer of the other site is read
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    lines = [line for line in out.splitlines() if quick.root in line]
+    assert len(lines) == 1
+    assert '"allowed": null' in out
+
+
+def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
+    site = web.site(RULES)
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands", "check", "-a", "x", "--from", "-"],
+        env=environment_of(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("".join(f"{site.url('/x')}?{n}\n" for n in range(150)))
+        process.stdin.flush()
+        _wait_until(lambda: bool(site.received))
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 130
+    assert len(out.splitlines()) == 150
+    assert errors == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
+
+
+def _wait_until(condition: object) -> None:
+    assert callable(condition)
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_unencodable_characters_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /ü✓\n", encoding="utf-8")
+    done = tool(
+        *("check", "--robots", "robots.txt", "/ü✓", "-a", "x"),
+        cwd=tmp_path,
+        PYTHONIOENCODING="ascii",
+    )
+    assert done.code == 1
+    assert "\\xfc\\u2713" in done.out
+    assert os.linesep.join(["", ""]) in done.out

@@ -1,0 +1,153 @@
+"""``show`` with a file: no network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep import RobotsTxt
+from scrapy_rep.commands import groups as groups_module
+from scrapy_rep.commands.groups import merged_groups
+from scrapy_rep.protocol.lines import read
+
+from .conftest import validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import Run
+
+ROBOTS = """\
+User-agent: a
+User-agent: B/2.0
+Disallow: /x
+Crawl-delay: 5
+
+User-agent: *
+Disallow:
+
+User-agent: a
+Allow: /x/y%7a
+Disallow: /x
+Content-Usage: train-ai=n
+License: https://example.com/license.xml
+Sitemap: /map.xml
+Host: www.example.com
+Clean-param: ref&sid /shop
+Noindex: /old
+"""
+
+SHOWN = """\
+robots.txt  the file robots.txt
+
+a
+ Line   Rule       Pattern            Octets
+─────────────────────────────────────────────
+   10   Allow      /x/y%7a  = /x/yz        5
+    3   Disallow   /x                      2
+Pace           Crawl-delay: 5
+Content-Usage  train-ai=n
+License        https://example.com/license.xml
+
+b
+ Line   Rule       Pattern   Octets
+────────────────────────────────────
+    3   Disallow   /x             2
+Pace  Crawl-delay: 5
+
+all other crawlers (*)
+  no rules: everything is allowed
+
+Sitemap      /map.xml
+Host         www.example.com
+Clean-param  ref&sid /shop
+Noindex      /old
+"""
+
+
+def test_all_groups(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = run("show", "robots.txt")
+    assert done.out == SHOWN
+    assert (done.code, done.err) == (0, "")
+
+
+def test_json(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    record = run("show", "robots.txt", "--json").record
+    validate(record, "show")
+    assert [group["tokens"] for group in record["groups"]] == [["a"], ["b"], ["*"]]
+    assert record["clean_params"] == [{"parameters": ["ref", "sid"], "path": "/shop"}]
+
+
+def test_one_crawler(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = run("show", "robots.txt", "-a", "b", "-a", "c/1.0 (+x)", "-a", "AdsBot-Google")
+    assert [line for line in done.out.splitlines() if line.partition(",")[0] in "b c/1.0 (+x)"]
+    assert "\nc/1.0 (+x), by the group for all other crawlers (*)\n" in done.out
+    assert "\nAdsBot-Google: no group applies, everything is allowed\n" in done.out
+    record = run("show", "robots.txt", "-a", "b", "-a", "AdsBot-Google", "--json").record
+    validate(record, "show")
+    assert [group["tokens"] for group in record["groups"]] == [["b"], []]
+
+
+def test_without_groups(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("# nothing\n")
+    assert "No group: everything is allowed." in run("show", "robots.txt").out
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_groups_are_those_of_the_parser(strict: bool) -> None:
+    text = (
+        "Disallow: /before\nUser-agent: a\nUseragent b\nDissallow: /1\nSitemap: x\nAllow:\n"
+        "User-agent: b\nCrawl-delay: 1\nUser-agent: c\nDisallow: /2 # x\nUser-agent: 1\n"
+        "Disallow: /3\nUser-agent: mj12bot\nDisallow: /4\n"
+    )
+    robots = RobotsTxt(text.encode(), strict=strict)
+    found = {
+        token: {(allow, value) for allow, value, _ in group.rules}
+        for group in merged_groups(read(text.encode()), strict=strict)
+        for token in group.tokens
+    }
+    for token in robots.agents:
+        expected = {
+            (rule.allow, rule.pattern.encode())
+            for group in robots.groups
+            if token in group.agents
+            for rule in group.rules
+        }
+        assert found[token] == expected
+
+
+def test_the_number_of_rules_is_bounded(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups_module, "MAX_RULES", 250)
+    agents = "".join(f"User-agent: a{chr(97 + number)}\n" for number in range(3))
+    rules = "".join(f"Disallow: /{number}\n" for number in range(300))
+    text = f"{agents}{rules}User-agent: aa\nDisallow: /x\n" + "".join(
+        f"Sitemap: https://example.com/{number}\n" for number in range(30)
+    )
+    (tmp_path / "robots.txt").write_text(text)
+    record = run("show", "robots.txt", "--json").record
+    validate(record, "show")
+    shown = [(len(group["rules"]), group["rules_left_out"]) for group in record["groups"]]
+    assert shown == [(250, 51), (0, 300)]
+    done = run("show", "robots.txt")
+    assert "  and 101 more rules\n" in done.out
+    assert "and 10 more\n" in done.out
+
+
+def test_many_tokens_are_cut(run: Run, tmp_path: Path) -> None:
+    agents = "".join(f"User-agent: bot-{'x' * number}\n" for number in range(1, 90))
+    (tmp_path / "robots.txt").write_text(f"{agents}Disallow: /\n")
+    out = run("show", "robots.txt").out
+    assert "and 39 more" in " ".join(out.split())
+    assert len(run("show", "robots.txt", "--json").record["groups"][0]["tokens"]) == 89
+
+
+def test_a_file_is_preferred_to_a_site(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "example.com").write_text("User-agent: *\nDisallow: /\n")
+    done = run("show", "example.com", "--json")
+    assert done.record["origin"] is None
