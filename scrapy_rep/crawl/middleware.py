@@ -21,6 +21,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from ..exceptions import RobotsTxtDisallowed
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
+from ..protocol.pacing import describe
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
 from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ..protocol.pacing import Pacing
+    from .recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +117,7 @@ class RobotsTxtMiddleware:
         self._admission = AdmissionControl(
             rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
+        self._recorder: Recorder | None = None
         self._final_url_checker = FinalUrlChecker(
             crawler, self._engine, self._policy_cache, self._verdict, self._local_disallow
         )
@@ -297,7 +300,13 @@ class RobotsTxtMiddleware:
             {"request": response or request, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
-        return RobotsTxtDisallowed(response.url if response else self._page_url(request), verdict)
+        url = response.url if response else self._page_url(request)
+        if self._recorder is not None:
+            if response is None:
+                self._recorder.dropped(url, verdict)
+            else:
+                self._recorder.final_url_disallowed(url, verdict, dropped=True)
+        return RobotsTxtDisallowed(url, verdict)
 
     def _reschedule(self, request: Request) -> bool:
         """End the wait of a request, because the spider is closing.
@@ -329,6 +338,8 @@ class RobotsTxtMiddleware:
             return response
         if mode == "annotate":
             self._final_url_checker.warn(request, response, verdict)
+            if self._recorder is not None:
+                self._recorder.final_url_disallowed(response.url, verdict, dropped=False)
             return response
         is_unknown = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
         if is_unknown and self._reschedule(request):
@@ -346,6 +357,19 @@ class RobotsTxtMiddleware:
     def _verdict(self, origin: Origin, request: Request, url: str) -> Verdict:
         """Return the verdict of an origin on a URL that a request was redirected to."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
+
+    # The record of the crawl (REP_REPORT).
+
+    def record(self, recorder: Recorder) -> None:
+        """Pass what happens in this crawl to a recorder, before the first request."""
+        self._recorder = self._policy_cache.recorder = self._wait_stats.recorder = recorder
+        recorder.delay_of = self._throttle.delay
+        self._engine.on_send = recorder.sent
+
+    @property
+    def shows_sent(self) -> bool:
+        """Whether the recorder gets the requests that are sent."""
+        return self._engine.shows_transfers
 
     # Policies without requests for pages, for the command-line tools.
 
@@ -391,6 +415,11 @@ class RobotsTxtMiddleware:
         """Apply the policy of an origin that was just fetched for a request."""
         self._set_delay(origin, request)
         self._outages.update(origin)
+        if self._recorder is not None:
+            robots = origin.robots
+            records = describe(robots, self._tokens(request)) if robots is not None else ""
+            local_delay = self._local_rules.delay(origin.key, self._now())
+            self._recorder.paced(origin, records, local_delay, self._throttle.delay(origin.host))
 
     def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
         """Set the delay of the host of an origin, and return the pace of which it is a part."""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from ..stores import Store
+    from .recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +100,7 @@ class PolicyCache:
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for the policy of an origin, which is that of their final URL."""
         self._closing = False
+        self.recorder: Recorder | None = None
         self.bodies: dict[str, bytes] | None = None
         """The good copies of origins as they were received. None: they are not kept, as in a crawl.
         """
@@ -290,6 +292,9 @@ class PolicyCache:
                 self._save(origin, event, found)
             if found.is_hit or not isinstance(event, Cancelled):
                 self._record_response(origin, from_store=found.is_hit)
+                if self.recorder is not None:
+                    body = event.body if isinstance(event, Rules) else found.body
+                    self.recorder.fetched(origin, event, body, from_store=found.is_hit)
                 self._on_policy(origin, page)
             self._throttle.unblock(origin.host, origin.key, BlockReason.POLICY)
             self.evict()

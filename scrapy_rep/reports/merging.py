@@ -19,20 +19,15 @@ from .model import (
     RobotsFile,
     RuleText,
     Seen,
-    Time,
-    Timeline,
-    TimeSlot,
     Usage,
     Version,
 )
+from .timeline import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-
-MAX_TIME_SLOTS = 240
-"""The most intervals of a timeline. Beyond it, intervals become twice as long."""
 
 
 def merge(report: Report, other: Report) -> None:
@@ -40,7 +35,8 @@ def merge(report: Report, other: Report) -> None:
     report.runs += other.runs
     report.totals.add(other.totals)
     _add_texts(report.invalid_hosts, other.invalid_hosts)
-    report.timeline = merged_timeline(report.timeline, other.timeline)
+    seconds = max(report.timeline.seconds, other.timeline.seconds)
+    report.timeline = merged(seconds, report.timeline.slots + other.timeline.slots)
     _merge_limits(report.limits, other.limits)
     origins = {origin.origin: origin for origin in report.origins}
     for origin in other.origins:
@@ -55,23 +51,6 @@ def merge(report: Report, other: Report) -> None:
         else:
             report.hosts.append(host)
     _merge_by_key(report.files, other.files, _merge_file)
-
-
-def merged_timeline(timeline: Timeline, other: Timeline) -> Timeline:
-    """Return the sum of two timelines, with at most :data:`MAX_TIME_SLOTS` intervals."""
-    seconds = max(timeline.seconds, other.seconds)
-    slots = timeline.slots + other.slots
-    while True:
-        merged: dict[int, TimeSlot] = {}
-        for slot in slots:
-            index = int(slot.at // seconds)
-            into = merged.setdefault(index, TimeSlot(Time(index * seconds)))
-            into.sent += slot.sent
-            into.dropped += slot.dropped
-            into.robots_txt += slot.robots_txt
-        if len(merged) <= MAX_TIME_SLOTS:
-            return Timeline(seconds, [merged[index] for index in sorted(merged)])
-        seconds *= 2
 
 
 def _merge_limits(limits: Limits, other: Limits) -> None:
@@ -126,7 +105,7 @@ def version_key(version: Version) -> tuple[object, ...]:
         version.status,
         version.url,
         tuple(version.redirects),
-        version.uses_copy,
+        version.effect,
         version.sha256,
     )
 

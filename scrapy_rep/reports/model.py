@@ -125,8 +125,11 @@ class Version:
     """One state of a robots.txt, from the first fetch that found it to the last."""
 
     result: str
-    """``rules``, ``unavailable`` (everything is allowed), ``disallowed`` (because of
-    REP_DISALLOW_STATUSES), or ``unreachable`` (everything is disallowed, unless ``uses_copy``)."""
+    """What the fetch found: ``rules``, ``unavailable``, ``disallowed`` (the status is one of
+    REP_DISALLOW_STATUSES), or ``unreachable``."""
+    effect: str
+    """What the crawl then applied: ``rules`` (of the file with this ``sha256``), ``allow``
+    (everything) or ``disallow`` (everything)."""
     source: str
     """``site``, ``store`` (another crawl fetched it) or ``http-cache``."""
     status: int | None = None
@@ -138,11 +141,9 @@ class Version:
     """The URLs that redirected, in order."""
     failure: str | None = None
     """Why it is unreachable, by the last fetch."""
-    uses_copy: bool = False
-    """The site is unreachable, and its last good copy is used: that with this ``sha256``."""
     sha256: str | None = None
-    """The SHA-256 of the file as it was received, up to 500 KiB and one octet. None without a file.
-    """
+    """The SHA-256 of the file as it was received, up to 500 KiB and one octet. Of an unreachable
+    site: that of its last good copy. None without a file, and if its octets are not known."""
     octets: int | None = None
     """The size of the file, up to this limit."""
     first_at: Time = Time(0)
