@@ -46,6 +46,7 @@ class Subcommand(NamedTuple):
 SUBCOMMANDS = {
     "agents": Subcommand("agents", "list the well-known crawlers that -a knows by name"),
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
+    "report": Subcommand("report", "merge and show the reports of crawls (REP_REPORT)"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
 }
 """The table. A module has these names:

@@ -54,11 +54,13 @@ def default_limits() -> Limits:
 class LiveHost:
     """The pace of one host."""
 
-    __slots__ = ("_last", "report")
+    __slots__ = ("_delay", "_last", "report")
 
     def __init__(self, name: str) -> None:
         self.report = HostPace(name)
         self._last: float | None = None
+        self._delay = 0.0
+        """The delay when the last request was sent."""
 
     def add(self, now: float, monotonic: float, delay: float) -> None:
         """Add a request that is sent now, on two clocks. ``delay`` is to be kept; 0 for none."""
@@ -73,10 +75,11 @@ class LiveHost:
         else:
             gap = monotonic - self._last
             report.gaps.add(gap)
-            if delay:
+            # A request may have passed the middleware before the delay was known.
+            if delay and (self._delay or gap >= delay):
                 report.paced_gaps.add(gap)
-                report.too_short += gap < delay
-        self._last = monotonic
+                report.too_short += gap < min(delay, self._delay)
+        self._last, self._delay = monotonic, delay
 
 
 class LiveOrigin:

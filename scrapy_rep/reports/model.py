@@ -245,9 +245,10 @@ class HostPace:
     """Seconds: the delays that the crawl had to keep, as the sites asked for them. None without
     any."""
     paced_gaps: Gaps = field(default_factory=Gaps)
-    """The gaps before requests that were sent while the crawl had to keep a delay."""
+    """The gaps before requests that were sent while the crawl had to keep a delay. A shorter gap
+    before the first of them does not count: that request left before the delay was known."""
     too_short: int = 0
-    """Those of them that were shorter than the delay."""
+    """Those of them that were shorter than the delay at both requests."""
 
 
 @dataclass(slots=True)

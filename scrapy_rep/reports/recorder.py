@@ -136,15 +136,13 @@ class CrawlRecorder:
             slot.robots_txt += 1
             return
         slot.sent += 1
-        verdict: object = meta.get(ROBOTSTXT)
-        if meta.get(DONT_OBEY):
+        verdict = _verdict_on(request)
+        if verdict is EXEMPT:
             counts.sent_exempt += 1
             totals.sent_exempt += 1
-            verdict = EXEMPT
         elif not isinstance(verdict, Verdict):
             counts.sent_unchecked += 1
             totals.sent_unchecked += 1
-            verdict = UNCHECKED
         elif verdict.allowed:
             counts.sent_allowed += 1
             totals.sent_allowed += 1
@@ -184,8 +182,8 @@ class CrawlRecorder:
             counts.delayed += pace_seconds > 0
             counts.delay_seconds += pace_seconds
         if pace_seconds:
-            verdict = EXEMPT if request.meta.get(DONT_OBEY) else request.meta.get(ROBOTSTXT)
-            row = self._row(live, verdict or UNCHECKED, url, is_counted=False)
+            verdict = _verdict_on(request)
+            row = self._row(live, verdict, url, is_counted=False)
             if row is not None:
                 row.delayed += 1
                 row.delay_seconds += pace_seconds
@@ -386,6 +384,13 @@ class CrawlRecorder:
         detail = self._texts.cut(detail)
         if detail and detail not in seen.details and len(seen.details) < MAX_EXAMPLES:
             seen.details.append(detail)
+
+
+def _verdict_on(request: Request) -> Verdict | str:
+    if request.meta.get(DONT_OBEY):
+        return EXEMPT
+    verdict = request.meta.get(ROBOTSTXT)
+    return verdict if isinstance(verdict, Verdict) else UNCHECKED
 
 
 def _count(numbers: dict[str, int], name: str) -> None:
