@@ -7,9 +7,12 @@ FEEDS. Any other name is an attribute of the spider.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
+from errno import EISDIR
 from pathlib import Path
 from secrets import token_hex
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import SettingError
@@ -112,11 +115,10 @@ def _check_folder(template: str, path: Path) -> None:
     """Create the folder of a file, and check that the file can be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(21, "it is a directory")
-        if path.exists() and not os.access(path, os.W_OK):
-            raise PermissionError(13, "permission denied")
-        # The name may be too long, or the file system may be read-only.
+        with suppress(FileNotFoundError):
+            if S_ISDIR(path.stat().st_mode):
+                raise IsADirectoryError(EISDIR, "it is a directory")
+        # The file is written under another name first, and then replaces the old one.
         probe = path.with_name(f".{token_hex(8)}.tmp")
         probe.touch(exist_ok=False)
         probe.unlink()

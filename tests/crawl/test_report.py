@@ -50,7 +50,8 @@ async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_pa
     first, second = web.site(ROBOTS), web.site(None)
     paths = ["/a", "/b", "/private/1", "/private/2", "/private/open", "/c.pdf"]
     exempt = [
-        Request(first.url(path), meta={"dont_obey_robotstxt": True}) for path in ("/private/3", "/x")
+        Request(first.url(path), meta={"dont_obey_robotstxt": True})
+        for path in ("/private/3", "/x")
     ]
     outcome = await crawl(
         [*first.urls(*paths), *second.urls("/d", "/e.pdf"), *exempt],
