@@ -97,6 +97,7 @@ class CrawlRecorder:
 
     def changes(self) -> Iterator[dict[str, Any]]:
         """Yield the records of what has changed since the last call, for the part file."""
+        self.run.written_at = Time(self._now())
         files, self._new_files = self._new_files, []
         origins, self._changed_origins = self._changed_origins, {}
         hosts, self._changed_hosts = self._changed_hosts, {}
@@ -112,7 +113,6 @@ class CrawlRecorder:
         self._changed_hosts = dict(self._hosts)
 
     def _crawl(self) -> Report:
-        self.run.written_at = Time(self._now())
         counts = self._others.report.counts
         self._limits.origins_left_out = counts.sent + counts.dropped
         timeline, invalid_hosts = self._timeline.timeline, self._invalid_hosts

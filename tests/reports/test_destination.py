@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Spider
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.reports.destination import destination_of, new_run_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NOW = 1_700_000_000.5
 

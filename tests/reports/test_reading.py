@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.model import Report
 from scrapy_rep.reports.reading import ReportError, document, read_report, read_reports
-from scrapy_rep.reports.recorder import CrawlRecorder
 
 from .samples import NOW, fetched, part, recorder, sent
+
+if TYPE_CHECKING:
+    from scrapy_rep.reports.recorder import CrawlRecorder
 
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
 DENIED = Verdict(False, Reason.RULES, Rule(False, "/a", 2), "*")
@@ -163,9 +166,9 @@ def test_a_report_without_a_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="cannot read .*missing: No such file"):
+    with pytest.raises(ReportError, match=r"cannot read .*missing: No such file"):
         read_report(tmp_path / "missing")
-    with pytest.raises(ReportError, match="cannot read .*null"):
+    with pytest.raises(ReportError, match=r"cannot read .*null"):
         read_report("a\0b")
     with pytest.raises(ReportError, match="no file to read"):
         read_reports([])

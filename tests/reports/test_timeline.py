@@ -11,7 +11,7 @@ def test_requests_of_one_second_are_in_one_interval() -> None:
     for now in (START + 0.1, START + 0.9, START + 1.0):
         live.slot(now).sent += 1
     assert live.timeline.seconds == 1
-    assert [(slot.at, slot.sent) for slot in live.timeline.slots] == [(START, 2), (START + 1, 1)]
+    assert live.timeline.slots == [TimeSlot(Time(START), 2), TimeSlot(Time(START + 1), 1)]
 
 
 def test_a_long_crawl_has_longer_intervals_and_the_same_sum() -> None:
