@@ -7,6 +7,7 @@ to write is logged once, and the crawl goes on.
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -225,9 +226,9 @@ def _do_nothing() -> None:
 
 
 def _software() -> str:
-    import scrapy_rep  # which imports the whole package
-
-    return f"scrapy-rep {scrapy_rep.__version__}, Scrapy {scrapy.__version__}"
+    # The package is above this module, and is imported already.
+    version = sys.modules[__name__.partition(".")[0]].__version__
+    return f"scrapy-rep {version}, Scrapy {scrapy.__version__}"
 
 
 def _text(user_agent: str | bytes | Sequence[str]) -> str:

@@ -40,7 +40,9 @@ def recorder(run_id: str = "run", now: float = NOW, **settings: Any) -> CrawlRec
     clock: Any = FakeClock(now)
     read = Settings.read(ScrapySettings(settings))
     made = CrawlRecorder(
-        read, clock, Run(run_id, "sample", "scrapy-rep", "mybot", ["mybot"], {}, Time(now))
+        read,
+        clock,
+        Run(run_id, "sample", "scrapy-rep", "mybot", ["mybot"], {}, Time(now), Time(now)),
     )
     made.clock = clock  # type: ignore[attr-defined]
     return made
