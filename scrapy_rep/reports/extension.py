@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WRITE_INTERVAL = 10.0
+WRITE_INTERVAL = 20.0
 """Seconds between two writes of the part file. A process that is killed loses what happened since
 the last one."""
 

@@ -19,8 +19,18 @@ if TYPE_CHECKING:
 
 
 def json_text(report: Report) -> str:
-    """Return the JSON form of a report. It ends in a newline."""
-    return json.dumps(document(report), indent=1) + "\n"
+    """Return the JSON form of a report, with a line for each origin and for each host.
+
+    With `indent`, Python's encoder would be several times slower.
+    """
+    fields = (f"{json.dumps(name)}: {_lines(value)}" for name, value in document(report).items())
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
+    return json.dumps(value)
 
 
 RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text}
