@@ -280,6 +280,16 @@ class Settings:
         "own: RFC 9309 gives such a group a meaning only for the crawler that it names.",
     )
 
+    tdmrep: bool = _setting(
+        "REP_TDMREP",
+        False,
+        boolean,
+        "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
+        "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
+        "files apply to it, and the robots.txt of the origin must allow it. See "
+        "[pages](pages.md#tdm-files).",
+    )
+
     local_rules: str | None = _setting(
         "REP_LOCAL_RULES",
         None,
@@ -415,10 +425,15 @@ def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
 
     Each comes with the most similar setting that exists, or None if there is none.
     """
+    return unknown_names(crawler.settings)
+
+
+def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
+    """Return what :func:`unknown_settings` does, for settings without a crawl."""
     known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
-        for name in sorted(filter(_has_prefix, crawler.settings))
+        for name in sorted(filter(_has_prefix, settings))
         if name not in known
     ]
 

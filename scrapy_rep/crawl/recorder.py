@@ -25,6 +25,9 @@ class Recorder(Protocol):
     delay_of: Callable[[str], float]
     """Returns the delay that the crawl keeps for a host. 0 for none. The middleware sets it."""
 
+    is_complete: Callable[[], bool]
+    """Returns whether :meth:`sent` gets each request. The middleware sets it."""
+
     def sent(self, request: Request) -> None:
         """A download handler gets a request, for a page or for a robots.txt."""
 
@@ -48,11 +51,10 @@ class Recorder(Protocol):
         where none was received. From a store, ``event`` has no meaning.
         """
 
-    def paced(self, origin: Origin, records: str, local_delay: float, applied: float) -> None:
+    def paced(self, origin: Origin, agents: tuple[str, ...], local_delay: float) -> None:
         """The pace of an origin is known, after a fetch of its robots.txt.
 
-        ``records`` is what the robots.txt says, ``local_delay`` what a local rule says, and
-        ``applied`` the delay that the crawl keeps.
+        ``agents`` are the product tokens of the crawler. ``local_delay`` is what a local rule says.
         """
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:

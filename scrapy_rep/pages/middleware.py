@@ -25,7 +25,14 @@ from ..protocol.access_terms import STATUSES
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..protocol.html_scanner import has_elements
-from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
+from ..protocol.pages import (
+    HEADERS,
+    NO_DIRECTIVES,
+    PageDirectives,
+    merge,
+    statements,
+    statements_of,
+)
 from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
@@ -34,7 +41,7 @@ from .html import markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 
     from ..crawl.recorder import Recorder
     from ..protocol.robotstxt import RobotsTxt
+    from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -97,6 +105,7 @@ class PageDirectivesMiddleware:
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
         self.recorder: Recorder | None = None
+        self._tdm_rule: Callable[[str], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -145,15 +154,17 @@ class PageDirectivesMiddleware:
         if robots is not None and not (robots.has_usage or self._settings.training_tokens):
             robots = None
         html = _html(response)
+        tdm = self._tdm_rule(response.url) if self._tdm_rule is not None else None
         if (
             robots is None
+            and tdm is None
             and not html
             and _ALL_HEADERS.isdisjoint(response.headers)
             and response.status not in STATUSES
         ):
             return _Page(NO_DIRECTIVES, {}, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        directives = _directives(response, tokens, html)
+        directives = _directives(response, tokens, html, tdm)
         stated: list[tuple[str, usage.Signals]] = []
         if robots is not None:
             url = response.url
@@ -182,12 +193,19 @@ class PageDirectivesMiddleware:
         if self._robots is None:
             return None
         origin = self._robots.origins.get(origin_of(response.url) or "")
-        return origin.robots if origin else None
+        return origin.content if origin else None
 
     def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is None:  # which warns about them otherwise
             warn_about_unknown_settings(self._crawler)
+        else:
+            self._tdm_rule = self._robots.tdm_rule
+        if self._settings.tdmrep and self._tdm_rule is None:
+            logger.warning(
+                "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",
+                extra={"spider": self._crawler.spider},
+            )
 
     def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why the items of a page are dropped; None if they are not."""
@@ -264,11 +282,15 @@ class PageDirectivesMiddleware:
         )
 
 
-def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> PageDirectives:
+def _directives(
+    response: Response, tokens: tuple[str, ...], html: bytes, tdm: TdmRule | None = None
+) -> PageDirectives:
     lines: list[tuple[str, str]] = []
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     stated = statements(lines, html, tokens)
+    if tdm is not None:
+        stated += statements_of(tdm)
     terms = terms_of(response) if response.status in STATUSES else None
     if not stated and terms is None:
         return NO_DIRECTIVES

@@ -89,7 +89,7 @@ class CrawlReport:
         self._recorder = CrawlRecorder(settings, clock, run)
         self._part = PartFile(self._destination.part)
         self._threads = ThreadPool(1)
-        self._robots: RobotsTxtMiddleware | None = None
+        self._is_recording = False
         self._is_writing = False
         self._has_failed = False
         self._looping = create_looping_call(self._write_part_soon)
@@ -115,7 +115,7 @@ class CrawlReport:
                 extra={"spider": self._crawler.spider},
             )
             return
-        self._robots = robots
+        self._is_recording = True
         robots.record(self._recorder)
         pages: Any = self._crawler.get_spider_middleware(PageDirectivesMiddleware)
         terms: Any = self._crawler.get_downloader_middleware(AccessTermsMiddleware)
@@ -125,7 +125,7 @@ class CrawlReport:
         self._looping.start(WRITE_INTERVAL, now=True)
 
     async def _on_spider_closed(self, reason: str) -> None:
-        if self._robots is None:
+        if not self._is_recording:
             return
         if self._looping.running:
             self._looping.stop()
@@ -147,10 +147,9 @@ class CrawlReport:
 
     async def _write_part(self) -> None:
         """Write what has changed since the last write."""
-        assert self._robots is not None
         self._is_writing = True
         try:
-            self._recorder.run.sent_is_known = self._robots.shows_sent
+            self._recorder.run.sent_is_known = self._recorder.is_complete()
             if self._part.needs_all:
                 self._recorder.mark_all_as_changed()
             records = []

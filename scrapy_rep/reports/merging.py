@@ -62,9 +62,7 @@ def _merge_limits(limits: Limits, other: Limits) -> None:
 
 def _merge_origin(origin: OriginReport, other: OriginReport) -> None:
     origin.counts.add(other.counts)
-    for version in sorted(other.versions, key=lambda version: version.first_at):
-        _add_version(origin.versions, version)
-    origin.versions.sort(key=lambda version: version.first_at)
+    origin.versions = _merged_versions(origin.versions + other.versions)
     origin.versions_left_out += other.versions_left_out
     origin.deciding_left_out += other.deciding_left_out
     known = {_identity(each): each for each in origin.deciding}
@@ -83,19 +81,19 @@ def _merge_origin(origin: OriginReport, other: OriginReport) -> None:
     _merge_by_key(origin.licenses, other.licenses, _merge_seen)
 
 
-def _add_version(versions: list[Version], other: Version) -> None:
-    """Add a state that another run saw, to the same state if that run saw it at the same time."""
-    for version in versions:
-        overlaps = version.first_at <= other.last_at and other.first_at <= version.last_at
-        is_next = version is versions[-1] and version.last_at <= other.first_at
-        if version_key(version) == version_key(other) and (overlaps or is_next):
-            if other.last_at > version.last_at:
-                version.failure, version.expires_at = other.failure, other.expires_at
-            version.first_at = min(version.first_at, other.first_at)
-            version.last_at = max(version.last_at, other.last_at)
-            version.fetches += other.fetches
-            return
-    versions.append(other)
+def _merged_versions(versions: list[Version]) -> list[Version]:
+    """Return states in the order of time. The same state is one if there is none in between."""
+    merged: list[Version] = []
+    for version in sorted(versions, key=lambda version: version.first_at):
+        last = merged[-1] if merged else None
+        if last is None or version_key(last) != version_key(version):
+            merged.append(version)
+            continue
+        if version.last_at > last.last_at:
+            last.last_at, last.expires_at = version.last_at, version.expires_at
+            last.failure = version.failure
+        last.fetches += version.fetches
+    return merged
 
 
 def version_key(version: Version) -> tuple[object, ...]:

@@ -59,7 +59,8 @@ class Counts:
     """Requests that waited for a robots.txt."""
     wait_seconds: float = 0.0
     robots_txt: int = 0
-    """Requests for robots.txt files that were sent to this origin, redirects to it included."""
+    """Requests for robots.txt files that were sent to this origin, redirects to it included; with
+    REP_TDMREP, those for TDM files, too."""
 
     @property
     def sent(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..protocol.access import AccessResult, Unreachable
+from ..protocol.pacing import describe
 from ..protocol.pages import NO_DIRECTIVES
 from ..protocol.paths import host_of, origin_of
 from ..protocol.verdict import Verdict
@@ -61,6 +62,7 @@ class CrawlRecorder:
     def __init__(self, settings: Settings, clock: Clock, run: Run) -> None:
         self.run = run
         self.delay_of: Callable[[str], float] = lambda _: 0
+        self.is_complete: Callable[[], bool] = lambda: True
         self._page_url = RenderingService(settings.splash_url).page_url
         self._unreachable_policy = UnreachablePolicy(
             settings.unreachable == "allow", settings.unreachable_days
@@ -87,7 +89,7 @@ class CrawlRecorder:
         """Return the report until now. Its records go on counting."""
         report = self._crawl()
         report.origins = [live.report for live in self._origins.values()]
-        report.hosts = [live.report for live in self._hosts.values()]
+        report.hosts = [host.report for host in self._hosts.values() if host.report.requests]
         report.files = dict(self._files)
         return report
 
@@ -110,7 +112,9 @@ class CrawlRecorder:
         """Have the next :meth:`changes` yield everything."""
         self._new_files = list(self._files)
         self._changed_origins = dict(self._origins)
-        self._changed_hosts = dict(self._hosts)
+        self._changed_hosts = {
+            name: host for name, host in self._hosts.items() if host.report.requests
+        }
 
     def _crawl(self) -> Report:
         counts = self._others.report.counts
@@ -307,8 +311,10 @@ class CrawlRecorder:
         is_disallowed = origin.next_attempt(self._now(), self._unreachable_policy) is not None
         return "disallow" if is_disallowed else "allow"
 
-    def paced(self, origin: Origin, records: str, local_delay: float, applied: float) -> None:
+    def paced(self, origin: Origin, agents: tuple[str, ...], local_delay: float) -> None:
         """Record the pace that a site asks for, if it has changed."""
+        records = "" if origin.robots is None else describe(origin.robots, agents)
+        applied = self.delay_of(origin.host)
         paces = self._origin(origin.key).report.pace
         pace = AskedPace(Time(self._now()), self._texts.cut(records), local_delay, applied)
         last = paces[-1] if paces else AskedPace(Time(0), "", 0, 0)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from jsonschema import Draft202012Validator
 
-from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import Unreachable
 from scrapy_rep.protocol.access_terms import AccessTerms
 from scrapy_rep.protocol.pages import PageDirectives
@@ -170,7 +169,6 @@ def test_hostile_texts_are_escaped_and_cut(run: Run, tmp_path: Path) -> None:
     made = recorder()
     key = "http://a.example"
     made.run.spider = HOSTILE
-    made.paced(Origin(key), HOSTILE, 0, 0)
     fetched(made, key, event=Unreachable(HOSTILE))
     made.dropped(f"{key}/{HOSTILE}", DENIED._replace(rule=Rule(False, HOSTILE, 1), agent=HOSTILE))
     made.dropped(f"{key}/", Verdict(False, Reason.LOCAL_RULE, None, None, HOSTILE))

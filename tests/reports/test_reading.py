@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_rep.protocol.access import Unreachable
+from scrapy_rep.protocol.access_terms import AccessTerms
+from scrapy_rep.protocol.pages import PageDirectives
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.model import Report
 from scrapy_rep.reports.reading import ReportError, document, read_report, read_reports
@@ -172,3 +175,75 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
         read_report("a\0b")
     with pytest.raises(ReportError, match="no file to read"):
         read_reports([])
+
+
+def test_everything_of_an_origin_is_merged(tmp_path: Path) -> None:
+    paths = []
+    for number, name in enumerate(("one", "two")):
+        made = crawled(name, NOW + 1000 * number)
+        origin = fetched(made, "http://a.example", b"User-agent: *\nCrawl-delay: %d" % (number + 1))
+        made.delay_of = [lambda _: 1.0, lambda _: 2.0][number]
+        made.paced(origin, ("mybot",), 0)
+        for url in (f"http://a.example/{name}/x", "http://a.example/both"):
+            directives = PageDirectives(noindex=True, licenses=("https://l.example/",))
+            made.page(url, directives, {"train-ai": False, name: True})
+            made.terms(url, AccessTerms(payment_required=True, price=name))
+            sent(made, url, ALLOWED)
+            made.clock.now += 5  # type: ignore[attr-defined]
+        made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
+        paths.append(write(tmp_path, name, part(made)))
+    report = read_reports(paths)
+    origin_report = report.origins[0]
+    assert [pace.records for pace in origin_report.pace] == ["Crawl-delay: 1", "Crawl-delay: 2"]
+    assert [len(version.sha256 or "") for version in origin_report.versions] == [64] * 4
+    assert origin_report.directives["noindex"].responses == 4
+    assert len(origin_report.directives["noindex"].examples) == 3
+    assert origin_report.licenses["https://l.example/"].responses == 4
+    assert set(origin_report.usage) == {"train-ai", "one", "two"}
+    assert origin_report.usage["train-ai"].refused == 4
+    assert origin_report.terms["payment"].details == ["a payment (one)", "a payment (two)"]
+    assert report.invalid_hosts == ["http:///"]
+    host = report.hosts[0]
+    assert (host.shortest_delay, host.longest_delay) == (1, 2)
+    assert (host.first_at, host.last_at) == (NOW, NOW + 1005)
+
+
+def test_origins_and_files_of_one_run_only(tmp_path: Path) -> None:
+    made = recorder("other", NOW + 1, REP_UNREACHABLE="allow")
+    fetched(made, "http://c.example", event=Unreachable("reset"))
+    sent(made, "http://c.example/", ALLOWED)
+    made._limits.max_file_text = 5
+    fetched(made, "http://d.example", b"# long")
+    paths = [write(tmp_path, "1", part(crawled())), write(tmp_path, "2", part(made))]
+    report = read_reports(paths)
+    assert [origin.host[0] for origin in report.origins] == ["a", "b", "c", "d"]
+    assert [host.host[0] for host in report.hosts] == ["a", "b", "c"]
+    assert report.limits.files_left_out == 1
+    assert len(report.files) == 2
+
+
+def test_a_text_that_one_run_left_out_comes_from_the_other(tmp_path: Path) -> None:
+    brief = recorder("brief", NOW - 1)
+    brief._limits.max_file_text = 0
+    fetched(brief, "http://a.example")
+    paths = [write(tmp_path, "1", part(brief)), write(tmp_path, "2", part(crawled()))]
+    (file,) = read_reports(paths).files.values()
+    assert file.text == "User-agent: *\nDisallow: /a\n"
+
+
+@pytest.mark.parametrize("outage", [1, 2])
+def test_runs_at_the_same_time_share_a_state(tmp_path: Path, outage: int) -> None:
+    paths = []
+    for number in (1, 2):
+        made = recorder(f"run-{number}", NOW + number)
+        origin = fetched(made, "http://a.example")
+        made.clock.now += 7200  # type: ignore[attr-defined]
+        if number == outage:
+            event = Unreachable("reset", 503)
+            fetched(made, "http://a.example", event=event, origin=origin)
+            made.clock.now += 7200  # type: ignore[attr-defined]
+        fetched(made, "http://a.example", origin=origin)
+        paths.append(write(tmp_path, str(number), part(made)))
+    versions = read_reports(paths).origins[0].versions
+    assert [version.result for version in versions] == ["rules", "unreachable", "rules"]
+    assert [version.fetches for version in versions] == [3, 1, 1]

@@ -295,10 +295,10 @@ def test_a_site_that_names_any_number_of_uses_and_licenses() -> None:
 def test_the_pace_is_listed_when_it_changes(limits: Limits) -> None:
     limits.max_versions = 2
     made = recorder()
-    origin = Origin(A)
     asked = [("", 0.0), ("Crawl-delay: 1", 0.0), ("Crawl-delay: 1", 0.0), ("", 0.0), ("", 5.0)]
     for records, local_delay in asked:
-        made.paced(origin, records, local_delay, local_delay)
+        origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
+        made.paced(origin, ("mybot",), local_delay)
     (report,) = made.report().origins
     assert [(pace.records, pace.local_delay) for pace in report.pace] == [
         ("Crawl-delay: 1", 0),
