@@ -23,6 +23,7 @@ from .setting_types import (
     count,
     days,
     host_names,
+    paths,
     positive_count,
     seconds,
     statuses,
@@ -332,6 +333,16 @@ class Settings:
         "[archive](archive.md). Needs `pip install scrapy-rep[archive]`.",
     )
 
+    report: tuple[str, ...] = _setting(
+        "REP_REPORT",
+        None,
+        paths,
+        "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
+        "list of paths. It is written when the spider closes. `%(name)s` is the name of the "
+        "spider, `%(time)s` the start of the crawl, and any other name an attribute of the spider, "
+        "as in `FEEDS`. `None` writes no report. See [reports](reports.md).",
+    )
+
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.
     robots_agent: str | tuple[str, ...] | None = None
     """ROBOTSTXT_USER_AGENT: a User-Agent header, or product tokens in order of preference."""
@@ -404,6 +415,19 @@ def uses_async_process(settings: BaseSettings) -> bool:
         return True
     is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
     return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
+
+
+def changed_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of the package that differ from their defaults, without passwords.
+
+    Their values are in the form of Python.
+    """
+    return {
+        metadata["name"]: repr(without_password(value))
+        for _, metadata in _documented_fields()
+        if (value := crawler.settings.get(metadata["name"], metadata["default"]))
+        != metadata["default"]
+    }
 
 
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:

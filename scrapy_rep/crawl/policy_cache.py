@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from ..stores import Store
+    from .recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +80,7 @@ class PolicyCache(FileCache[Origin]):
             shared=shared,
             record=archive.record if archive is not None else None,
         )
+        self.recorder: Recorder | None = None
         super().__init__(crawler, settings, clock, self.fetcher, self.store, new_origin)
         self.companions: list[FileCache[Any]] = []
         """Caches of other files, which are closed with this one and use the same clock."""
@@ -176,6 +178,10 @@ class PolicyCache(FileCache[Origin]):
 
     def _on_result(self, file: Origin, page: Request) -> None:
         self._on_policy(file, page)
+
+    def _record_fetch(self, file: Origin, event: FetchResult, body: bytes | None) -> None:
+        if self.recorder is not None:
+            self.recorder.fetched(file, event, body, from_store=file.from_store)
 
     def _on_end(self, file: Origin) -> None:
         self._throttle.unblock(file.host, file.key, BlockReason.POLICY)
