@@ -1,4 +1,4 @@
-"""Parsers for the values of settings.
+"""Parsers for the values of settings, and how values are shown.
 
 Each parser takes the value of a setting, which is text if it comes from a command line, and returns
 it in the type that the package uses. It raises ValueError for an unusable value. The message says
@@ -16,6 +16,8 @@ from w3lib.url import safe_url_string
 
 from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
+from .stores.registry import find_type, store_forms
+from .stores.url import without_password
 
 _TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
 
@@ -178,3 +180,40 @@ def _host_name(name: str) -> str:
     if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
         raise ValueError
     return parts.hostname
+
+
+def store(value: object) -> str | None:
+    """Parse the URL of a store. None and the empty text mean no store."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and find_type(value) is not None:
+        return value
+    raise ValueError(f"None, {store_forms()}")
+
+
+def user_agents(value: object) -> str | tuple[str, ...] | None:
+    """Parse a User-Agent header, a product token, or a list of tokens. None means none of these."""
+    if not value:
+        return None
+    # A header may contain commas. On a command line, commas separate the tokens of a list.
+    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
+        return value
+    try:
+        return strings(value)
+    except ValueError:
+        expected = "a product token, a list of them, or a User-Agent header"
+        raise ValueError(expected) from None
+
+
+def without_passwords(value: object) -> object:
+    """Return the value of a setting with ``***`` in place of each password in a URL."""
+    match value:
+        case str():
+            return without_password(value)
+        case bytes():
+            return without_password(value.decode("latin-1")).encode("latin-1")
+        case list() | tuple():
+            return type(value)(without_passwords(item) for item in value)
+        case Mapping():
+            return {without_passwords(key): without_passwords(item) for key, item in value.items()}
+    return value

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import scrapy
 
-from ..settings import without_password
+from ..setting_types import without_passwords
 from .archive_file import ArchiveFile
 from .archive_reader import ArchivedRobotsTxt, ArchiveProblem, read
 from .warc_records import exchange_records, make_record_id, warcinfo_record
@@ -168,7 +168,7 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
     if isinstance(agent, bytes):
         agent = agent.decode("latin-1")
     changed = {
-        item.metadata["name"]: without_password(getattr(settings, item.name))
+        item.metadata["name"]: without_passwords(getattr(settings, item.name))
         for item in fields(settings)
         if item.metadata
         and getattr(settings, item.name) != item.metadata["parse"](item.metadata["default"])
