@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MAX_RUNS = 100
 """The runs that are listed."""
 
+ROWS_TOGETHER = 200
+"""The rows of one table of origins. A browser lays out a table when it becomes visible."""
+
 MAX_HOSTS = 20
 """The hosts in the table below the chart of the pace."""
 
@@ -273,13 +276,19 @@ def _origins(table: Table) -> Iterator[Html]:
     )
     if not shown_number:
         return
-    yield h(
-        "table",
-        h("caption", "Origins", class_="unseen"),
-        h("thead", h("tr", (h("th", name, scope="col") for name in COLUMNS))),
-        table.rows,
-        class_="origins",
-    )
+    for first in range(0, shown_number, ROWS_TOGETHER):
+        rows = table.rows[first : first + ROWS_TOGETHER]
+        yield h(
+            "div",
+            h(
+                "table",
+                h("caption", f"Origins {first + 1:,} to {first + len(rows):,}", class_="unseen"),
+                h("thead", h("tr", (h("th", name, scope="col") for name in COLUMNS))),
+                rows,
+                class_="origins",
+            ),
+            class_="chunk",
+        )
     if table.origins_left_out:
         yield h("p", _rest(table.origins_left_out), class_="note")
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 MAX_ORIGINS = 10_000
 """The rows of the table. The rest of a report is summed up below it."""
 
-MAX_DETAILS = 5_500_000
-"""Octets of the details of all origins. The page has to stay below 10 MB, and a row of the table
-has about 350 octets."""
+MAX_DETAILS = 3_000_000
+"""Octets of the details of all origins. A browser reads about 10 MB in a second, and 10,000 rows of
+the table have about 4 MB."""
 
 MAX_DETAILS_OF_ONE = 60_000
 """Octets of the details of one origin. Beyond it, its robots.txt is left out."""

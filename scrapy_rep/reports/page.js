@@ -1,10 +1,11 @@
 "use strict";
-// Sorts and filters the table of origins. The page is complete without this.
+// Sorts and filters the tables of origins. The page is complete without this.
 (() => {
-  const table = document.querySelector("table.origins");
-  if (!table) return;
-  const rows = [...table.tBodies];
+  const tables = [...document.querySelectorAll("table.origins")];
+  if (!tables.length) return;
+  const together = tables[0].tBodies.length;
   const numbers = new Set([3, 4, 5, 6, 7]);
+  let rows = tables.flatMap((table) => [...table.tBodies]);
 
   const cell = (body, column) => body.rows[0].cells[column];
   const key = (body, column) => {
@@ -12,25 +13,6 @@
     if (!numbers.has(column)) return found.textContent;
     return Number(found.dataset.value ?? found.textContent.replaceAll(",", ""));
   };
-
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = head.textContent;
-    head.replaceChildren(button);
-    button.addEventListener("click", () => {
-      const first = numbers.has(column) ? "descending" : "ascending";
-      const second = numbers.has(column) ? "ascending" : "descending";
-      const order = head.ariaSort === first ? second : first;
-      const sign = order === "ascending" ? 1 : -1;
-      const keyed = rows.map((body) => [key(body, column), body]);
-      keyed.sort(([a], [b]) => sign * (a < b ? -1 : a > b ? 1 : 0));
-      for (const other of heads) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", order);
-      table.append(...keyed.map(([, body]) => body));
-    });
-  });
 
   const tools = document.createElement("div");
   tools.className = "tools";
@@ -50,19 +32,49 @@
   result.className = "note";
   result.setAttribute("role", "status");
   tools.append(result);
-  table.before(tools);
+  tables[0].parentElement.before(tools);
 
-  const filter = () => {
+  const place = () => {
     const wanted = text.value.trim().toLowerCase();
-    let number = 0;
-    for (const body of rows) {
-      body.hidden =
-        (state.value && body.dataset.state !== state.value) ||
-        !cell(body, 0).textContent.toLowerCase().includes(wanted);
-      number += body.hidden ? 0 : 1;
-    }
-    result.textContent = `${number.toLocaleString("en")} of ${rows.length.toLocaleString("en")} origins`;
+    const found = rows.filter(
+      (body) =>
+        (!state.value || body.dataset.state === state.value) &&
+        cell(body, 0).textContent.toLowerCase().includes(wanted),
+    );
+    tables.forEach((table, number) => {
+      const part = found.slice(number * together, (number + 1) * together);
+      table.replaceChildren(table.caption, table.tHead, ...part);
+      table.parentElement.hidden = number > 0 && !part.length;
+      const first = number * together;
+      table.caption.textContent = `Origins ${first + 1} to ${first + part.length}`;
+    });
+    result.textContent = `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} origins`;
   };
-  text.addEventListener("input", filter);
-  state.addEventListener("change", filter);
+  text.addEventListener("input", place);
+  state.addEventListener("change", place);
+
+  for (const table of tables) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const first = numbers.has(column) ? "descending" : "ascending";
+        const second = numbers.has(column) ? "ascending" : "descending";
+        const order = head.getAttribute("aria-sort") === first ? second : first;
+        const sign = order === "ascending" ? 1 : -1;
+        const keyed = rows.map((body) => [key(body, column), body]);
+        keyed.sort(([a], [b]) => sign * (a < b ? -1 : a > b ? 1 : 0));
+        rows = keyed.map(([, body]) => body);
+        for (const { tHead } of tables) {
+          [...tHead.rows[0].cells].forEach((other, index) => {
+            if (index === column) other.setAttribute("aria-sort", order);
+            else other.removeAttribute("aria-sort");
+          });
+        }
+        place();
+      });
+    });
+  }
 })();
