@@ -12,6 +12,7 @@ import atheris
 with atheris.instrument_imports(include=["scrapy_rep.protocol"]):
     from scrapy_rep.protocol.agents import product_tokens
     from scrapy_rep.protocol.lint import lint
+    from scrapy_rep.protocol.lint_fix import fix
     from scrapy_rep.protocol.paths import origin_of
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -61,6 +62,8 @@ def one_input(data: bytes) -> None:
     robots.content_usage(url, agent), robots.content_signals(url, agent), robots.licenses(agent)
     robots.request_rates(agent)
     assert all(str(finding) for finding in lint(body, strict=strict))
+    fixed = fix(body)
+    assert not any(finding.is_fixable for finding in lint(fixed))
     origin_of(url)
     tokens = product_tokens(agent)
     if len(body) <= _SMALL and len(tokens) < 2:

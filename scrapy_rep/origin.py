@@ -1,4 +1,6 @@
-"""The state of one origin, driven by events and by the time that the caller passes. No I/O.
+"""The state of a file of one origin, driven by events and the time that the caller passes. No I/O.
+
+The file is the robots.txt, or another file that is fetched, cached and stored like it.
 
 This module has two rules. The state changes only by :data:`TRANSITIONS`. No function here reads a
 clock. RFC 9309 §2.3.1 and §2.4 say what each state allows.
@@ -9,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from typing_extensions import assert_never
 
@@ -35,9 +37,12 @@ REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
 
+Content = TypeVar("Content")
+"""What the parser of a file returns."""
+
 
 class State(str, Enum):
-    """What is known of an origin's robots.txt."""
+    """What is known of a file of an origin."""
 
     UNKNOWN = "unknown"
     FETCHING = "fetching"
@@ -52,7 +57,7 @@ class State(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class FetchStarted:
-    """The crawl started a fetch of the robots.txt."""
+    """The crawl started a fetch of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +135,39 @@ class UnreachablePolicy(NamedTuple):
     """Days after the first failure from which on everything is allowed."""
 
 
-@dataclass(slots=True, eq=False)
-class Origin:
-    """One origin (scheme, host, port), and what is known of its robots.txt.
+class Parser(Protocol):
+    """Parses the body of a file. It raises for no body."""
 
-    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path. Times are
-    seconds on the clock of the caller.
+    def __call__(self, body: bytes, *, strict: bool, url: str | None) -> Any:
+        """Return the content. ``strict`` is REP_STRICT. ``url`` is where the file came from."""
+
+
+class Resource(NamedTuple):
+    """A kind of file that an origin may have."""
+
+    name: str
+    """What logs call it."""
+    path: str
+    stats: str
+    """The beginning of the names of its stats."""
+    parse: Parser
+
+
+@dataclass(slots=True, eq=False)
+class OriginFile(Generic[Content]):
+    """A file of one origin (scheme, host, port), and what is known of it.
+
+    Times are seconds on the clock of the caller.
     """
+
+    resource: ClassVar[Resource]
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
     host: str = field(init=False, repr=False)
     state: State = State.UNKNOWN
-    robots: RobotsTxt | None = None
-    """The last good copy: the body of a 2xx response. A later 4xx removes it."""
+    content: Content | None = None
+    """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
     copy: CopyInfo | None = field(default=None, repr=False)
     """Where the good copy came from."""
     status: int | None = None
@@ -164,31 +188,35 @@ class Origin:
     fetched_at: float = field(default=0, repr=False)
     """When the last fetch ended that was not cancelled, by this crawler or another."""
     last_request: float | None = field(default=None, repr=False)
-    """When the last request for the robots.txt ended, by any crawler, on the caller's monotonic
+    """When the last request for the file ended, by any crawler, on the caller's monotonic
     clock. None if the last response came from a cache."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
     """Whether the last response came from an HTTP cache, without a request to the site."""
     from_store: bool = field(default=False, repr=False)
-    """The store had the last response: another crawl, or an earlier one, has fetched it."""
+    """Whether the last response came from the store: another crawl, or an earlier one, got it."""
     redirects: tuple[str, ...] = field(default=(), repr=False)
     """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
     last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
-    reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
-    """The copy whose pace was logged last, and the text of the log."""
-    reported_drops: bool = field(default=False, repr=False)
-    """Whether a warning about dropped requests was logged since the origin became unreachable."""
-    _paced: tuple[tuple[str, ...], Pacing | None] | None = field(default=None, repr=False)
-    """The last arguments and the last result of :meth:`pacing`."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
 
+    @property
+    def file_url(self) -> str:
+        """The URL of the file, before redirects."""
+        return self.key + self.resource.path
+
+    @property
+    def store_key(self) -> str:
+        """The key of the file in a store. That of a robots.txt is its origin."""
+        return self.key if self.resource.path == ROBOTS_TXT else self.file_url
+
     def next_action(self, now: float) -> Action:
-        """Return what must be done before :meth:`verdict` can answer a request at ``now``."""
+        """Return what must be done before the file can answer a request at ``now``."""
         if now < self.refresh_at:
             return Action.NONE
         if self.state in (State.FRESH, State.UNAVAILABLE) and now < self.expires_at:
@@ -209,7 +237,7 @@ class Origin:
         self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
-                self.set_copy(event.robots, event.copy)
+                self.set_copy(event.content, event.copy)
                 self._record_response(event.status, event.copy.url, event.expires_at, now)
             case NotModified():
                 url = self.copy.url if self.copy is not None else None
@@ -226,9 +254,9 @@ class Origin:
                 assert_never(event)
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
-    def set_copy(self, robots: RobotsTxt | None, copy: CopyInfo | None) -> None:
+    def set_copy(self, content: Content | None, copy: CopyInfo | None) -> None:
         """Replace the good copy, or remove it. The state says whether it is in use."""
-        self.robots, self.copy, self._paced = robots, copy, None
+        self.content, self.copy = content, copy
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
@@ -236,7 +264,7 @@ class Origin:
             self.copy = self.copy._replace(etag=None, last_modified=None)
 
     def to_entry(self, body: bytes | None) -> Entry:
-        """Return what a store keeps of this origin after a fetch.
+        """Return what a store keeps of this file after a fetch.
 
         ``body`` is the good copy as it was received; None if there is none.
         """
@@ -260,10 +288,10 @@ class Origin:
             failures=self.failures,
         )
 
-    def restore(self, entry: Entry, robots: RobotsTxt | None, now: float) -> bool:
+    def restore(self, entry: Entry, content: Content | None, now: float) -> bool:
         """Use a stored entry, which an earlier crawl or another crawler wrote.
 
-        ``robots`` is the parsed good copy of the entry. Returns whether the entry replaces the
+        ``content`` is the parsed good copy of the entry. Returns whether the entry replaces the
         fetch in progress. Otherwise that fetch continues, with the good copy and the earlier
         failures of the entry.
         """
@@ -276,8 +304,8 @@ class Origin:
             self.in_flight = now >= self.refresh_at
             return not self.in_flight
         self.fetched_at = entry.fetched_at
-        if robots is not None:
-            self.set_copy(robots, entry.copy)
+        if content is not None:
+            self.set_copy(content, entry.copy)
         elif entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
             self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
@@ -292,52 +320,6 @@ class Origin:
         self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
         return True
 
-    def verdict(
-        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
-    ) -> Verdict:
-        """Return whether a crawler with these product tokens may fetch ``url``, and why.
-
-        The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
-        """
-        if self.robots is not None and self.state is not State.UNKNOWN:
-            return self.robots.verdict(url, agents)
-        if self.state is State.UNAVAILABLE:
-            allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
-            reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
-            return Verdict(allowed, reason, None, None, self._unavailable_detail)
-        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
-        allowed = is_over or path_of(url) == ROBOTS_TXT
-        return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
-
-    def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
-        """Return the seconds until the next attempt at an origin that is disallowed as unreachable.
-
-        Returns None for any other origin.
-        """
-        if self.state is not State.UNREACHABLE or self.robots is not None:
-            return None
-        if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
-            return None
-        return max(self.refresh_at - now, 0)
-
-    @property
-    def has_pacing(self) -> bool:
-        """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-        return self.robots is not None and self.robots.has_pacing
-
-    @property
-    def has_conditions(self) -> bool:
-        """Whether more than a verdict is needed before a request may start."""
-        return self.robots is not None and self.robots.has_pacing
-
-    def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
-        """Return the pace that the good copy states for a crawler with these product tokens."""
-        if self.robots is None:
-            return None
-        if self._paced is None or self._paced[0] != agents:
-            self._paced = agents, Pacing.of(self.robots, agents)
-        return self._paced[1]
-
     def shift_clock(self, seconds: float) -> None:
         """Move all times, so that remaining times stay the same after a change of the clock."""
         self.refresh_at += seconds
@@ -345,22 +327,6 @@ class Origin:
         self.fetched_at += seconds
         if self.unreachable_since is not None:
             self.unreachable_since += seconds
-
-    def summary(self) -> str:
-        """Return one line, for people, that describes what the robots.txt means."""
-        if self.state is State.UNAVAILABLE:
-            meaning = "everything is disallowed" if self.disallow_all else "no rules"
-            return f"{self._unavailable_detail}: {meaning}"
-        if self.robots is None:
-            return f"unreachable: {self.failure}" if self.failure else str(self.state)
-        rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"
-        if self.copy is None or self.copy.url.startswith(self.key + "/"):
-            return rules
-        return f"{rules}, from {self.copy.url}"
-
-    @property
-    def _unavailable_detail(self) -> str:
-        return f"status {self.status}" if self.status else "too many redirects"
 
     def _expire(self, now: float) -> None:
         if self.state in (State.FRESH, State.UNAVAILABLE) and now >= self.expires_at:
@@ -389,6 +355,92 @@ class Origin:
             self.refresh_at = retry_at
         else:  # a refresh failed: the known policy stays in use
             self.refresh_at = min(retry_at, self.expires_at)
+
+
+@dataclass(slots=True, eq=False)
+class Origin(OriginFile[RobotsTxt]):
+    """One origin (scheme, host, port), and what is known of its robots.txt.
+
+    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path.
+    """
+
+    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
+
+    reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
+    """The copy whose pace was logged last, and the text of the log."""
+    reported_drops: bool = field(default=False, repr=False)
+    """Whether a warning about dropped requests was logged since the origin became unreachable."""
+    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
+        default=None, repr=False
+    )
+    """The copy, the arguments and the result of the last call of :meth:`pacing`."""
+
+    @property
+    def robots(self) -> RobotsTxt | None:
+        """The last good copy."""
+        return self.content
+
+    def verdict(
+        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
+    ) -> Verdict:
+        """Return whether a crawler with these product tokens may fetch ``url``, and why.
+
+        The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
+        """
+        if self.content is not None and self.state is not State.UNKNOWN:
+            return self.content.verdict(url, agents)
+        if self.state is State.UNAVAILABLE:
+            allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
+            reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
+            return Verdict(allowed, reason, None, None, self._unavailable_detail)
+        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
+        allowed = is_over or path_of(url) == ROBOTS_TXT
+        return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+
+    def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
+        """Return the seconds until the next attempt at an origin that is disallowed as unreachable.
+
+        Returns None for any other origin.
+        """
+        if self.state is not State.UNREACHABLE or self.content is not None:
+            return None
+        if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
+            return None
+        return max(self.refresh_at - now, 0)
+
+    @property
+    def has_pacing(self) -> bool:
+        """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
+        return self.content is not None and self.content.has_pacing
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether more than a verdict is needed before a request may start."""
+        return self.content is not None and self.content.has_pacing
+
+    def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
+        """Return the pace that the good copy states for a crawler with these product tokens."""
+        if self.content is None:
+            return None
+        if self._paced is None or self._paced[0] is not self.content or self._paced[1] != agents:
+            self._paced = self.content, agents, Pacing.of(self.content, agents)
+        return self._paced[2]
+
+    def summary(self) -> str:
+        """Return one line, for people, that describes what the robots.txt means."""
+        if self.state is State.UNAVAILABLE:
+            meaning = "everything is disallowed" if self.disallow_all else "no rules"
+            return f"{self._unavailable_detail}: {meaning}"
+        if self.content is None:
+            return f"unreachable: {self.failure}" if self.failure else str(self.state)
+        rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"
+        if self.copy is None or self.copy.url.startswith(self.key + "/"):
+            return rules
+        return f"{rules}, from {self.copy.url}"
+
+    @property
+    def _unavailable_detail(self) -> str:
+        return f"status {self.status}" if self.status else "too many redirects"
 
     def _is_unreachable_for(self, days: float, now: float) -> bool:
         since = self.unreachable_since

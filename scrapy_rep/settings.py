@@ -22,6 +22,7 @@ from .setting_types import (
     count,
     days,
     host_names,
+    paths,
     positive_count,
     seconds,
     statuses,
@@ -279,6 +280,16 @@ class Settings:
         "own: RFC 9309 gives such a group a meaning only for the crawler that it names.",
     )
 
+    tdmrep: bool = _setting(
+        "REP_TDMREP",
+        False,
+        boolean,
+        "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
+        "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
+        "files apply to it, and the robots.txt of the origin must allow it. See "
+        "[pages](pages.md#tdm-files).",
+    )
+
     local_rules: str | None = _setting(
         "REP_LOCAL_RULES",
         None,
@@ -310,6 +321,16 @@ class Settings:
         boolean,
         "Apply the delay between two requests to a site across all crawlers that share the store "
         "in `REP_STORE`. `False` applies it in each crawler on its own.",
+    )
+
+    report: tuple[str, ...] = _setting(
+        "REP_REPORT",
+        None,
+        paths,
+        "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
+        "list of paths. It is written when the spider closes. `%(name)s` is the name of the "
+        "spider, `%(time)s` the start of the crawl, and any other name an attribute of the spider, "
+        "as in `FEEDS`. `None` writes no report. See [reports](reports.md).",
     )
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.
@@ -386,15 +407,33 @@ def uses_async_process(settings: BaseSettings) -> bool:
     return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
 
 
+def changed_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of the package that differ from their defaults, without passwords.
+
+    Their values are in the form of Python.
+    """
+    return {
+        metadata["name"]: repr(without_password(value))
+        for _, metadata in _documented_fields()
+        if (value := crawler.settings.get(metadata["name"], metadata["default"]))
+        != metadata["default"]
+    }
+
+
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
     """Return the settings of a crawl that have a prefix of robots.txt settings but do not exist.
 
     Each comes with the most similar setting that exists, or None if there is none.
     """
+    return unknown_names(crawler.settings)
+
+
+def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
+    """Return what :func:`unknown_settings` does, for settings without a crawl."""
     known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
-        for name in sorted(filter(_has_prefix, crawler.settings))
+        for name in sorted(filter(_has_prefix, settings))
         if name not in known
     ]
 

@@ -2,7 +2,8 @@
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 
-A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. A command is
+A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
+``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
 a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
 store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
 hours ago, so that no command uses the network. In the output, times are replaced.
@@ -23,10 +24,13 @@ from threading import Thread
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, open_store
+from testing.web import Page, Web, text
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "commands"
 ORIGIN = "https://www.example.com"
+SITE = "http://127.0.0.1:50080"
+"""The site on loopback, whose real port has as many digits."""
 AGE = 2 * 3600
 WIDTH = 80
 
@@ -38,6 +42,7 @@ REP_STORE = "sqlite:///store.sqlite"
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TIMES = (
+    (re.compile(r"\b\d+ s ago"), "just now"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
@@ -50,24 +55,42 @@ def pages() -> list[Path]:
     return sorted(path for path in PAGES.glob("*.md") if "```console" in path.read_text("utf-8"))
 
 
-def with_real_output(text: str) -> str:
+def with_real_output(page: str) -> str:
     """Return a page with the output that its commands have now."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
-        for match in _FILE.finditer(text):
-            (folder / match[1]).write_text(match[2])
+        for match in _FILE.finditer(page):
+            path = folder / match[1]
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(match[2])
         # In a thread of its own, because a test may run in an event loop.
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))
         thread.start()
         thread.join()
-        return _CONSOLE.sub(lambda match: _session(match[1], folder), text)
+        web = Web()
+        try:
+            root = _serve(folder / "site", web)
+            return _CONSOLE.sub(lambda match: _session(match[1], folder, root), page)
+        finally:
+            web.close()
 
 
-def _session(block: str, folder: Path) -> str:
+def _serve(folder: Path, web: Web) -> str:
+    """Serve the files of a folder. Returns the origin; empty if there is no such folder."""
+    if not folder.is_dir():
+        return ""
+    pages = {f"/{path.name}": Page(path.read_text()) for path in folder.glob("*.html")}
+    return web.site(text((folder / "robots.txt").read_text()), pages).root
+
+
+def _session(block: str, folder: Path, root: str) -> str:
     commands = [line for line in block.splitlines() if line.startswith("$ ")]
-    parts = [f"{command}\n{_output(command[2:], folder)}" for command in commands]
+    outputs = [_output(command[2:].replace(SITE, root or SITE), folder) for command in commands]
+    if root:
+        outputs = [output.replace(root, SITE) for output in outputs]
+    parts = [f"{command}\n{output}" for command, output in zip(commands, outputs, strict=True)]
     return "```console\n" + "\n".join(parts) + "```"
 
 

@@ -21,7 +21,7 @@ def left_over(crawler: Crawler) -> list[str]:
         "in progress": len(throttle.in_progress),
         "queues": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),
-        "counted": len(engine._counted),
+        "counted": len(getattr(engine.slots, "_counted", ())),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "fetches": len(middleware._policy_cache._fetches),

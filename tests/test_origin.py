@@ -388,7 +388,7 @@ def test_the_thirty_days_are_for_sites_without_a_copy() -> None:
 def test_an_answer_resets_the_thirty_days(answer: FetchResult) -> None:
     origin = origin_after(*failing(19), (T + 20 * DAY, answer))
     assert (origin.unreachable_since, origin.failure, origin.failures) == (None, None, 0)
-    origin.robots = None  # so that the days matter
+    origin.content = None  # so that the days matter
     origin.next_action(T + 21 * DAY)
     origin.start_fetch(T + 21 * DAY)
     origin.apply(DOWN, T + 21 * DAY)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DEFAULT_TOKENS = product_tokens(default_settings.USER_AGENT)
 """The product token of Scrapy's default USER_AGENT."""
 
+_ANY_PATH = "/"
+"""A path whose verdict names the group. That of robots.txt itself would not."""
+
 
 class Agent(NamedTuple):
     """A crawler, as a robots.txt sees it."""
@@ -46,9 +49,8 @@ class Agent(NamedTuple):
         """Return the token of the group that applies; None if there is none."""
         if self.ignores_robots_txt:
             return None
-        agents = set(robots.agents)
-        last = () if self.ignores_wildcard else (WILDCARD_AGENT,)
-        return next((token for token in (*self.tokens, *last) if token in agents), None)
+        agent = robots.verdict(_ANY_PATH, self.tokens).agent
+        return None if self.ignores_wildcard and agent == WILDCARD_AGENT else agent
 
 
 def resolve(names: Iterable[str]) -> list[Agent]:

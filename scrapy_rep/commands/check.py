@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -106,19 +108,35 @@ class _Work:
     async def run(self, source: PolicySource) -> int:
         output, tally = self._context.output, Tally()
         writer = self._writer(source, tally)
+        batches = answer_all(self._urls, self._agents, source, output, tally)
+        number = 0
         try:
-            async for batch in answer_all(self._urls, self._agents, source, output, tally):
-                writer.write(batch)
+            with nullcontext(_ignore) if self._shows_lines else output.progress("URLs") as progress:
+                async for batch in batches:
+                    writer.write(batch)
+                    output.flush()
+                    number += len(batch)
+                    progress(number)
         finally:
             writer.finish()
         return tally.exit_code
 
+    @property
+    def _shows_lines(self) -> bool:
+        """Whether the user sees the answers as they come, or asks for a few."""
+        return self._is_detailed or sys.stdout.isatty()
+
     def _writer(self, source: PolicySource, tally: Tally) -> check_output.Writer:
         output, agents = self._context.output, self._agents
         strict = self._context.settings.strict
-        with source.interruptible():
-            first = list(islice(self._urls, MAX_IN_TABLE + 1))
-        self._urls = chain(first, self._urls)
+        first: list[str] = []
+        try:
+            with source.interruptible():
+                for url in islice(self._urls, MAX_IN_TABLE + 1):
+                    first.append(url)  # so that what was read before Ctrl-C is kept
+            self._urls = chain(first, self._urls)
+        except KeyboardInterrupt:
+            self._urls = chain(first, iter(_press_ctrl_c, ""))
         if output.as_json:
             if self._is_detailed:
                 return check_output.DetailedJson(output, agents, strict=strict)
@@ -128,3 +146,12 @@ class _Work:
         if self._is_detailed and len(first) == len(agents) == 1:
             return check_output.Explanation(output, agents, strict=strict)
         return check_output.Table(output, agents)
+
+
+def _press_ctrl_c() -> str:
+    """Raise KeyboardInterrupt, as an input that Ctrl-C has ended."""
+    raise KeyboardInterrupt
+
+
+def _ignore(_: int) -> None:
+    """Show no progress."""

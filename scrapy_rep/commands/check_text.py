@@ -80,7 +80,7 @@ def table(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
 
 
 def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
-    """Return a table of URLs and crawlers. The fewer of both are the columns."""
+    """Return a table of URLs and crawlers. Either is in columns, if there are few."""
     made = _table()
     urls = [Text(printable(answered.target.url, MAX_URL)) for answered in answers]
     names = [Text(printable(agent.name, 60)) for agent in agents]
@@ -100,6 +100,12 @@ def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
             made.add_column(name, overflow="fold", min_width=10)
         for url, row in zip(urls, cells, strict=True):
             made.add_row(url, *row)
+    elif len(answers) <= MAX_COLUMNS:
+        made.add_column("Crawler", overflow="fold")
+        for url in urls:
+            made.add_column(url, overflow="fold", min_width=10)
+        for name, *column in zip(names, *cells, strict=True):
+            made.add_row(name, *column)
     else:
         made.add_column("Crawler", overflow="fold")
         made.add_column("Verdict", no_wrap=True)
@@ -116,7 +122,7 @@ def explanation(record: dict[str, Any]) -> Iterator[RenderableType]:
     yield _headline(record)
     if record["context"]:
         yield Text()
-        yield from _context(record)
+        yield from context_lines(record)
     yield Text()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="bold")
@@ -132,7 +138,8 @@ def _headline(record: dict[str, Any]) -> Text:
     return text.append(f"  {printable(record['url'], MAX_URL)}", style="not bold default")
 
 
-def _context(record: dict[str, Any]) -> Iterator[Text]:
+def context_lines(record: dict[str, Any]) -> Iterator[Text]:
+    """Yield the lines of a file around the rule that decides."""
     rule = record["rule"]
     width = len(str(record["context"][-1]["line"]))
     before = None

@@ -12,7 +12,7 @@ from scrapy.utils.project import get_project_settings
 
 from ..exceptions import SettingError
 from ..protocol.lines import SIZE_LIMIT
-from ..settings import Settings
+from ..settings import Settings, unknown_names
 from .agent_option import Agent, of_user_agent, resolve
 from .exits import CommandError
 from .output import Output
@@ -46,6 +46,9 @@ class Context:
             self.settings = Settings.read(settings)
         except SettingError as error:
             raise CommandError(str(error)) from None
+        for name, similar in unknown_names(settings):
+            hint = f" Do you mean {similar}?" if similar else ""
+            self.output.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
     @classmethod
     @contextmanager
@@ -73,7 +76,7 @@ class Context:
         agents = resolve(names) if names else [of_user_agent(self.settings.user_agent(None))]
         for agent in agents:
             if agent.warning:
-                self.output.warn(agent.warning)
+                self.output.repeated_warning("warnings about crawlers", agent.warning)
         return agents
 
     def read_file(self, name: str) -> bytes:

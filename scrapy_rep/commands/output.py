@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
 MAX_REMARK = 500
 """Characters of a remark that are shown."""
@@ -32,6 +33,7 @@ class Output:
         self.as_json = as_json
         self._console: Console | None = None
         self._repeated: dict[str, int] = {}
+        self._bar: Progress | None = None
         if not as_json:
             _require_rich()
 
@@ -77,9 +79,13 @@ class Output:
 
     def repeated_note(self, kind: str, message: str) -> None:
         """Write a note that many inputs may cause. Only the first few of a kind are written."""
-        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
-        if number <= MAX_REPEATED:
+        if self._is_new(kind):
             self.note(message)
+
+    def repeated_warning(self, kind: str, message: str) -> None:
+        """Write a warning that many inputs may cause, as `repeated_note` does."""
+        if self._is_new(kind):
+            self.warn(message)
 
     def close(self) -> None:
         """Say how many remarks were left out."""
@@ -96,27 +102,54 @@ class Output:
         if not sys.stderr.isatty() or not _has_rich():
             yield _show_nothing
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        bar = Progress(*columns, TimeElapsedColumn(), console=_console(sys.stderr), transient=True)
-        with bar:
-            task = bar.add_task(what, total=total)
+        is_first = self._bar is None
+        bar = self._bar = self._bar or _started_bar()
+        task = bar.add_task(what, total=total)
+        try:
             yield lambda done: bar.update(task, completed=done)
+        finally:
+            bar.remove_task(task)
+            if is_first:
+                bar.stop()
+                self._bar = None
+
+    def _is_new(self, kind: str) -> bool:
+        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
+        return number <= MAX_REPEATED
 
     def _remark(self, kind: str, message: str) -> None:
-        line = printable(" ".join(message.split()), MAX_REMARK)
-        sys.stderr.write(f"{kind}: {line}\n")
+        line = f"{kind}: {printable(' '.join(message.split()), MAX_REMARK)}"
+        if self._bar is not None:
+            self._bar.console.print(line)  # above the bar
+        else:
+            sys.stderr.write(f"{line}\n")
 
 
 def _show_nothing(done: int) -> None:
     """Do nothing."""
+
+
+def _started_bar() -> Progress:
+    """Show an empty progress bar on standard error."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=_console(sys.stderr),
+        transient=True,
+        redirect_stdout=False,  # else rich writes the answers to the terminal, too
+        redirect_stderr=False,
+    )
+    bar.start()
+    return bar
 
 
 def _console(file: Any) -> Console:

@@ -49,6 +49,7 @@ OVERRIDDEN: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_FILE": None,
     "LOG_STDOUT": False,
+    "REP_REPORT": None,
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "SPIDER_MIDDLEWARES": {},
@@ -76,7 +77,7 @@ class Session:
     @property
     def is_closing(self) -> bool:
         """Whether Ctrl-C was pressed, so that nothing more is fetched."""
-        return self._cache.is_closing
+        return self._cache.is_closing or not self._crawler.crawling
 
     async def get_policy(self, origin: str) -> Policy | None:
         """Return the policy of an origin (``scheme://host[:port]``) when it is known.
@@ -84,7 +85,7 @@ class Session:
         Returns None if the session closes before.
         """
         request = Request(robots_txt_url(origin))
-        found = await self._cache.wait_for_policy(origin, request)
+        found = await self._cache.wait_for(origin, request)
         return None if found is None or self._is_unknown(found) else self._policy(found)
 
     async def get_policies(

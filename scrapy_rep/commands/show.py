@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.records import CONTENT_SIGNAL, LICENSE
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
-from .groups import group_records
+from .groups import GroupList, group_records
 from .targets import target_of
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         context.output.note(f"{name} is no file: it is taken for {target.url}")
     origin = target.origin
 
-    async def get(session: Session) -> Policy | None:
-        return await session.get_policy(origin)
+    async def work(session: Session) -> int:
+        policy = await session.get_policy(origin)
+        if policy is None:
+            raise KeyboardInterrupt  # the session closes only after Ctrl-C
+        return _show(policy, agents, context)
 
-    policy = context.run(get, keep_bodies=True)
-    if policy is None:
-        raise KeyboardInterrupt
-    return _show(policy, agents, context)
+    return context.run(work, keep_bodies=True)
 
 
 def _show(policy: Policy, agents: Sequence[Agent] | None, context: Context) -> int:
@@ -92,13 +93,18 @@ def record_of(policy: Policy, agents: Sequence[Agent] | None, *, strict: bool) -
         "origin": policy.origin,
         "robots_txt": policy.access.as_json(),
         "groups": [],
+        "content_signal": [],
+        "licenses": [],
         "sitemaps": [],
         "host": None,
         "clean_params": [],
         "noindex": [],
     }
     if robots is not None:
-        record["groups"] = list(group_records(policy, robots, agents, strict=strict))
+        listed = GroupList.of(policy.text, strict=strict)
+        record["groups"] = list(group_records(listed, robots, agents, strict=strict))
+        record["content_signal"] = listed.above.values(CONTENT_SIGNAL.field)
+        record["licenses"] = listed.above.values(LICENSE.field)
         record["sitemaps"] = list(robots.sitemaps)
         record["host"] = robots.host
         record["clean_params"] = [

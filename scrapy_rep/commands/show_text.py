@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+MAX_GROUPS = 200
+"""Groups that are shown. JSON has all of them."""
+
 MAX_RULES = 200
 """Rules of a group that are shown. JSON has more."""
 
@@ -46,8 +49,14 @@ def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
         return
     if not record["groups"]:
         yield Text("No group: everything is allowed.")
-    for group in record["groups"]:
+        for name, field in (("Content-Signal", "content_signal"), ("License", "licenses")):
+            if record[field]:
+                yield _grid(iter(_values(name, record[field])))
+    for group in record["groups"][:MAX_GROUPS]:
         yield from _group(group)
+    if len(record["groups"]) > MAX_GROUPS:
+        yield Text(f"and {len(record['groups']) - MAX_GROUPS:,} more groups")
+        yield Text()
     rows = [
         *_values("Sitemap", record["sitemaps"]),
         *_values("Host", [record["host"]] if record["host"] else []),

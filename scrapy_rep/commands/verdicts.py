@@ -139,12 +139,12 @@ async def answer_all(
         batch = [_answer(target, file or _policy(target, policies), agents) for target in targets]
         tally.count(batch)
         yield batch
+        await source.pause()
         if interrupted or source.is_closing:
             raise KeyboardInterrupt
         while len(policies) > MAX_POLICIES:
             policies.popitem(last=False)
         size = min(2 * size, MAX_BATCH)
-        await source.pause()
     if interrupted:
         raise KeyboardInterrupt
 

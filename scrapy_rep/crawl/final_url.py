@@ -21,17 +21,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from ..origin import Origin
-    from ..scheduling.engine import Engine
     from .policy_cache import PolicyCache
+    from .recorder import Recorder
+    from .waiting_responses import WaitingResponses
 
 logger = logging.getLogger(__name__)
-
-MAX_WAITING_SIZE = 5_000_000
-"""Octets of responses that may wait for a robots.txt without counting towards CONCURRENT_REQUESTS.
-Scrapy's SCRAPER_SLOT_MAX_ACTIVE_SIZE has the same value."""
-
-MIN_RESPONSE_SIZE = 1024
-"""Octets that a smaller response counts as. Scrapy's scraper uses the same number."""
 
 MAX_URL_LENGTH = 300
 """Characters of a URL in a log message."""
@@ -48,19 +42,19 @@ class FinalUrlChecker:
     def __init__(
         self,
         crawler: Crawler,
-        engine: Engine,
         policy_cache: PolicyCache,
+        waiting: WaitingResponses,
         verdict_of: Callable[[Origin, Request, str], Verdict],
         local_disallow: Callable[[str, str], Verdict | None],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._engine = engine
         self._policy_cache = policy_cache
+        self._waiting = waiting
         self._verdict_of = verdict_of
         self._local_disallow = local_disallow
-        self._waiting_size = 0
+        self.recorder: Recorder | None = None
         self._has_warned = False
 
     async def check(self, request: Request, url: str, response: Response) -> Verdict | None:
@@ -80,7 +74,10 @@ class FinalUrlChecker:
         elif (local := self._local_disallow(key, final_url)) is not None:
             verdict = local  # its robots.txt is not fetched
         else:
-            origin = await self._origin(key, request, len(response.body))
+            origin = self._policy_cache.get_fresh(key)
+            if origin is None:
+                with self._waiting.add(request, response):
+                    origin = await self._policy_cache.wait_for(key, request)
             if origin is not None:
                 verdict = self._verdict_of(origin, request, final_url)
             else:
@@ -92,7 +89,9 @@ class FinalUrlChecker:
         return verdict
 
     def warn(self, request: Request, response: Response, verdict: Verdict) -> None:
-        """Warn, once in a crawl, that the spider gets disallowed pages."""
+        """Record that the spider gets a disallowed page. Warn once in a crawl."""
+        if self.recorder is not None:
+            self.recorder.final_url_disallowed(response.url, verdict, dropped=False)
         if self._has_warned:
             return
         self._has_warned = True
@@ -108,18 +107,3 @@ class FinalUrlChecker:
             },
             extra={"spider": self._crawler.spider},
         )
-
-    async def _origin(self, key: str, request: Request, size: int) -> Origin | None:
-        """Return an origin after its robots.txt is fetched. The response waits in memory."""
-        origin = self._policy_cache.get_fresh(key)
-        if origin is not None:
-            return origin
-        size = max(size, MIN_RESPONSE_SIZE)
-        if self._waiting_size < MAX_WAITING_SIZE:
-            self._engine.exclude(request)
-        self._waiting_size += size
-        try:
-            return await self._policy_cache.wait_for_policy(key, request)
-        finally:
-            self._waiting_size -= size
-            self._engine.include(request)

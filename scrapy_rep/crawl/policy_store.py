@@ -1,7 +1,7 @@
 """Loads policies from the store before a fetch, and saves them after it.
 
-Before a fetch, the policy store looks the origin up. Without a usable entry, it claims the origin,
-so that one of several crawlers makes the fetch, while the others poll the store for its result.
+Before a fetch, the policy store looks the file up. Without a usable entry, it claims the file, so
+that one of several crawlers makes the fetch, while the others poll the store for its result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
 from ..origin import DAY
 from ..protocol.access import AccessResult, Rules, access_result
-from ..protocol.robotstxt import RobotsTxt
 from ..settings import without_password
 from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.statscollectors import StatsCollector
 
-    from ..origin import Origin
+    from ..origin import OriginFile
     from ..protocol.access import FetchResult
     from ..scheduling.clock import Clock
     from ..settings import Settings
@@ -66,7 +65,7 @@ class StoreLookup:
     is_hit: bool = False
     """The store had a usable entry, which replaces the fetch."""
     claimed: bool = False
-    """This crawl has claimed the origin."""
+    """This crawl has claimed the file."""
     body: bytes | None = None
     """The good copy in the store as it was received; None if the store has none."""
 
@@ -108,64 +107,63 @@ class PolicyStore:
         """The number of calls to :meth:`save` in progress."""
         self._closed = False
         self._claims: set[str] = set()
-        """The origins that this crawl has claimed."""
+        """The files that this crawl has claimed, by their keys in the store."""
 
-    async def load(self, origin: Origin, lookup: StoreLookup) -> None:
-        """Restore ``origin`` from the store, or claim it.
+    async def load(self, file: OriginFile[Any], lookup: StoreLookup) -> None:
+        """Restore ``file`` from the store, or claim it.
 
         While another crawler has the claim, this polls for its result for as long as a claim lasts.
         After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
         step by step, so that it is complete even if this call is cancelled.
         """
-        entry = await self.store.get(origin.key)
+        key, stats = file.store_key, f"{file.resource.stats}/store"
+        entry = await self.store.get(key)
         interval = FIRST_POLL_INTERVAL
         until = self._clock.monotonic() + self._claim_seconds
-        while not self._restore(origin, entry, lookup) and self.store.shared:
-            lookup.claimed, entry = await self.store.claim(origin.key, self._claim_seconds)
+        while not self._restore(file, entry, lookup) and self.store.shared:
+            lookup.claimed, entry = await self.store.claim(key, self._claim_seconds)
             if lookup.claimed:
-                self._claims.add(origin.key)
-                if self._restore(origin, entry, lookup):  # put between get and claim
-                    await self._release(origin.key)
+                self._claims.add(key)
+                if self._restore(file, entry, lookup):  # put between get and claim
+                    await self._release(key)
                 break
             remaining = until - self._clock.monotonic()
             if remaining <= 0:
-                self._stats.inc_value("robotstxt/store/wait_timeout_count")
+                self._stats.inc_value(f"{stats}/wait_timeout_count")
                 break
-            self._stats.inc_value("robotstxt/store/wait_count")
+            self._stats.inc_value(f"{stats}/wait_count")
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
-        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
+        self._stats.inc_value(f"{stats}/{'hit' if lookup.is_hit else 'miss'}_count")
         if lookup.body is None and not lookup.is_hit:
             # A 304 has no body, so the store would never get the file.
-            origin.forget_validators()
+            file.forget_validators()
 
-    def save(
-        self, origin: str, entry: Entry | None, lookup: StoreLookup
-    ) -> Coroutine[Any, Any, None]:
+    def save(self, key: str, entry: Entry | None, lookup: StoreLookup) -> Coroutine[Any, Any, None]:
         """Put the entry of a fetch, if there is one, and release the claim.
 
         :meth:`close` waits for the returned coroutine, even if it has not started.
         """
         self._saves += 1
-        return self._save(origin, entry, lookup)
+        return self._save(key, entry, lookup)
 
-    async def _save(self, origin: str, entry: Entry | None, lookup: StoreLookup) -> None:
+    async def _save(self, key: str, entry: Entry | None, lookup: StoreLookup) -> None:
         try:
             if entry is not None and not self._closed:
-                await self.store.put(origin, entry)
+                await self.store.put(key, entry)
         finally:
             try:
                 if lookup.claimed:
-                    await self._release(origin)
+                    await self._release(key)
             finally:
                 self._saves -= 1
 
-    async def _release(self, origin: str) -> None:
+    async def _release(self, key: str) -> None:
         try:
             if not self._closed:
-                await self.store.release(origin)
+                await self.store.release(key)
         finally:
-            self._claims.discard(origin)
+            self._claims.discard(key)
 
     async def close(self) -> None:
         """Close the store after all saves have ended and all claims are released."""
@@ -176,8 +174,8 @@ class PolicyStore:
             if self._clock.monotonic() - started_at >= timeout:
                 break
             await self._clock.sleep(CLOSE_POLL_INTERVAL)
-        for origin in tuple(self._claims):
-            await self._release(origin)
+        for key in tuple(self._claims):
+            await self._release(key)
         self._closed = True
         await self.store.close()
 
@@ -190,27 +188,27 @@ class PolicyStore:
         self._clock_steps.append(_ClockStep(self._clock_valid_from, now - seconds, seconds))
         self._clock_valid_from = now
 
-    def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
+    def entry(self, file: OriginFile[Any], event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
-        if origin.from_cache:
+        if file.from_cache:
             return None
         body = event.body if isinstance(event, Rules) else lookup.body
-        if body is None and origin.robots is not None:
+        if body is None and file.content is not None:
             return None  # without the copy, which the store does not have, the entry is incomplete
-        return origin.to_entry(body if origin.robots is not None else None)
+        return file.to_entry(body if file.content is not None else None)
 
-    def _restore(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> bool:
-        """Restore ``origin`` from ``entry``. Returns whether this replaces the fetch."""
+    def _restore(self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup) -> bool:
+        """Restore ``file`` from ``entry``. Returns whether this replaces the fetch."""
         if entry is None or entry.fetched_at > self._now() + MAX_CLOCK_SKEW:
             return False
-        entry = self._interpret(origin, self._correct_clock(entry))
-        robots = None
-        if entry.fetched_at >= origin.fetched_at:
+        entry = self._interpret(file, self._correct_clock(entry))
+        content = None
+        if entry.fetched_at >= file.fetched_at:
             lookup.body = entry.body
-        if entry.body is not None and entry.fetched_at > origin.fetched_at:
+        if entry.body is not None and entry.fetched_at > file.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
-            robots = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
-        lookup.is_hit = origin.restore(entry, robots, self._now())
+            content = file.resource.parse(entry.body, strict=self._settings.strict, url=url)
+        lookup.is_hit = file.restore(entry, content, self._now())
         return lookup.is_hit
 
     def _correct_clock(self, entry: Entry) -> Entry:
@@ -230,7 +228,7 @@ class PolicyStore:
                 shift = max(shift, total)
         return entry._replace(unreachable_since=since + shift)
 
-    def _interpret(self, origin: Origin, entry: Entry) -> Entry:
+    def _interpret(self, file: OriginFile[Any], entry: Entry) -> Entry:
         """Return the entry under the settings of this crawl.
 
         The crawl that wrote it may have had other settings.
@@ -244,7 +242,7 @@ class PolicyStore:
                 entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
         if entry.status is None or entry.status < 400 or entry.result is AccessResult.RULES:
             return entry
-        result = access_result(entry.status, status_policy(self._settings, origin))
+        result = access_result(entry.status, status_policy(self._settings, file))
         if result not in allowed:  # the status has another meaning now: fetch again
             return entry._replace(expires_at=0, refresh_at=0)
         return entry._replace(result=result)

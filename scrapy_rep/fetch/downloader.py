@@ -218,7 +218,7 @@ class RobotsTxtDownloader:
             self._fetch_limit.release(permit)
 
     def _is_waiting(self, request: Request) -> bool:
-        return self._throttle.is_waiting(request) or self._engine.is_queued(request)
+        return self._throttle.is_waiting(request) or self._engine.is_held(request)
 
     @contextmanager
     def _listening(self) -> Iterator[None]:

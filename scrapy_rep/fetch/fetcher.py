@@ -1,5 +1,7 @@
 """One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
+Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Resource`.
+
 :meth:`Fetcher.fetch` turns every response and every failure into one event for
 :mod:`scrapy_rep.origin`.
 """
@@ -26,9 +28,7 @@ from ..protocol.access import (
     Unreachable,
 )
 from ..protocol.lines import SIZE_LIMIT
-from ..protocol.paths import robots_txt_url
 from ..protocol.printable import printable
-from ..protocol.robotstxt import RobotsTxt
 from ..protocol.unwrap import unwrap_browser_page
 from ..stores.entry import VALIDATOR_LIMIT
 from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
@@ -42,13 +42,13 @@ from .downloader import (
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from ..origin import Origin
+    from ..origin import OriginFile
     from ..protocol.access import FetchResult
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .downloader import RobotsTxtResponse
+
+    MayFetch = Callable[[Request, str], Awaitable[bool]]
+    """Returns whether a URL may be fetched for a page."""
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +77,7 @@ MAX_FAILURE_LENGTH = 300
 
 
 class Fetcher:
-    """Fetches the robots.txt files of one crawl.
+    """Fetches the files of the origins of one crawl: their robots.txt, and others like it.
 
     ``shared`` says whether several crawlers use the copies, through a shared store.
     """
@@ -99,67 +102,81 @@ class Fetcher:
         self._shared = shared
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
-        self.cancelled: set[str] = set()
-        """The origins whose fetch is being cancelled. A failure of such a fetch has no meaning."""
+        self.cancelled: set[OriginFile[Any]] = set()
+        """The files whose fetch is being cancelled. A failure of such a fetch has no meaning."""
 
     async def fetch(
-        self, origin: Origin, page: Request, is_wanted: Callable[[], bool]
+        self,
+        file: OriginFile[Any],
+        page: Request,
+        is_wanted: Callable[[], bool],
+        may_fetch: MayFetch | None = None,
     ) -> FetchResult:
-        """Fetch the robots.txt of ``origin``, and retry as the settings say.
+        """Fetch a file, and retry as the settings say.
 
-        ``page`` is the request that needs the robots.txt. The fetch uses its proxy and its
+        ``page`` is the request that needs the file. The fetch uses its proxy and its
         User-Agent. There is no retry once ``is_wanted()`` is false, which means that no request
-        waits for the result.
+        waits for the result. A file is unavailable if ``may_fetch`` does not allow its URL, or a
+        URL that it redirects to.
         """
-        event = await self._attempt(origin, page)
+        event = await self._attempt(file, page, may_fetch)
         for retry in range(self._settings.retry_times):
             if not isinstance(event, Unreachable) or event.retry_after or not is_wanted():
                 break
             await self._clock.sleep(min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE))
             if not is_wanted():
                 break
-            self._stats.inc_value("robotstxt/retry_count")
+            self._count(file, "retry_count")
             logger.debug(
-                "Retrying the robots.txt of %(origin)s (attempt %(attempt)d): %(failure)s",
-                {"origin": origin.key, "attempt": retry + 2, "failure": event.failure},
+                "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
+                {
+                    "file": file.resource.name,
+                    "origin": file.key,
+                    "attempt": retry + 2,
+                    "failure": event.failure,
+                },
             )
-            event = await self._attempt(origin, page)
+            event = await self._attempt(file, page, may_fetch)
         return event
 
-    async def _attempt(self, origin: Origin, page: Request) -> FetchResult:
+    async def _attempt(
+        self, file: OriginFile[Any], page: Request, may_fetch: MayFetch | None
+    ) -> FetchResult:
         """Make one attempt, which follows up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
-        url = robots_txt_url(origin.key)
-        origin.redirects = ()
+        url = file.file_url
+        file.redirects = ()
         visited: set[str] = set()
         redirects = RedirectPolicy(allow_private=self._settings.allow_private_redirects)
         failure: Unreachable | None = None
         while True:
             visited.add(url)
-            request = self._request(origin, page, url)
+            if may_fetch is not None and not await may_fetch(page, url):
+                return self._disallowed(file, url)
+            request = self._request(file, page, url)
             started = self._clock.monotonic()
             response = event = None
             try:
-                response, took = await self._send(request, left, deadline)
-            # Every failure means that the robots.txt is unreachable (RFC 9309 §2.3.1.4).
+                response, took = await self._send(file, request, left, deadline)
+            # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
             except Exception as error:
-                event, took = self._failed(origin, error, url), self._clock.monotonic() - started
+                event, took = self._failed(file, error, url), self._clock.monotonic() - started
             if response is not None:
                 refusal = redirects.response_refusal(response)
                 if refusal is not None:
                     return Unreachable(refusal, url=url)
-                event = self._event(origin, response)
-            if isinstance(event, Unreachable) and origin.robots is None:
+                event = self._event(file, response)
+            if isinstance(event, Unreachable) and file.content is None:
                 cached = cached_response(request)
                 if cached is not None:
                     failure = failure or event
-                    response, event = cached, self._event(origin, cached)
+                    response, event = cached, self._event(file, cached)
             if event is not None or response is None:
                 assert event is not None
                 if response is None or failure is None:
                     return event
-                return self._from_cache(origin, response, event, failure)
+                return self._from_cache(file, response, event, failure)
             location = response.headers.get("Location") or b""
             target = redirect_target(url, location)
             if target is None:
@@ -175,17 +192,21 @@ class Fetcher:
                     return Unreachable(refusal, response.status, url)
                 left -= self._clock.monotonic() - started
             if left <= 0:
-                return self._failed(origin, timeout_error(url), url)
-            self._stats.inc_value("robotstxt/redirect_count")
-            origin.redirects = (*origin.redirects, url)
+                return self._failed(file, timeout_error(url), url)
+            self._count(file, "redirect_count")
+            file.redirects = (*file.redirects, url)
             url = target
 
     def _from_cache(
-        self, origin: Origin, response: RobotsTxtResponse, event: FetchResult, failure: Unreachable
+        self,
+        file: OriginFile[Any],
+        response: RobotsTxtResponse,
+        event: FetchResult,
+        failure: Unreachable,
     ) -> FetchResult:
         """Return the result if the site failed and an HTTP cache had a response."""
         if isinstance(event, Rules):  # a good copy is used without end (RFC 9309 §2.3.1.4)
-            origin.set_copy(event.robots, event.copy)
+            file.set_copy(event.content, event.copy)
         elif isinstance(event, Unavailable):  # as if it had been kept since it was received
             received = freshness.http_date(response.header("Date") or "")
             if received is not None:
@@ -195,12 +216,12 @@ class Fetcher:
                     return event._replace(expires_at=expires_at)
         return failure
 
-    def _request(self, origin: Origin, page: Request, url: str) -> Request:
+    def _request(self, file: OriginFile[Any], page: Request, url: str) -> Request:
         request = request_for(url, self._meta_from(page, url))
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
-        copy = origin.copy
+        copy = file.copy
         if self._settings.conditional_get and copy is not None and url == copy.url:
             # The copy may come from a store, which may contain anything: check the values again.
             if (etag := _field_value(copy.etag)) is not None:
@@ -231,30 +252,33 @@ class Fetcher:
         return meta
 
     async def _send(
-        self, request: Request, left: float, deadline: float
+        self, file: OriginFile[Any], request: Request, left: float, deadline: float
     ) -> tuple[RobotsTxtResponse, float]:
-        self._stats.inc_value("robotstxt/request_count")
+        self._count(file, "request_count")
         response, took = await self._downloader.send(
             request, left, deadline - self._clock.monotonic() - left
         )
-        self._stats.inc_value("robotstxt/response_count")
-        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+        self._count(file, "response_count")
+        self._count(file, f"response_status_count/{response.status}")
         return response, took
 
-    def _event(self, origin: Origin, response: RobotsTxtResponse) -> FetchResult | None:
+    def _count(self, file: OriginFile[Any], stat: str) -> None:
+        self._stats.inc_value(f"{file.resource.stats}/{stat}")
+
+    def _event(self, file: OriginFile[Any], response: RobotsTxtResponse) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
         now = self._now()
-        policy = status_policy(self._settings, origin)
+        policy = status_policy(self._settings, file)
         result = access.access_result(response.status, policy, conditional=response.conditional)
         match result:
             case AccessResult.RULES:
                 if response.body is None:
                     failure = "a body that is cut off or cannot be decoded"
                     return Unreachable(failure, response.status, response.url)
-                return self._rules(response, response.body, now)
+                return self._rules(file, response, response.body, now)
             case AccessResult.NOT_MODIFIED:
                 # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
-                lifetime = origin.copy.lifetime if origin.copy is not None else None
+                lifetime = file.copy.lifetime if file.copy is not None else None
                 return NotModified(self._expires_at(response, now, lifetime))
             case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
                 expires_at = self._expires_at(response, now, _default_lifetime(response.status))
@@ -279,10 +303,12 @@ class Fetcher:
             case unknown:
                 assert_never(unknown)
 
-    def _rules(self, response: RobotsTxtResponse, body: bytes, now: float) -> Rules:
+    def _rules(
+        self, file: OriginFile[Any], response: RobotsTxtResponse, body: bytes, now: float
+    ) -> Rules:
         text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
         if text is not None:
-            self._stats.inc_value("robotstxt/unwrapped_count")
+            self._count(file, "unwrapped_count")
             body = text
         copy = CopyInfo(
             response.url,
@@ -291,7 +317,7 @@ class Fetcher:
             lifetime=freshness.lifetime(response.cache_headers(), now, shared=self._shared),
         )
         return Rules(
-            RobotsTxt.parse(body, strict=self._settings.strict, url=response.url),
+            file.resource.parse(body, strict=self._settings.strict, url=response.url),
             response.status,
             copy,
             self._expires_at(response, now),
@@ -305,11 +331,18 @@ class Fetcher:
         expires_at = self._expires_at(response, self._now(), freshness.ERROR_LIFETIME)
         return Unavailable(response.url, expires_at)
 
-    def _failed(self, origin: Origin, error: Exception, url: str) -> FetchResult:
-        if origin.key in self.cancelled:
+    def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
+        """Return the result if a robots.txt disallows a file. No request is sent."""
+        self._count(file, "disallowed")
+        now, lifetime = self._now(), float(freshness.ERROR_LIFETIME)
+        lifetime = min(max(lifetime, self._settings.cache_min), self._settings.cache_max)
+        return Unavailable(url, now + lifetime, from_cache=True)
+
+    def _failed(self, file: OriginFile[Any], error: Exception, url: str) -> FetchResult:
+        if file in self.cancelled:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
-            self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
+            self._count(file, f"exception_count/{type(error)}")
         text = printable(" ".join(str(error).split()) or "no reason given", MAX_FAILURE_LENGTH)
         return Unreachable(f"{type(error).__name__}: {text}", url=url)
 
@@ -326,12 +359,12 @@ class Fetcher:
         )
 
 
-def status_policy(settings: Settings, origin: Origin) -> StatusPolicy:
-    """Return what the settings say about the statuses of an origin."""
+def status_policy(settings: Settings, file: OriginFile[Any]) -> StatusPolicy:
+    """Return what the settings say about the statuses of a file."""
     return StatusPolicy(
         settings.disallow_statuses,
         settings.unreachable_statuses,
-        server_errors_are_unavailable=origin.host in settings.server_error_hosts,
+        server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
 
 

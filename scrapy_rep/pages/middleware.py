@@ -25,7 +25,14 @@ from ..protocol.access_terms import STATUSES
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..protocol.html_scanner import has_elements
-from ..protocol.pages import HEADERS, NO_DIRECTIVES, PageDirectives, merge, statements
+from ..protocol.pages import (
+    HEADERS,
+    NO_DIRECTIVES,
+    PageDirectives,
+    merge,
+    statements,
+    statements_of,
+)
 from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
@@ -34,13 +41,15 @@ from .html import markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from ..crawl.recorder import Recorder
     from ..protocol.robotstxt import RobotsTxt
+    from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -95,6 +104,8 @@ class PageDirectivesMiddleware:
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
+        self.recorder: Recorder | None = None
+        self._tdm_rule: Callable[[str], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -116,6 +127,8 @@ class PageDirectivesMiddleware:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
+        if self.recorder is not None:
+            self.recorder.page(response.url, page.directives, page.usage)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -131,6 +144,7 @@ class PageDirectivesMiddleware:
                 if not self._process_request(output, response, page, links):
                     continue
             elif output is not None and (reason := self._refusal(page)):
+                self._record_drop(response.url, page, reason)
                 await self._drop(output, response, reason)
                 continue
             yield output
@@ -140,15 +154,17 @@ class PageDirectivesMiddleware:
         if robots is not None and not (robots.has_usage or self._settings.training_tokens):
             robots = None
         html = _html(response)
+        tdm = self._tdm_rule(response.url) if self._tdm_rule is not None else None
         if (
             robots is None
+            and tdm is None
             and not html
             and _ALL_HEADERS.isdisjoint(response.headers)
             and response.status not in STATUSES
         ):
             return _Page(NO_DIRECTIVES, {}, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        directives = _directives(response, tokens, html)
+        directives = _directives(response, tokens, html, tdm)
         stated: list[tuple[str, usage.Signals]] = []
         if robots is not None:
             url = response.url
@@ -177,12 +193,19 @@ class PageDirectivesMiddleware:
         if self._robots is None:
             return None
         origin = self._robots.origins.get(origin_of(response.url) or "")
-        return origin.robots if origin else None
+        return origin.content if origin else None
 
     def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is None:  # which warns about them otherwise
             warn_about_unknown_settings(self._crawler)
+        else:
+            self._tdm_rule = self._robots.tdm_rule
+        if self._settings.tdmrep and self._tdm_rule is None:
+            logger.warning(
+                "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",
+                extra={"spider": self._crawler.spider},
+            )
 
     def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why the items of a page are dropped; None if they are not."""
@@ -197,6 +220,18 @@ class PageDirectivesMiddleware:
             return None
         reasons = (f"{name} ({', '.join(page.usage_sources[usage.use(name)])})" for name in refused)
         return ItemUsageRefused(f"its page refuses {', '.join(reasons)}")
+
+    def _record_drop(
+        self, url: str, page: _Page, reason: ItemNotIndexable | ItemUsageRefused
+    ) -> None:
+        if self.recorder is None:
+            return
+        if isinstance(reason, ItemUsageRefused):
+            refused = usage.refused(self._settings.require_usage, page.usage)
+            self.recorder.dropped_for_usage(url, [usage.use(name) for name in refused])
+        else:
+            name = "noindex" if page.directives.noindex else "unavailable_after"
+            self.recorder.dropped_for_directive(url, name)
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -238,6 +273,8 @@ class PageDirectivesMiddleware:
 
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
+        if self.recorder is not None:
+            self.recorder.dropped_for_directive(response.url, reason)
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
@@ -245,11 +282,15 @@ class PageDirectivesMiddleware:
         )
 
 
-def _directives(response: Response, tokens: tuple[str, ...], html: bytes) -> PageDirectives:
+def _directives(
+    response: Response, tokens: tuple[str, ...], html: bytes, tdm: TdmRule | None = None
+) -> PageDirectives:
     lines: list[tuple[str, str]] = []
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
     stated = statements(lines, html, tokens)
+    if tdm is not None:
+        stated += statements_of(tdm)
     terms = terms_of(response) if response.status in STATUSES else None
     if not stated and terms is None:
         return NO_DIRECTIVES

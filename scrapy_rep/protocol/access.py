@@ -1,5 +1,7 @@
 """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1).
 
+An answer to a request for another file of an origin has the same meaning for that file.
+
 :func:`access_result` reads one status. A :data:`FetchResult` says how a whole fetch ended, after
 redirects and retries; these events drive the state machine in :mod:`scrapy_rep.origin`.
 """
@@ -8,14 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .freshness import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
-
-    from .robotstxt import RobotsTxt
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5
@@ -118,7 +118,8 @@ class CopyInfo(NamedTuple):
 class Rules(NamedTuple):
     """A fetch ended with a 2xx response."""
 
-    robots: RobotsTxt
+    content: Any
+    """The file as its parser returned it, such as a :class:`~.robotstxt.RobotsTxt`."""
     status: int
     copy: CopyInfo
     expires_at: float

@@ -32,18 +32,32 @@ def read(body: bytes) -> bytes:
 
 def lines_of(body: bytes) -> bytes:
     """Return what `read` returns, but keep the NUL octets at the ends of values."""
-    text = _within_limit(body) if len(body) > SIZE_LIMIT else body
-    if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        # Without a NUL octet the mark is a mistake, and decoding would lose every line.
-        text = text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
-    elif text[:1] == BOM_UTF8[:1]:
-        text = _without_bom(text)
-    text = b"\n" + text
+    text = b"\n" + decoded(body)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if _INDENTATION.search(text):
         text = _INDENTATION.sub(b"\n", text)
     return text
+
+
+def decoded(body: bytes) -> bytes:
+    """Return the part of a body that counts, without byte order mark, and UTF-16 as UTF-8."""
+    text = _within_limit(body) if len(body) > SIZE_LIMIT else body
+    if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
+        # Without a NUL octet the mark is a mistake, and decoding would lose every line.
+        return text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
+    return text[len(utf_8_mark(text)) :] if text[:1] == BOM_UTF8[:1] else text
+
+
+def utf_8_mark(text: bytes) -> bytes:
+    """Return the byte order mark at the start of a text, even if it is incomplete, as for Google.
+
+    It is empty if there is none.
+    """
+    known = 0
+    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
+        known += 1
+    return text[:known]
 
 
 def require_bytes(body: object) -> None:
@@ -73,11 +87,3 @@ def _without_nuls(text: bytes) -> bytes:
             content, mark, comment = line.partition(b"#")
             lines[number] = content.rstrip(WHITE_SPACE + b"\0") + mark + comment
     return b"\n".join(lines)
-
-
-def _without_bom(text: bytes) -> bytes:
-    """Return the text without its byte order mark, even if that is incomplete, as Google does."""
-    known = 1
-    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
-        known += 1
-    return text[known:]

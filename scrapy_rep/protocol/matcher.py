@@ -302,7 +302,7 @@ class PatternIndex:
                 if pattern[-1] != "$":
                     prefixes.setdefault(pattern, number)
                 else:
-                    self._exact[pattern[:-1]] = number
+                    self._exact.setdefault(pattern[:-1], number)
                 continue
             if "**" in pattern:
                 pattern = patterns[number] = _STARS.sub("*", pattern)

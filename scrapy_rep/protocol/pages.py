@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from .access_terms import AccessTerms
+    from .tdmrep import TdmRule
 
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 
@@ -43,7 +44,10 @@ MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
 
 META = "meta"
-"""The place of a rule in the page. The place of any other rule is the name of its header."""
+"""The place of a rule in the page. The place of any other rule is `TDM_PLACE`, or the name of its
+header."""
+TDM_PLACE = "tdmrep.json"
+"""The place of a rule in the TDM file of the origin."""
 
 _ROBOTS = "robots"
 _LICENSE = "license"
@@ -115,7 +119,7 @@ class Source(NamedTuple):
     rule: str
     """The name of the rule, in lower case."""
     place: str
-    """``meta``, or the name of the header in lower case."""
+    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
     agent: str = WILDCARD_AGENT
     """The product token for which the rule is meant, in lower case, or ``*``."""
 
@@ -223,6 +227,14 @@ def statements(
     return [*_of_headers(headers, tokens), *_of_page(html, tokens)]
 
 
+def statements_of(rule: TdmRule) -> list[Statement]:
+    """Return the statements of a rule of a TDM file."""
+    stated = [Statement(Source(_TDM_RESERVATION, TDM_PLACE), str(int(rule.reservation)))]
+    if rule.policy is not None:
+        stated.append(Statement(Source(_TDM_POLICY, TDM_PLACE), rule.policy))
+    return stated
+
+
 def merge(stated: Sequence[Statement]) -> PageDirectives:
     """Return the directives that follow from all statements: the most restrictive ones."""
     found: dict[str, Any] = {}
@@ -285,18 +297,26 @@ def _limit(number: int) -> float:
 
 
 def _reservation(stated: Sequence[Statement]) -> dict[str, Any]:
-    """Return the fields of TDMRep. Headers count only if the page has no such element."""
-    reservations = _page_over_headers(stated, _TDM_RESERVATION)
-    policies = _page_over_headers(stated, _TDM_POLICY)
+    """Return the fields of TDMRep.
+
+    Headers count only if the page has no such element. The TDM file counts only if there is no such
+    header, either: "the absence of `tdm-reservation` and `tdm-policy` MUST not reset current
+    values".
+    """
+    reservations = _from_first_place(stated, _TDM_RESERVATION)
+    policies = _from_first_place(stated, _TDM_POLICY)
     return {
         "tdm_reservation": "1" in reservations if reservations else None,
         "tdm_policy": policies[0] if policies else None,
     }
 
 
-def _page_over_headers(stated: Sequence[Statement], rule: str) -> list[str]:
+def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
     found = [(source.place, value) for source, value in stated if source.rule == rule]
-    return [value for place, value in found if place == META] or [value for _, value in found]
+    for first in (META, rule, TDM_PLACE):
+        if values := [value for place, value in found if place == first]:
+            return values
+    return []
 
 
 # Headers
@@ -313,7 +333,7 @@ def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> It
             yield from _of_tdm(place, place, line)
             continue
         if place == _LINK:
-            for target in _targets(line, _LICENSE):
+            for target in link_targets(line, _LICENSE):
                 yield Statement(Source(_LICENSE, place), target)
             continue
         rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
@@ -328,7 +348,7 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
         yield Statement(Source(rule, place), value)
 
 
-def _targets(line: str, rel: str) -> Iterator[str]:
+def link_targets(line: str, rel: str) -> Iterator[str]:
     """Yield the targets of the links of a header line that have a link type.
 
     A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).

@@ -17,12 +17,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from .lint_codes import Code
 from .usage import (
     PathPreferences,
     PathSignals,
     has_current_labels,
     has_known_signals,
     has_readable_signals,
+    has_usage_names,
     has_usage_values,
     parse_signal_rule,
     parse_usage_rule,
@@ -193,12 +195,13 @@ class Scope(Enum):
 class Check(NamedTuple):
     """What lint reports if a value does not pass a test."""
 
+    code: Code
     passes: Callable[[bytes], bool]
     message: str
     """The message. ``{value}`` stands for the quoted value."""
     advice: str
-    is_error: bool = True
-    """Whether the severity is an error. Otherwise it is a warning."""
+    correct: Callable[[bytes], bytes] | None = None
+    """Returns the value that means the same and passes, if there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,19 +252,23 @@ def is_absolute(value: bytes) -> bool:
     return bool(parts.scheme and parts.netloc)
 
 
-def _readable(
-    field: str, parse: Callable[[bytes], object], expected: str, effect: str = " and is ignored"
-) -> Check:
-    message = f"{field} {{value}} cannot be read{effect}"
-    return Check(lambda value: parse(value) is not None, message, f"write {expected}")
+def _readable(field: str, parse: Callable[[bytes], object], expected: str) -> Check:
+    message = f"{field} {{value}} cannot be read and is ignored"
+    passes = _is_read_by(parse)
+    return Check(Code.UNREADABLE_VALUE, passes, message, f"write {expected}")
+
+
+def _is_read_by(parse: Callable[[bytes], object]) -> Callable[[bytes], bool]:
+    return lambda value: parse(value) is not None
 
 
 def _plain_times(field: str) -> Check:
     return Check(
+        Code.TIME_FORMAT,
         lambda value: b":" not in value and b"." not in value,
         f"the times of day of {field} {{value}} are not read by every crawler",
         "write them as 0600-0845",
-        is_error=False,
+        correct=lambda value: value.translate(None, b":."),
     )
 
 
@@ -274,6 +281,7 @@ SITEMAP = RecordType(
     prefixes=(b"sitemap", b"site-map"),
     checks=(
         Check(
+            Code.RELATIVE_URL,
             is_absolute,
             "the sitemap {value} is no absolute URL",
             "write its whole URL, such as https://example.com/sitemap.xml",
@@ -326,21 +334,22 @@ CLEAN_PARAM = RecordType(
     checks=(
         _readable("clean-param", _clean_param_names, "names, and perhaps a path: ref&sid /shop/"),
         Check(
+            Code.CLEAN_PARAM_PATH,
             lambda value: _clean_param_path(value)[0] in "/*",
             "the path of clean-param {value} never matches",
             "begin it with a slash, as every path does",
         ),
         Check(
+            Code.CLEAN_PARAM_CHARACTERS,
             lambda value: _CLEAN_PARAM_PATH.fullmatch(_clean_param_path(value)) is not None,
             "Yandex reads only letters, digits and . - / * _ in the path of clean-param {value}",
             "write '*' for other characters",
-            is_error=False,
         ),
         Check(
+            Code.CLEAN_PARAM_LENGTH,
             lambda value: len(value) <= _MAX_CLEAN_PARAM,
             f"Yandex reads at most {_MAX_CLEAN_PARAM} characters of clean-param {{value}}",
             "write several lines",
-            is_error=False,
         ),
     ),
 )
@@ -354,15 +363,16 @@ CONTENT_SIGNAL = RecordType(
     combine=PathSignals,
     checks=(
         Check(
+            Code.UNREADABLE_SIGNAL,
             has_readable_signals,
             "a part of content-signal {value} cannot be read and is skipped",
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
         ),
         Check(
+            Code.UNKNOWN_SIGNAL,
             has_known_signals,
             "content-signal {value} has a name that is not defined",
             "write search, ai-input, ai-train or use",
-            is_error=False,
         ),
     ),
 )
@@ -373,21 +383,29 @@ CONTENT_USAGE = RecordType(
     parse=parse_usage_rule,
     combine=PathPreferences,
     checks=(
-        _readable(
-            "content-usage",
-            usage_preferences,
-            "an optional path and then a list such as 'train-ai=n, search=y'",
-            effect=", so nothing is stated",
+        Check(
+            Code.UNREADABLE_USAGE,
+            _is_read_by(usage_preferences),
+            "content-usage {value} cannot be read, so nothing is stated",
+            "write an optional path and then a list such as 'train-ai=n, search=y'",
         ),
         Check(
+            Code.USAGE_VALUE,
             has_usage_values,
             "content-usage {value} has a value that states nothing",
             "write y or n, such as 'train-ai=n, search=y'",
         ),
         Check(
+            Code.OBSOLETE_LABEL,
             has_current_labels,
             "content-usage {value} has a label of an earlier draft of AIPREF, which states nothing",
             "write train-ai, ai-use or search",
+        ),
+        Check(
+            Code.SIGNAL_NAME_IN_USAGE,
+            has_usage_names,
+            "content-usage {value} has a label of content-signal, which states nothing",
+            "write train-ai for ai-train, and ai-use for ai-input",
         ),
     ),
 )
@@ -399,6 +417,7 @@ LICENSE = RecordType(
     combine=unique,
     checks=(
         Check(
+            Code.RELATIVE_URL,
             is_absolute,
             "the license {value} is no absolute URL",
             "write its whole URL, such as https://example.com/license.xml",

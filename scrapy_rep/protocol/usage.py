@@ -226,6 +226,11 @@ def has_current_labels(value: bytes) -> bool:
     return AIPREF_EARLIER.isdisjoint(_record_members(value))
 
 
+def has_usage_names(value: bytes) -> bool:
+    """Return whether a Content-Usage record has no label that only Content-Signal defines."""
+    return _record_members(value).keys().isdisjoint(SAME_USE)
+
+
 def has_usage_values(value: bytes) -> bool:
     """Return whether each label of AIPREF in a Content-Usage record has the value y or n."""
     members = _record_members(value)
@@ -274,6 +279,12 @@ class PathPreferences(Generic[Value]):
     def __bool__(self) -> bool:
         """Return whether there are preferences for any path."""
         return bool(self._by_pattern)
+
+    @property
+    def statements(self) -> Mapping[_Pattern, Mapping[str, Value]]:
+        """What is stated for each pattern. The key is the pattern in comparable form, and its
+        length: 0 for a statement without a path."""
+        return self._by_pattern
 
     def of(self, path: str) -> dict[str, Value]:
         """Return the preferences for a path: all those of the longest pattern that matches it.

@@ -6,6 +6,8 @@ over. Then it waits in a queue of this package, and does not use up CONCURRENT_R
 ====================  ==============================================================
 ``clock``             the time and timers
 ``engine``            every attribute of Scrapy's engine and downloader that is used
+``features``          the private attributes among them, and what is off without each
+``slots``             the limits of hosts: download slots, or the scopes of a throttler
 ``handlers``          what is known of download handlers, and how a download is ended
 ``hosts``             one host: the order of its requests and its delay
 ``queues``            all requests that wait, and how many may

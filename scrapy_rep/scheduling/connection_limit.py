@@ -97,7 +97,7 @@ class ConnectionLimit:
 
     def _check(self) -> None:
         """Grant a connection that no request has used since the last check."""
-        in_use = len(self._engine.transfers | self._open)
+        in_use = len(self._engine.slots.transfers | self._open)
         is_free = in_use < self._engine.connection_limit
         if is_free and self._was_free and self._waiting:
             self._grant()

@@ -1,56 +1,24 @@
-"""Scrapy's engine and downloader: the only module that uses what is not public there.
+"""Scrapy's engine and downloader: what is not public there is used here and in :mod:`.slots`.
 
-==============================================  ====================================================
-attribute                                       without it
-==============================================  ====================================================
-``downloader.active``                           Scrapy's engine does not run
-``downloader.needs_backout``                    the same
-``engine._slot.scheduler``                      requests that wait stay in the downloader
-``engine._slot.nextcall``                       the same
-``engine._slot.closing``                        a crawl closes only when no request waits
-``engine._start``                               a crawl ends only after the last refresh of a policy
-``engine.scraper.slot``                         the same
-``downloader.total_concurrency``                requests that wait use up CONCURRENT_REQUESTS
-``downloader.domain_concurrency``               a host gets 8 requests at once after they waited
-``downloader.slots``                            download slots are not seen: the scheduler does not
-                                                prefer hosts without waiting requests, and the
-                                                delays of slots do not add to those of sites
-``downloader._get_slot``                        the same
-``downloader.get_slot_key``                     the same
-``downloader._process_queue``                   the same
-``slot.active``                                 the same
-``slot.concurrency``                            the same
-``slot.delay``                                  the same
-``slot.queue``                                  the same
-``slot.transferring``                           the same
-``downloader.handlers.download_request_async``  the download of a robots.txt that takes too long is
-                                                not ended
-``downloader.handlers._schemes``                connections of handlers with a pool are not counted
-``downloader.handlers._handlers``               the pool of Scrapy's aiohttp handler is not widened
-``handler._pool_size_total``                    the same
-``handler._session``                            the same
-``connector._limit``                            the same
-==============================================  ====================================================
-
-:data:`REQUIRED` and :data:`FEATURES` hold the same table. :meth:`Engine.open` checks it when a
-crawl starts, and says in one warning what is missing and what is off without it.
+:mod:`.features` lists it. :meth:`Engine.open` checks the list when a crawl starts, and says in one
+warning what is missing and which features are off because of it.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import scrapy
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
+from .features import FEATURES, OF_SLOTS, OF_THROTTLER, Feature, has_attributes, missing_paths
 from .handlers import (
     AIOHTTP_HANDLER,
     TRANSFER,
@@ -60,10 +28,20 @@ from .handlers import (
     run_transfer,
     transfer_of,
 )
+from .slots import (
+    DEFAULT_DOMAIN_CONCURRENCY,
+    DownloadSlots,
+    PacedScopes,
+    Slots,
+    ThrottlingScopes,
+    any_scope,
+    new_slot,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -76,58 +54,6 @@ REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
 
-DEFAULT_DOMAIN_CONCURRENCY = 8
-"""Scrapy's default of CONCURRENT_REQUESTS_PER_DOMAIN."""
-
-
-class Feature(Enum):
-    """A feature that needs private attributes of Scrapy. The value says what happens without it."""
-
-    QUEUE = "requests that wait stay in the downloader"
-    CLOSE = "a crawl closes only when no request waits"
-    REFRESH = "a crawl ends only after the last refresh of a robots.txt"
-    EXCLUDE = "requests that wait use up CONCURRENT_REQUESTS"
-    DOMAIN = f"a host gets {DEFAULT_DOMAIN_CONCURRENCY} requests at once after they waited"
-    SLOTS = (
-        "download slots are not seen: the scheduler does not prefer hosts without waiting "
-        "requests, and the delays of slots do not add to those of sites"
-    )
-    END = "the download of a robots.txt that takes too long is not ended"
-    POOLS = "connections of download handlers with a pool are not counted"
-    WIDEN = "the pool of Scrapy's aiohttp handler is not widened for robots.txt files"
-
-
-REQUIRED = ("downloader.active", "downloader.needs_backout")
-"""Attributes that Scrapy's engine itself uses of each downloader: they are not checked."""
-
-FEATURES = {
-    "engine._slot.scheduler": Feature.QUEUE,
-    "engine._slot.nextcall": Feature.QUEUE,
-    "engine._slot.closing": Feature.CLOSE,
-    "engine._start": Feature.REFRESH,
-    "engine.scraper.slot": Feature.REFRESH,
-    "downloader.total_concurrency": Feature.EXCLUDE,
-    "downloader.domain_concurrency": Feature.DOMAIN,
-    "downloader.slots": Feature.SLOTS,
-    "downloader._get_slot": Feature.SLOTS,
-    "downloader.get_slot_key": Feature.SLOTS,
-    "downloader._process_queue": Feature.SLOTS,
-    "slot.active": Feature.SLOTS,
-    "slot.concurrency": Feature.SLOTS,
-    "slot.delay": Feature.SLOTS,
-    "slot.queue": Feature.SLOTS,
-    "slot.transferring": Feature.SLOTS,
-    "downloader.handlers.download_request_async": Feature.END,
-    "downloader.handlers._schemes": Feature.POOLS,
-    "downloader.handlers._handlers": Feature.WIDEN,
-    "handler._pool_size_total": Feature.WIDEN,
-    "handler._session": Feature.WIDEN,
-    "connector._limit": Feature.WIDEN,
-}
-"""Every other attribute that is used and is not public, and the feature that is off without it.
-
-``slot`` is a download slot; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool."""
-
 
 class Engine:
     """The engine and the downloader of one crawl, as this package uses them."""
@@ -136,13 +62,15 @@ class Engine:
         self._crawler = crawler
         self._available: frozenset[Feature] = frozenset()
         self._excluded: set[Request] = set()
-        self._counted: dict[Request, Any] = {}
-        """The slots in which requests that wait are counted."""
+        self.slots = Slots()
+        """The limits of hosts."""
         self._extra_connections = 0
         self.connection_limit = 0
         """How many connections a download handler has that may have a pool; 0 without one."""
         self.reserved_connections: Callable[[], int] = lambda: 0
         """Returns how many of these connections pages must leave free for robots.txt files."""
+        self.on_send: Callable[[Request], object] | None = None
+        """Called with each request that a download handler gets."""
         self.on_capacity_check: Callable[[], None] = lambda: None
         """Called when the engine checks whether it may start one more download."""
 
@@ -159,25 +87,34 @@ class Engine:
     def _slot(self) -> Any:
         return self._engine._slot
 
+    @property
+    def _throttler(self) -> Any:
+        return getattr(self._crawler, "throttler", None)
+
     # When the crawl begins.
 
     def open(self, wrap: Callable[[Any], Any]) -> None:
         """Replace the scheduler by ``wrap(scheduler)``, and exclude requests that wait from
         CONCURRENT_REQUESTS. Log one warning that names the features that are off.
         """
-        missing = self._missing()
+        unused = OF_THROTTLER if self._throttler is None else OF_SLOTS
+        missing = self._missing(unused)
         off = list(dict.fromkeys(FEATURES[path] for path in missing))
-        self._available = frozenset(Feature) - frozenset(off)
+        self._available = frozenset(Feature) - frozenset(off) - unused
+        self.slots = self._make_slots()
         if Feature.QUEUE in self._available:
             self._slot.scheduler = wrap(self._slot.scheduler)
         if Feature.EXCLUDE in self._available:
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = partial(self._check_capacity, needs_backout)
+            if Feature.HELD in self._available:
+                self._exclude_in_checks_of_throttler()
             if Feature.POOLS in self._available and self._has_limited_handler():
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         if Feature.END in self._available:
             handlers = self._downloader.handlers
-            handlers.download_request_async = partial(run_transfer, handlers.download_request_async)
+            send = partial(self._send, handlers.download_request_async)
+            handlers.download_request_async = partial(run_transfer, send)
         if off:
             logger.warning(
                 "The engine or the downloader (%(downloader)s) of this crawl differs from those of "
@@ -191,39 +128,35 @@ class Engine:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _missing(self) -> list[str]:
-        """Return the paths of :data:`FEATURES` that this crawl does not have."""
-        roots = {
-            "engine": self._engine,
-            "downloader": self._downloader,
-            "slot": self._download_slot(),
-        }
+    def _make_slots(self) -> Slots:
+        """Return what keeps the limits of hosts, as far as this crawl has it."""
+        if Feature.PACE in self._available and Feature.SCOPES in self._available:
+            return PacedScopes(self._throttler, self._downloader)
+        if Feature.SCOPES in self._available:
+            return ThrottlingScopes(self._throttler, self._downloader)
+        concurrency = DEFAULT_DOMAIN_CONCURRENCY
+        if Feature.DOMAIN in self._available:
+            concurrency = self._downloader.domain_concurrency
+        if Feature.SLOTS in self._available:
+            return DownloadSlots(self._downloader, concurrency)
+        return Slots(concurrency)
+
+    def _missing(self, unused: frozenset[Feature]) -> list[str]:
+        """Return the paths of :data:`FEATURES` that this crawl uses and does not have."""
+        roots = {"engine": self._engine, "downloader": self._downloader}
+        if self._throttler is None:
+            roots["slot"] = new_slot(self._downloader)
+        else:
+            roots["throttler"] = self._throttler
+            roots["scope"] = any_scope(self._throttler)
         if self._uses_aiohttp():
             roots["handler"] = load_object(AIOHTTP_HANDLER)
             roots["connector"] = sys.modules["aiohttp"].TCPConnector
-        missing = []
-        for path in FEATURES:
-            root, *names = path.split(".")
-            if root in roots and not _has(roots[root], names):
-                missing.append(path)
+        missing = missing_paths(roots, unused)
         path = "downloader.total_concurrency"
         if path not in missing and not isinstance(self._downloader.total_concurrency, int):
             missing.append(path)
         return missing
-
-    def _download_slot(self) -> Any:
-        """Return a new download slot, if the downloader has slots."""
-        if not _has(self._downloader, ["_get_slot"]) or not isinstance(
-            getattr(self._downloader, "slots", None), dict
-        ):
-            return None
-        try:
-            request = Request("data:,", meta={"download_slot": "scrapy-rep"})
-            key, slot = self._downloader._get_slot(request)
-        except Exception:  # of a downloader with another kind of slots
-            return None
-        self._downloader.slots.pop(key, None)
-        return slot
 
     def _check_capacity(self, needs_backout: Callable[[], bool]) -> bool:
         """Replace ``needs_backout`` of the downloader."""
@@ -241,7 +174,40 @@ class Engine:
         # A request that has ended stays excluded until its task runs, and is not active.
         return len(active) + reserved - len(active & self._excluded) >= limit
 
+    def _exclude_in_checks_of_throttler(self) -> None:
+        """Exclude requests from CONCURRENT_REQUESTS where Scrapy checks it beside its throttler."""
+        engine, downloader = self._engine, self._downloader
+
+        def excluding(is_full: Callable[[], bool], used: Callable[[], int]) -> Callable[[], bool]:
+            return lambda: is_full() and used() >= downloader.total_concurrency
+
+        engine._throttler_needs_backout = excluding(
+            engine._throttler_needs_backout, lambda: len(self._held) + len(self.included)
+        )
+        downloader._download_handler_slots_full = excluding(
+            downloader._download_handler_slots_full,
+            lambda: len(self.slots.transfers - self._excluded),
+        )
+
     # Downloads.
+
+    def _send(self, download: Callable[[Request], Any], request: Request) -> Any:
+        """Give a request to its download handler, by calling ``download``."""
+        if self.on_send is not None:
+            self.on_send(request)
+        return download(request)
+
+    def shows_sent(self) -> bool:
+        """Whether :attr:`on_send` is called."""
+        return Feature.END in self._available
+
+    @property
+    def _held(self) -> Collection[Request]:
+        """The requests that Scrapy's throttler holds back, before the downloader gets them."""
+        if Feature.HELD not in self._available:
+            return ()
+        held: Collection[Request] = self._engine._throttler_waiting
+        return held
 
     @property
     def has_capacity(self) -> bool:
@@ -249,20 +215,27 @@ class Engine:
         return not self._engine.needs_backout()
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader has a request, at whatever stage."""
-        return request in self._downloader.active
+        """Whether the downloader has a request, at whatever stage, or is about to get it."""
+        return request in self._downloader.active or request in self._held
+
+    def is_held(self, request: Request) -> bool:
+        """Whether Scrapy holds a request back, because of delays or limits of its own."""
+        return request in self._held or self.slots.is_queued(request)
 
     def has_reached_slot(self, request: Request) -> bool:
         """Whether a request may have been sent, because it came as far as its download slot.
 
         Where the downloader has no slots, every request may have been sent.
         """
-        return "download_slot" in request.meta or not _has(self._downloader, ["_get_slot"])
+        if "download_slot" in request.meta:
+            return True
+        has_slots = has_attributes(self._downloader, ["_get_slot"])
+        return Feature.SCOPES not in self._available and not has_slots
 
     @property
     def active(self) -> tuple[Request, ...]:
-        """All requests that the downloader has."""
-        return tuple(self._downloader.active)
+        """All requests that the downloader has or is about to get."""
+        return (*self._downloader.active, *self._held)
 
     def exclude(self, request: Request) -> None:
         """Exclude a request that the downloader has from CONCURRENT_REQUESTS."""
@@ -304,14 +277,6 @@ class Engine:
         """The requests that use up CONCURRENT_REQUESTS."""
         return set(self._downloader.active) - self._excluded
 
-    @property
-    def transfers(self) -> set[Request]:
-        """The requests that were given to download handlers and have not ended."""
-        found: set[Request] = set()
-        for slot in self._slots.values():
-            found |= slot.transferring
-        return found
-
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""
         schemes = self._downloader.handlers._schemes
@@ -323,7 +288,7 @@ class Engine:
 
     def _uses_aiohttp(self) -> bool:
         """Whether HTTP goes through Scrapy's handler for aiohttp."""
-        if not _has(self._downloader, ["handlers", "_schemes"]):
+        if not has_attributes(self._downloader, ["handlers", "_schemes"]):
             return False
         return any(AIOHTTP_HANDLER in names_of(handler) for handler in self._http_handlers())
 
@@ -342,65 +307,6 @@ class Engine:
         """Schedule the next step of the engine, which takes requests from the scheduler."""
         if Feature.QUEUE in self._available and not self.is_closing:
             self._slot.nextcall.schedule()
-
-    # Download slots.
-
-    @property
-    def _slots(self) -> Any:
-        return self._downloader.slots if Feature.SLOTS in self._available else {}
-
-    def count_in_slot(self, request: Request) -> None:
-        """Count a request that waits in its download slot.
-
-        Scrapy's scheduler prefers the slots with the fewest active requests. So the engine gets
-        requests of other hosts first.
-        """
-        if Feature.SLOTS in self._available:
-            _, slot = self._downloader._get_slot(request)
-            slot.active.add(request)
-            self._counted[request] = slot
-
-    def uncount_in_slot(self, request: Request) -> None:
-        """End what :meth:`count_in_slot` began."""
-        slot = self._counted.pop(request, None)
-        if slot is not None:
-            slot.active.discard(request)
-
-    def slot_limits(self, request: Request) -> tuple[int, float]:
-        """Return how many requests its slot allows at once, and the seconds between two of them."""
-        downloader = self._downloader
-        slots = downloader.slots if Feature.SLOTS in self._available else {}
-        if slots:
-            key = request.meta.get("download_slot") or downloader.get_slot_key(request)
-            slot = slots.get(key)
-            if slot is not None:
-                return slot.concurrency, slot.delay
-        if Feature.DOMAIN in self._available:
-            return downloader.domain_concurrency, 0
-        return DEFAULT_DOMAIN_CONCURRENCY, 0
-
-    def is_queued(self, request: Request) -> bool:
-        """Whether a request waits in the queue of its slot, because of DOWNLOAD_DELAY."""
-        slot = self._slots.get(request.meta.get("download_slot"))
-        return slot is not None and request in slot.active and request not in slot.transferring
-
-    def remove_queued(
-        self, wanted: Callable[[Request], bool]
-    ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
-        """Remove the wanted requests from the queues of slots, and return them.
-
-        Each comes with the Deferred that the downloader waits for, and a call that puts it back.
-        """
-        removed = []
-        for slot in self._slots.values():
-            for queued in [queued for queued in slot.queue if wanted(queued[0])]:
-                slot.queue.remove(queued)
-                removed.append((*queued, partial(self._put_back, slot, queued)))
-        return removed
-
-    def _put_back(self, slot: Any, queued: tuple[Request, Deferred[Any]]) -> None:
-        slot.queue.append(queued)
-        self._downloader._process_queue(slot)
 
     # When the crawl ends.
 
@@ -465,23 +371,3 @@ class Engine:
 
         self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
         self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
-
-
-def _has(value: Any, names: list[str]) -> bool:
-    """Whether a value has an attribute, which has the next one, and so on.
-
-    A class has the attributes that its constructors set: Scrapy makes download handlers late.
-    """
-    for name in names:
-        if isinstance(value, type) and name in _set_by_constructors(value):
-            return True
-        if not hasattr(value, name):
-            return False
-        value = getattr(value, name)
-    return True
-
-
-def _set_by_constructors(value: type) -> set[str]:
-    constructors = [vars(base).get("__init__") for base in value.__mro__]
-    codes = [getattr(constructor, "__code__", None) for constructor in constructors]
-    return {name for code in codes if code is not None for name in code.co_names}

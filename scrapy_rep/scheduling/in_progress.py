@@ -64,6 +64,7 @@ class RequestsInProgress:
 
     def start(self, host: Host, entry: WaitingRequest, *, checked: bool) -> None:
         """Add a request. ``checked`` is False for one that comes from a queue."""
+        self._engine.slots.set_pace(entry.request, host.name, host.delay)
         host.in_progress[entry.request] = entry
         self._hosts[entry.request] = host
         if not checked:

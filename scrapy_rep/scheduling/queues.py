@@ -67,7 +67,7 @@ class WaitQueues:
         else:
             add(host.queue(key).from_callers, entry)
         self._count(entry)
-        self._engine.count_in_slot(entry.request)
+        self._engine.slots.count(entry.request)
 
     def add_counted(self, host: Host, key: str, entry: WaitingRequest) -> None:
         """Add a request to the callers of a queue that its download slot already counts."""
@@ -80,12 +80,13 @@ class WaitQueues:
         else:
             self.in_downloader.add(entry.request)
             self._engine.exclude(entry.request)
+            self._engine.slots.release(entry.request)
 
     def remove(self, host: Host, entry: WaitingRequest) -> bool:
         """Remove a request that waits. Return whether it waited."""
         if not host.remove(entry):
             return False
-        self._engine.uncount_in_slot(entry.request)
+        self._engine.slots.uncount(entry.request)
         if entry.waiter is None:
             self.queued -= 1
         else:
@@ -132,6 +133,7 @@ class WaitQueues:
         if not host.is_idle or host.delays or self.hosts.get(host.name) is not host:
             return False
         del self.hosts[host.name]
+        self._engine.slots.remove_pace(host.name)
         host.timer.cancel()
         return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.paths import origin_of
+from ..protocol.paths import host_of, origin_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -30,6 +30,11 @@ class RenderingService:
     def origin(self, request: Request) -> str | None:
         """Return the normal form of the origin of this page, if its URL has one."""
         return origin_of(self.page_url(request))
+
+    def host(self, request: Request) -> str | None:
+        """Return the host of this page, if its URL has an origin."""
+        key = self.origin(request)
+        return host_of(key) if key is not None else None
 
     def is_replaced(self, request: Request) -> bool:
         """Whether a request to the service has replaced this one for a page."""

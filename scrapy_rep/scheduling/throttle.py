@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from ..protocol.paths import host_of
 from .clock import Timer, fire
 from .hosts import EXEMPT, BlockReason, Host, Limit, WaitingRequest
 from .in_progress import RequestsInProgress, waiter_of
@@ -115,7 +114,10 @@ class Throttle:
         self.queues.add(host, key, entry, from_scheduler=from_scheduler)
         self._update(host)
         try:
-            return await maybe_deferred_to_future(waiter)
+            may_start = await maybe_deferred_to_future(waiter)
+            if may_start:
+                await self._engine.slots.acquire(request)
+            return may_start
         finally:
             if self.queues.remove(host, entry):  # the download was cancelled
                 self._update(host)
@@ -135,6 +137,8 @@ class Throttle:
         self.in_progress.remove(request)
         if sent:
             host.last_end = self._clock.monotonic()
+        else:
+            self._engine.slots.release(request)
         if self._reservations is not None and not host.in_progress:
             self._reservations.release(host, host.delay if sent else 0)
         self._update(host)
@@ -194,8 +198,7 @@ class Throttle:
             return
         host = self.hosts[name]
         latest = self._clock.monotonic() + seconds - most
-        overdue = self.queues.overdue(queue, latest, is_excepted)
-        if overdue:
+        if overdue := self.queues.overdue(queue, latest, is_excepted):
             host.move_overdue(queue, overdue)
         if queue:
             self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
@@ -310,8 +313,7 @@ class Throttle:
 
     def start(self, request: Request) -> None:
         """Start a request that does not have to wait, before the engine gets it."""
-        key = self._rendering.origin(request)
-        host = self.hosts.get(host_of(key)) if key else None
+        host = self.hosts.get(self._rendering.host(request) or "")
         # The delay of its slot may be longer. The middleware checks it.
         if host is None or not host.delay or self._needs_reservation(host):
             return
@@ -387,7 +389,7 @@ class Throttle:
     def _seconds_left(self, host: Host, request: Request) -> float:
         if host.delay and host.in_progress:  # whatever the limits of the slot
             return inf
-        limits = self._engine.slot_limits(request)
+        limits = self._engine.slots.limits(request)
         return host.seconds_left(self._clock.monotonic(), *limits)
 
     def _may_start(self, host: Host, request: Request) -> bool:
@@ -484,15 +486,14 @@ class Throttle:
         """Apply the first delay of a host to the requests that the downloader has already."""
 
         def is_to_host(request: Request) -> bool:
-            key = self._rendering.origin(request)
-            return key is not None and host_of(key) == host.name
+            return self._rendering.host(request) == host.name
 
         for request in self._engine.active:
             # A request that has not come to the middleware yet starts or waits when it comes.
             if request not in self.queues.in_downloader and is_to_host(request):
                 entry = host.in_progress.get(request) or self._entry(request)
                 self.in_progress.start(host, entry, checked=True)
-        for request, download, put_back in self._engine.remove_queued(is_to_host):
+        for request, download, put_back in self._engine.slots.remove_queued(is_to_host):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
             waiter = waiter_of(request, download, put_back, self.try_reschedule, cancelled)

@@ -25,6 +25,9 @@ class StoreError(Exception):
 class Store(Protocol):
     """Entries by origin, and the claims and reservations that crawlers share.
 
+    The origin stands for its robots.txt. An entry for another file of an origin has the URL of the
+    file in place of the origin.
+
     Every async method may raise :class:`StoreError`, and ends within a time that the store sets. It
     works on each event loop that Scrapy supports.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """What is known of one origin's robots.txt. Times are seconds since 1970.
+    """What is known of one file of an origin, such as its robots.txt. Times are seconds since 1970.
 
     To add a field, add it here and add a row to ``_ENTRY_CHECKS``.
     """

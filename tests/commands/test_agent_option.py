@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands.agent_option import of_user_agent, resolve
+
+if TYPE_CHECKING:
+    from .conftest import Run
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126 Safari/537.36"
 
@@ -59,3 +64,11 @@ def test_a_crawler_that_ignores_robots_txt() -> None:
     robots = RobotsTxt(b"User-agent: x\nDisallow: /")
     assert agent.group(robots) is None
     assert str(agent.apply(robots.verdict("/", "x"))) == "no-rules: x ignores robots.txt"
+
+
+def test_the_warnings_of_a_purpose_are_few(run: Run) -> None:
+    done = run("check", "--robots", "robots.txt", "/a", "-a", "ai-use", "--json")
+    *warnings, last = done.err.splitlines()
+    assert len(warnings) == 3
+    assert all(" may ignore robots.txt (https://" in warning for warning in warnings)
+    assert last.endswith(" more: warnings about crawlers")

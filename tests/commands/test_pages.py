@@ -46,6 +46,11 @@ def test_schemas_are_valid(name: str) -> None:
 
 
 def test_schemas_share_their_definitions() -> None:
-    one, other = schema("check")["$defs"], schema("show")["$defs"]
-    for name in ("robots_txt", "pace"):
-        assert one[name] == other[name]
+    known: dict[str, object] = {}
+    for name in SCHEMAS:
+        for key, definition in schema(name).get("$defs", {}).items():
+            if key in ("robots_txt", "pace", "rule", "usage", "answer"):
+                assert known.setdefault(key, definition) == definition
+    assert {"robots_txt", "pace"} <= known.keys()
+    checked = schema("view")["$defs"]["check"]["properties"]
+    assert checked == schema("check")["properties"]

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.settings import Settings
+from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.commands import check, show
+from scrapy_rep.commands import session as session_module
+from scrapy_rep.commands.agent_option import of_user_agent
+from scrapy_rep.commands.check_text import explanation
 from scrapy_rep.commands.context import Context
 from scrapy_rep.commands.exits import CommandError
+from scrapy_rep.commands.explain import explain
+from scrapy_rep.commands.output import Output
 from scrapy_rep.commands.session import (
     OVERRIDDEN,
     Outcome,
@@ -21,13 +27,16 @@ from scrapy_rep.commands.session import (
     SessionSpider,
     session_settings,
 )
+from scrapy_rep.commands.show_text import listing
+from scrapy_rep.commands.targets import target_of
+from scrapy_rep.exceptions import SettingError
 from testing.web import Page, redirect, text
 from tests.crawl.conftest import make_crawler, run_crawler
 
 from .conftest import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
     from testing.web import Site, Web
@@ -244,6 +253,64 @@ async def test_many_urls_of_a_few_sites(
     assert [site.robots_fetches for site in sites] == [1] * 5
 
 
+async def test_show_a_site(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    site, down = web.site(RULES), web.site(Page(b"", 500))
+    code, (record,) = await records_of(capsys, show, site.url("/page"))
+    validate(record, "show")
+    assert (code, record["origin"]) == (0, site.root)
+    assert [rule["line"] for rule in record["groups"][0]["rules"]] == [2]
+    code, (record,) = await records_of(capsys, show, down.root)
+    validate(record, "show")
+    assert (code, record["groups"]) == (3, [])
+
+
+async def test_the_session_closes_before_there_is_a_policy(
+    web: Web, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def closed(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(Session, "get_policy", closed)
+    with pytest.raises(KeyboardInterrupt):
+        await records_of(capsys, show, web.site().root)
+    with pytest.raises(KeyboardInterrupt):
+        await session(_interrupted)
+
+
+async def _interrupted(_: Session) -> None:
+    raise KeyboardInterrupt
+
+
+async def test_texts_of_sites(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    robots = text(f"{RULES}User-agent: y\nDisallow: /\nLicense: https://example.com/l\n")
+    sites = [web.site(robots), web.site(), web.site(Page(b"", 500))]
+
+    async def work(found: Session) -> Any:
+        policies = await found.get_policies(site.root for site in sites)
+        return [policies[site.root] for site in sites]
+
+    good, missing, down = await session(work)
+    shown = _printed(capsys, listing(show.record_of(good, None, strict=False)))
+    assert "Fetched      status 200, from the site, just now\n" in shown
+    assert "License  https://example.com/l\n" in shown
+    shown = _printed(capsys, listing(show.record_of(missing, None, strict=False)))
+    assert "The site has no robots.txt: everything is allowed.\n" in shown
+    shown = _printed(capsys, listing(show.record_of(down, None, strict=False)))
+    assert "The robots.txt is unreachable: everything is disallowed.\nstatus 500\n" in shown
+    agent = of_user_agent("x")
+    for policy, word in ((good, "disallowed"), (missing, "allowed"), (down, "disallowed")):
+        target = target_of(f"{policy.origin}/x")
+        verdict = policy.verdict(target.url, agent.tokens)
+        record = explain(target, agent, policy, verdict, strict=False)
+        validate(record, "check")
+        assert _printed(capsys, explanation(record)).startswith(f"{word}  {target.url}\n")
+
+
+def _printed(capsys: pytest.CaptureFixture[str], renderables: Iterable[Any]) -> str:
+    Output(as_json=False).print(*renderables)
+    return capsys.readouterr().out
+
+
 async def test_a_session_that_closes_gives_what_it_has(web: Web) -> None:
     quick = web.site(RULES)
     slow = web.site(Page(b"", delay=30))
@@ -293,6 +360,80 @@ async def test_without_the_middleware_it_says_so() -> None:
         await session(work, {"ADDONS": {}})
 
 
+class _Process:
+    """A process whose crawl has ended before it starts."""
+
+    crawl_result: Any = None
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def crawl(self, spider: type, outcome: Outcome[Any], **_: Any) -> Any:
+        assert spider is SessionSpider
+        return self.crawl_result(outcome)
+
+    def start(self) -> None:
+        pass
+
+
+async def _nothing(_: Session) -> None:
+    pass
+
+
+def _finished(outcome: Outcome[Any]) -> Deferred[None]:
+    outcome.is_finished, outcome.result = True, "result"
+    return succeed(None)
+
+
+@pytest.mark.parametrize(
+    ("crawl", "error"),
+    [
+        (_finished, None),
+        (lambda _: succeed(None), "Scrapy ended before the work did"),
+        (lambda _: fail(SettingError("REP_TIMEOUT is 0")), "REP_TIMEOUT is 0"),
+    ],
+)
+def test_how_scrapy_ends(monkeypatch: pytest.MonkeyPatch, crawl: Any, error: str | None) -> None:
+    monkeypatch.setattr(_Process, "crawl_result", staticmethod(crawl))
+    monkeypatch.setattr(session_module, "AsyncCrawlerProcess", _Process)
+    if error is None:
+        assert session_module.run(Settings(), _nothing) == "result"
+        return
+    with pytest.raises(CommandError, match=error):
+        session_module.run(Settings(), _nothing, log_level="INFO")
+
+
+def test_a_setting_that_scrapy_refuses_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Settings) -> None:
+        raise SettingError("REP_STORE is 1")
+
+    monkeypatch.setattr(session_module, "CrawlerProcess", refuse)
+    with pytest.raises(CommandError, match="REP_STORE is 1"):
+        session_module.run(Settings({"FORCE_CRAWLER_PROCESS": True}), _nothing)
+
+
+async def test_the_error_of_a_task_is_kept() -> None:
+    outcome: Outcome[Any] = Outcome(_nothing)
+
+    class Task:
+        def __init__(self, error: BaseException | None, *, cancelled: bool = False) -> None:
+            self.error = error
+            self.is_cancelled = cancelled
+
+        def cancelled(self) -> bool:
+            return self.is_cancelled
+
+        def exception(self) -> BaseException | None:
+            return self.error
+
+    keep = session_module._keep_error_of_task
+    keep(Task(None, cancelled=True), outcome)
+    for error in (None, OSError("first"), OSError("second")):
+        keep(Task(error), outcome)
+    with pytest.raises(OSError, match="first"):
+        outcome.get()
+
+
 def test_the_addon_is_added_unless_it_is_there() -> None:
     assert session_settings(Settings())["ADDONS"] == {Addon: 500}
     for key in (Addon, "scrapy_rep.Addon"):
@@ -300,6 +441,7 @@ def test_the_addon_is_added_unless_it_is_there() -> None:
         assert settings.getdict("ADDONS") == {key: 300}
     settings = session_settings(Settings({"ITEM_PIPELINES": {"no.such": 1}, "JOBDIR": "x"}))
     assert (settings.getdict("ITEM_PIPELINES"), settings["JOBDIR"]) == ({}, None)
+    assert session_settings(Settings({"REP_REPORT": "a.json"}))["REP_REPORT"] is None
 
 
 def test_an_interrupted_or_unfinished_session() -> None:

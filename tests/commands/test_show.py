@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import groups as groups_module
-from scrapy_rep.commands.groups import merged_groups
+from scrapy_rep.commands.groups import GroupList
 from scrapy_rep.protocol.lines import read
 
 from .conftest import validate
@@ -107,7 +107,7 @@ def test_the_groups_are_those_of_the_parser(strict: bool) -> None:
     robots = RobotsTxt(text.encode(), strict=strict)
     found = {
         token: {(allow, value) for allow, value, _ in group.rules}
-        for group in merged_groups(read(text.encode()), strict=strict)
+        for group in GroupList.of(read(text.encode()), strict=strict).groups
         for token in group.tokens
     }
     for token in robots.agents:
@@ -137,6 +137,59 @@ def test_the_number_of_rules_is_bounded(
     done = run("show", "robots.txt")
     assert "  and 101 more rules\n" in done.out
     assert "and 10 more\n" in done.out
+
+
+def test_crawlers_with_the_same_rules_and_another_pace_stay_apart(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(
+        "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 60\nDisallow: /x\n"
+        "User-agent: c\nUser-agent: d\nDisallow: /y\n"
+    )
+    groups = run("show", "robots.txt", "--json").record["groups"]
+    assert [
+        (group["tokens"], group["pace"] and group["pace"]["crawl_delay"]) for group in groups
+    ] == [
+        (["a"], 1),
+        (["b"], 60),
+        (["c", "d"], None),
+    ]
+    assert [len(group["rules"]) for group in groups] == [1, 1, 1]
+
+
+def test_records_above_all_groups(run: Run, tmp_path: Path) -> None:
+    above = "Content-Signal: ai-train=no\nLicense: https://example.com/l\n"
+    groups = "User-agent: a\nContent-Signal: search=yes\nUser-agent: b\nLicense: /b\n"
+    (tmp_path / "robots.txt").write_text(above)
+    assert "Content-Signal  ai-train=no\nLicense  https://example.com/l\n" in (
+        run("show", "robots.txt").out
+    )
+    (tmp_path / "robots.txt").write_text(above + groups)
+    record = run("show", "robots.txt", "--json").record
+    validate(record, "show")
+    assert (record["content_signal"], record["licenses"]) == (
+        ["ai-train=no"],
+        ["https://example.com/l"],
+    )
+    stated = [(group["content_signal"], group["licenses"]) for group in record["groups"]]
+    assert stated == [
+        (["search=yes"], ["https://example.com/l"]),
+        (["ai-train=no"], ["/b"]),
+    ]
+
+
+def test_a_file_with_thousands_of_groups(run: Run, tmp_path: Path) -> None:
+    """Each group is read once, not once for each token."""
+    groups = "".join(
+        f"User-agent: a{_letters(number)}\nCrawl-delay: {number}\n" for number in range(12_000)
+    )
+    (tmp_path / "robots.txt").write_text(f"{groups}Disallow: /\n")
+    record = run("show", "robots.txt", "--json").record
+    assert len(record["groups"]) == 12_000
+    assert run("show", "robots.txt", "-a", "abc", "-a", "none", "--json").code == 0
+    assert "and 11,800 more groups\n" in run("show", "robots.txt").out
+
+
+def _letters(number: int) -> str:
+    return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
 def test_many_tokens_are_cut(run: Run, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
 async def test_the_size_of_waiting_pages_is_limited(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.final_url.MAX_WAITING_SIZE", 2000)
+    monkeypatch.setattr("scrapy_rep.crawl.waiting_responses.MAX_WAITING_SIZE", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = [f"/{number}" for number in range(8)]
     site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})
@@ -165,6 +165,20 @@ async def test_the_size_of_waiting_pages_is_limited(
     robots = silent.received[0].at
     early = [received for received in site.received if received.at < robots + 0.5]
     assert len(early) < 8
+
+
+async def test_pages_that_wait_use_a_robots_txt_that_expires_at_once(
+    web: Web, crawl: Crawl
+) -> None:
+    target = web.site(text(RULES, Cache_Control="no-store"), host="127.0.0.2")
+    paths = ["/1", "/2", "/private"]
+    site = web.site(RULES, {path: redirect(target.url(path)) for path in ("/1", "/2", "/3")})
+    site.pages["/3"] = redirect(target.url("/private"))
+    settings = {**DROP, "REP_CACHE_MIN": 0.000001}
+    outcome = await crawl(site.urls("/1", "/2", "/3"), settings)
+    assert sorted(outcome.responses) == target.urls("/1", "/2")
+    assert list(outcome.failures) == site.urls("/3")
+    assert target.robots_fetches <= len(paths)
 
 
 async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> None:

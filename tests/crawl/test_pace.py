@@ -12,7 +12,7 @@ from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.scheduling.engine import Feature
+from scrapy_rep.scheduling.features import Feature
 from testing.web import Page, between, gaps, redirect, text
 
 from .conftest import (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.lint import Finding, Severity, lint
+from scrapy_rep.protocol.lint import Code, Finding, Severity, lint
+from scrapy_rep.protocol.lint_findings import Correction
 from scrapy_rep.protocol.vocabularies import AIPREF_EARLIER
 
 ALL = "User-agent: *\n"
@@ -16,12 +19,12 @@ ALL = "User-agent: *\n"
     [
         ("Disallow: /a\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
         ("Crawl-delay: 1\n" + ALL, 1, "error", "before any user-agent line", "User-agent: *"),
-        (ALL + "dissallow: /a", 2, "warning", "'dissallow' is misspelt", "disallow:"),
-        (ALL + "disallows: /a", 2, "warning", "'disallows' is misspelt", "disallow:"),
-        (ALL + "Disallow /a: /b", 2, "warning", "'disallow /a' is misspelt", "disallow:"),
-        ("User-agents: *\nDisallow: /a", 1, "warning", "'user-agents' is misspelt", "user-agent:"),
-        ("sitemaps: https://h/s.xml", 1, "warning", "'sitemaps' is misspelt", "sitemap:"),
-        (ALL + "crawl delay: 1", 2, "warning", "'crawl delay' is misspelt", "crawl-delay:"),
+        (ALL + "dissallow: /a", 2, "warning", "'dissallow' is misspelled", "disallow:"),
+        (ALL + "disallows: /a", 2, "warning", "'disallows' is misspelled", "disallow:"),
+        (ALL + "Disallow /a: /b", 2, "warning", "'disallow /a' is misspelled", "disallow:"),
+        ("User-agents: *\nAllow: /a", 1, "warning", "'user-agents' is misspelled", "user-agent:"),
+        ("sitemaps: https://h/s.xml", 1, "warning", "'sitemaps' is misspelled", "sitemap:"),
+        (ALL + "crawl delay: 1", 2, "warning", "'crawl delay' is misspelled", "crawl-delay:"),
         (ALL + "crawl-delays: 1", 2, "error", "unknown field 'crawl-delays'", "crawl-delay:"),
         (ALL + "Visit-time: 06:00-08:45", 2, "warning", "not read by every", "0600-0845"),
         (ALL + "Request-rate: 1/2 06.00-08.45", 2, "warning", "not read by every", "0600-0845"),
@@ -80,6 +83,158 @@ def test_findings(robots_txt: str, line: int, severity: str, message: str, advic
     assert str(findings[0]).startswith(f"line {line}: {severity}: ")
 
 
+# The place of a finding is written in the file: between the marks « and ».
+PLACES: list[tuple[Code, str, str | None]] = [
+    (Code.NOT_UTF_8, ALL + "  Disallow: /ツ«\udce9»", None),
+    (Code.NUL_AT_END, ALL + "Disallow: /a«\0 \0» # \0", " "),
+    (Code.NUL_IN_LINE, ALL + "Disallow: /a«\0»b\0c", None),
+    (Code.LONG_LINE, ALL + "«Disallow: /" + "a" * 16_700 + "» # b", None),
+    (Code.NO_COLON, ALL + "«Please go away now» # b", None),
+    (Code.NO_COLON, ALL + "\t«hello» world", None),
+    (Code.MISSING_COLON, ALL + " «Disallow» /a", ":"),
+    (Code.MISSING_COLON, "«Sitemap» https://h/s.xml", ":"),
+    (Code.MISSING_COLON, ALL + "«license»\thttp://h/l.xml", ":"),
+    (Code.MISSPELLED_FIELD, ALL + "«Dissallow» : /a", "Disallow"),
+    (Code.MISSPELLED_FIELD, "«USER AGENT»:*\nAllow: /", "USER-AGENT"),
+    (Code.MISSPELLED_FIELD, ALL + "«crawldelay»: 1", "crawl-delay"),
+    (Code.MISSPELLED_FIELD, ALL + "«Disallaw from»: /a", None),
+    (Code.LONGER_FIELD, ALL + "«Disallowed» /a", "Disallow"),
+    (Code.LONGER_FIELD, ALL + "«Disallow /a»: /b", None),
+    (Code.LONGER_FIELD, ALL + "«Allow-from»: /b", None),
+    (Code.UNREAD_FIELD, ALL + "«Dsallow»: /a", None),
+    (Code.UNREAD_FIELD, ALL + "«Index»: /a", None),
+    (Code.UNKNOWN_FIELD, ALL + "«foo»: /a", None),
+    (Code.OUTSIDE_GROUP, " «Disallow: /a»  # b\n" + ALL, None),
+    (Code.NO_TOKEN, "«User-agent:»", None),
+    (Code.INVALID_TOKEN, "User-agent: «*bot»", None),
+    (Code.TOKEN_WITH_VERSION, "User-agent: «Googlebot/2.1 (+http://g)»", ""),
+    (Code.TOKEN_WITH_DIGITS, "User-agent: «MJ12bot/1»", None),
+    (Code.TOKEN_WITH_DIGITS, "User-agent: «360Spider»", None),
+    (Code.TOKEN_CUT, "User-agent: «my bot»", None),
+    (Code.TOKEN_CUT, "User-agent: «+bot/2»", None),
+    (Code.TOKEN_CUT, "User-agent: «a*»", None),
+    (Code.REPEATED_GROUP, ALL + "Allow: /a\n«User-agent: *» # b\nAllow: /b", None),
+    (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
+    (Code.MISSING_SLASH, ALL + "Disallow: «ツ»", "/"),
+    (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «.pdf$»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «page=2»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «a b»", None),
+    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «h:80/a»", None),
+    (Code.NEVER_DECIDES, ALL + "Allow: /a*b*\n«Disallow: /ab» # b", None),
+    (Code.UNREADABLE_VALUE, ALL + "Crawl-delay: «soon» # b", None),
+    (Code.RELATIVE_URL, "Sitemap: «/a.xml»", None),
+    (Code.TIME_FORMAT, ALL + "Visit-time: «06:00 - 08.45»", "0600 - 0845"),
+    (Code.TIME_FORMAT, ALL + "Request-rate: «1/2m 06.00-08.45»", "1/2m 0600-0845"),
+    (Code.REPEATED_VALUE, ALL + "«Visit-time: 0600-0700»\nVisit-time: 0600-0800", None),
+    (Code.CLEAN_PARAM_PATH, "Clean-param: «a b»", None),
+    (Code.UNREADABLE_SIGNAL, ALL + "Content-Signal: «search=maybe»", None),
+    (Code.OBSOLETE_LABEL, ALL + "Content-Usage: «genai=n»", None),
+    (Code.SIGNAL_NAME_IN_USAGE, ALL + "Content-Usage: «/a ai-train=n»", None),
+    (Code.SIGNAL_NAME_IN_USAGE, ALL + "Content-Usage: «ai-input=n, search=y»", None),
+    (Code.AI_TRAINING_FIELD, ALL + "«DisallowAITraining»: /", None),
+    (Code.AI_TRAINING_FIELD, ALL + "Disallow: /\n«AllowAITraining»: /a", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "robots_txt", "correction"), PLACES)
+def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) -> None:
+    before, rest = robots_txt.split("«", 1)
+    inside, after = rest.split("»", 1)
+    body = (before + inside + after).encode("utf-8", "surrogateescape")
+    column = len(before) - before.rfind("\n")
+    place = (before.count("\n") + 1, column, column + len(inside))
+    found = [finding for finding in lint(body) if finding.code is code]
+    assert [(one.line, one.column, one.end_column) for one in found][:1] == [place], lint(body)
+    assert found[0].is_fixable is (correction is not None)
+    if correction is not None:
+        assert found[0].correction is not None
+        assert found[0].correction.text == correction
+
+
+def test_a_byte_order_mark_is_no_column() -> None:
+    body = "\ufeffDisallow /a".encode()
+    assert [(str(one.code), one.column, one.is_fixable) for one in lint(body)] == [
+        ("R101", 1, True), ("R202", 1, True), ("R301", 1, False),
+    ]  # fmt: skip
+    body = "\ufeff Disallow /ツ".encode("utf-16-le")
+    assert [(str(one.code), one.column, one.end_column, one.is_fixable) for one in lint(body)] == [
+        ("R103", 1, 1, True), ("R202", 2, 10, True), ("R301", 2, 13, False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
+def test_a_byte_order_mark_of_utf_8(mark: bytes) -> None:
+    findings = lint(mark + b"User-agent: *\nDisallow: /a")
+    assert [(str(one.code), one.line, one.is_fixable) for one in findings] == [("R101", 1, True)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Without the first mark, the second is one, and the first line has another meaning.
+        b"\xef\xbb\xbf\xef\xbb\xbfUser-agent: *",
+        b"\xff\xfe\xff\xfeUser-agent: *",
+        "\ufeff\ufeffUser-agent: *".encode("utf-16-le"),
+        # Half a character at the end is lost.
+        "\ufeffUser-agent: *\nDissallow /".encode("utf-16-le")[:-1],
+        # Nothing is corrected in a file beyond the limit.
+        b"\xef\xbb\xbfUser-agent: *\nDissallow: /\n" + b"#" * SIZE_LIMIT,
+    ],
+)
+def test_marks_that_are_not_corrected(body: bytes) -> None:
+    assert lint(body)[0].code in {Code.BYTE_ORDER_MARK, Code.UTF_16_MARK, Code.UTF_16}
+    assert not any(finding.is_fixable for finding in lint(body))
+
+
+def test_a_correction_is_a_part_of_the_line() -> None:
+    (finding,) = lint(b"User-agent: *\n  Dissallow: /a")
+    assert finding.correction == Correction(3, 12, "Disallow")
+    assert pickle.loads(pickle.dumps(finding)) == finding
+
+
+def test_nul_octets_in_a_comment_change_nothing() -> None:
+    assert lint(b"User-agent: *\nDisallow: /a  # b\0") == []
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "codes"),
+    [
+        ([], [], ["R202", "R203", "R401", "R502"]),
+        (["R2"], [], ["R202", "R203"]),
+        (["r202"], [], ["R202"]),
+        (["missing-colon", "R5"], [], ["R202", "R502"]),
+        (["R"], ["R20"], ["R401", "R502"]),
+        (["R2"], ["R2"], []),
+        ([], [" Missing-Slash "], ["R202", "R203", "R502"]),
+    ],
+)
+def test_select_and_ignore(select: list[str], ignore: list[str], codes: list[str]) -> None:
+    body = b"User-agent: *\nDissallow a\nSitemap: /s"
+    assert [str(one.code) for one in lint(body, select=select, ignore=ignore)] == codes
+
+
+@pytest.mark.parametrize("name", ["R999", "", "x", "E1", "missing"])
+def test_codes_that_do_not_exist(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name!r} is no code of a finding"):
+        lint(b"", select=[name])
+    with pytest.raises(ValueError, match="missing-colon"):
+        lint(b"", ignore=["R1", name])
+
+
+def test_codes_are_a_collection() -> None:
+    with pytest.raises(TypeError, match="not a str"):
+        lint(b"", select="R1")
+
+
+def test_findings_are_in_the_order_of_the_file() -> None:
+    findings = lint(b"\xefDissallow a\0\nDisallow b\0\nUser-agent: 1")
+    places = [(finding.line, finding.column, str(finding.code)) for finding in findings]
+    assert places == sorted(places)
+    assert len({line for line, _, _ in places}) == 3
+
+
 @pytest.mark.parametrize(
     "robots_txt",
     [
@@ -104,16 +259,26 @@ def test_a_rule_that_decides_for_one_of_several_agents_is_no_finding() -> None:
 
 
 def test_typos_are_errors_in_the_strict_reading() -> None:
-    findings = lint(b"User-agent: *\ndissallow: /a\nDisallow /b\n", strict=True)
-    assert [(finding.line, finding.severity) for finding in findings] == [
-        (2, Severity.ERROR),
-        (3, Severity.ERROR),
+    body = b"User-agent: *\ndissallow: /a\nDisallow /b\nhello world\ndisallowed: /c\n"
+    assert [(one.line, str(one.code), one.severity) for one in lint(body, strict=True)] == [
+        (2, "R203", Severity.ERROR),
+        (3, "R202", Severity.ERROR),
+        (4, "R201", Severity.ERROR),
+        (5, "R204", Severity.ERROR),
     ]
 
 
 def test_octets_that_are_not_utf_8() -> None:
     assert lint(b"User-agent: *\nDisallow: /\xe9") == [
-        Finding(2, Severity.WARNING, "an octet that is not UTF-8", "save the file as UTF-8")
+        Finding(
+            2,
+            Severity.WARNING,
+            "an octet that is not UTF-8",
+            "save the file as UTF-8",
+            Code.NOT_UTF_8,
+            column=12,
+            end_column=13,
+        )
     ]
 
 
@@ -135,13 +300,5 @@ def test_google_cuts_long_lines() -> None:
 def test_a_utf_16_byte_order_mark_before_other_text() -> None:
     findings = lint(b"\xff\xfeUser-agent: *\nDisallow: /a")
     assert [(finding.line, finding.severity) for finding in findings] == [(1, Severity.WARNING)]
-    assert lint("User-agent: *\nDisallow: /a".encode("utf-16")) == []
-
-
-def test_groups_that_share_too_many_rules_are_not_compared() -> None:
-    run = "".join(f"User-agent: a{number}\n" for number in range(300))
-    rules = "".join(f"Disallow: /{number}\n" for number in range(1000))
-    apart = "".join(f"User-agent: a{number}\nDisallow: /1\n" for number in range(300))
-    messages = {finding.message for finding in lint((run + rules + apart).encode())}
-    assert any("too many groups share their rules" in message for message in messages)
-    assert not any("never decides" in message for message in messages)
+    findings = lint("User-agent: *\nDisallow: /a".encode("utf-16"))
+    assert [finding.code for finding in findings] == [Code.UTF_16]

@@ -77,6 +77,11 @@ def test_a_reserved_query_that_matches_in_neither_form() -> None:
     assert first_match(["/?u=/a", "/?u=:"], "/?u=/b") == 2
 
 
+def test_the_first_of_two_patterns_that_are_the_same_in_their_encoded_form() -> None:
+    patterns = ["/a?u=%2F$", "/a?u=/$"]
+    assert PatternIndex(patterns).first("/a?u=/") == first_match(patterns, "/a?u=/") == 0
+
+
 def test_all_patterns_that_match_in_their_order() -> None:
     assert list(matching(["/a/b", "/c", "/a", "/*b$", "/"], "/a/b")) == [0, 2, 3, 4]
 

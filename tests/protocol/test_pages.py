@@ -23,7 +23,9 @@ from scrapy_rep.protocol.pages import (
     merge,
     parse_date,
     statements,
+    statements_of,
 )
+from scrapy_rep.protocol.tdmrep import TdmRule
 
 TAG = "x-robots-tag"
 OURS = ("mybot", "other-bot")
@@ -489,6 +491,31 @@ def test_tdm_the_page_over_the_header(
 ) -> None:
     html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
     assert stated_by(merge(statements(headers.items(), html.encode(), OURS))) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "html", "rule", "expected"),
+    [
+        ({}, "", TdmRule("/", True), RESERVED),
+        ({}, "", TdmRule("/", False, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-reservation": "0"}, "", TdmRule("/", True), FREE),
+        ({"tdm-reservation": "2"}, "", TdmRule("/", True), RESERVED),
+        ({"tdm-policy": "/h"}, "", TdmRule("/", True, "/f"), {**RESERVED, "tdm_policy": "/h"}),
+        # Absence resets nothing.
+        ({"tdm-reservation": "0"}, "", TdmRule("/", True, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-reservation": "1"}, "<meta name=tdm-reservation content=0>",
+         TdmRule("/", True, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-policy": "/h"}, "<meta name=tdm-policy content=/p>",
+         TdmRule("/", False, "/f"), {**FREE, "tdm_policy": "/p"}),
+    ],
+)  # fmt: skip
+def test_tdm_the_page_over_the_header_over_the_file(
+    headers: dict[str, str], html: str, rule: TdmRule, expected: dict[str, Any]
+) -> None:
+    stated = statements(headers.items(), html.encode(), OURS)
+    found = merge([*stated, *statements_of(rule)])
+    assert stated_by(found) == expected
+    assert Source("tdm-reservation", "tdmrep.json") in found.sources
 
 
 def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:

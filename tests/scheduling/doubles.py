@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.scheduling.clock import Clock, sleep
 from scrapy_rep.scheduling.rendering import RenderingService
+from scrapy_rep.scheduling.slots import Slots
 from scrapy_rep.scheduling.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -101,6 +102,32 @@ async def settle() -> None:
         await sleep(0)
 
 
+class FakeSlots(Slots):
+    """The limits of a :class:`FakeEngine`."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__()
+        self._engine = engine
+
+    @property
+    def transfers(self) -> set[Request]:
+        return self._engine.transfers
+
+    def limits(self, request: Request) -> tuple[int, float]:
+        return self._engine.limits
+
+    def count(self, request: Request) -> None:
+        self._engine.counted.add(request)
+
+    def uncount(self, request: Request) -> None:
+        self._engine.counted.discard(request)
+
+    def remove_queued(self, wanted: Callable[[Request], bool]) -> list[Any]:
+        taken = [each for each in self._engine.queued if wanted(each[0])]
+        self._engine.queued = [each for each in self._engine.queued if each not in taken]
+        return taken
+
+
 class FakeEngine:
     """What the package uses of :class:`~scrapy_rep.scheduling.engine.Engine`."""
 
@@ -116,6 +143,7 @@ class FakeEngine:
         self.reserved_connections: Callable[[], int] = lambda: 0
         self.on_capacity_check: Callable[[], None] = lambda: None
         self.queued: list[Any] = []
+        self.slots = FakeSlots(self)
 
     @property
     def active(self) -> tuple[Request, ...]:
@@ -136,20 +164,6 @@ class FakeEngine:
 
     def include_page(self, request: Request) -> None:
         self.excluded.discard(request)
-
-    def count_in_slot(self, request: Request) -> None:
-        self.counted.add(request)
-
-    def uncount_in_slot(self, request: Request) -> None:
-        self.counted.discard(request)
-
-    def slot_limits(self, request: Request) -> tuple[int, float]:
-        return self.limits
-
-    def remove_queued(self, wanted: Callable[[Request], bool]) -> list[Any]:
-        taken = [each for each in self.queued if wanted(each[0])]
-        self.queued = [each for each in self.queued if each not in taken]
-        return taken
 
     def wake(self) -> None:
         self.wakes += 1

@@ -1,0 +1,168 @@
+"""A robots.txt that an argument names: a file, a site, or a site as the store has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..origin import DAY
+from ..protocol.access import AccessResult
+from ..protocol.paths import robots_txt_url
+from ..protocol.robotstxt import RobotsTxt
+from ..settings import without_password
+from ..stores import StoreError, open_store
+from .context import STANDARD_INPUT
+from .exits import CommandError, ExitCode
+from .policy import Access, Policy
+from .targets import target_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..stores import Entry, Store
+    from .context import Context
+    from .session import Session
+
+STORED = "store:"
+"""What stands before a site to name its robots.txt as the store has it."""
+
+_FILE_ENDING = ".txt"
+"""No domain ends so. A name that does, and that is no file, is a file that is missing."""
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_START = 1024
+
+_STATES = {
+    AccessResult.RULES: "rules",
+    AccessResult.UNAVAILABLE: "unavailable",
+    AccessResult.DISALLOWED: "disallowed-status",
+    AccessResult.UNREACHABLE: "unreachable",
+}
+
+
+class Source(NamedTuple):
+    """A robots.txt that was named. Exactly one of the last three is set."""
+
+    given: str
+    file: str | None = None
+    origin: str | None = None
+    stored: str | None = None
+    """The origin whose robots.txt the store has."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from other sources that are no files."""
+        return self.origin or f"{STORED}{self.stored}"
+
+
+def source_of(given: str, context: Context) -> Source:
+    """Return what an argument names. Raises :class:`CommandError` if it names nothing."""
+    if given == STANDARD_INPUT or Path(given).exists():
+        return Source(given, file=given)
+    is_stored = given.startswith(STORED)
+    name = given.removeprefix(STORED)
+    if name.startswith(("/", ".")) or (name.endswith(_FILE_ENDING) and "://" not in name):
+        raise CommandError(f"cannot read {given}: no such file")
+    target = target_of(name)
+    if target.origin is None:
+        raise CommandError(f"{given} is neither a file nor a site")
+    if is_stored:
+        return Source(given, stored=target.origin)
+    if target.has_default_scheme:
+        context.output.note(f"{given} is no file: it is taken for {target.url}")
+    return Source(given, origin=target.origin)
+
+
+def read_file(name: str, context: Context) -> Policy:
+    """Return the policy of a file. Raises :class:`CommandError` for a binary file."""
+    policy = context.read_policy(name)
+    start = (policy.body or b"")[:_START]
+    if b"\0" in start and not start.startswith(_UTF16_MARKS):
+        raise CommandError(f"cannot read {name} as a robots.txt: it is a binary file")
+    return policy
+
+
+def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
+    """Return the policies of some sources, in their order.
+
+    Raises :class:`CommandError` for a file or a store that cannot be read.
+    """
+    files = {source: read_file(source.file, context) for source in sources if source.file}
+    if len(files) == len(set(sources)):
+        return [files[source] for source in sources]
+    stored = [source.stored for source in sources if source.stored]
+    store_url = context.settings.store
+    if stored and store_url is None:
+        raise CommandError(f"{STORED} needs a store: set REP_STORE")
+    if stored:
+        # What is compared with the store comes from the site.
+        context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
+
+    async def get(session: Session) -> list[Policy]:
+        return await fetch(session, sources, files, store_url, context)
+
+    return context.run(get, keep_bodies=True)
+
+
+async def fetch(
+    session: Session,
+    sources: Sequence[Source],
+    files: Mapping[Source, Policy],
+    store_url: str | None,
+    context: Context,
+) -> list[Policy]:
+    """Return the policies of some sources, in their order. ``files`` has those of files."""
+    origins = dict.fromkeys(source.origin for source in sources if source.origin)
+    found = await session.get_policies(origins)
+    if len(found) < len(origins):
+        raise KeyboardInterrupt
+    stored = [source.stored for source in sources if source.stored]
+    if stored and store_url is not None:
+        found |= await _read_store(store_url, stored, context)
+    return [files.get(source) or found[source.key] for source in sources]
+
+
+async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:
+    name = without_password(url)
+    try:
+        store = open_store(url, jobdir=None, ttl=context.settings.store_days * DAY)
+    except StoreError as error:
+        raise CommandError(f"cannot open the store {name}: {error}") from None
+    assert store is not None
+    try:
+        return {
+            STORED + origin: await _stored(store, origin, f"{name}", context) for origin in origins
+        }
+    finally:
+        await store.close()
+
+
+async def _stored(store: Store, origin: str, name: str, context: Context) -> Policy:
+    try:
+        entry = await store.get(origin)
+    except StoreError as error:
+        raise CommandError(f"cannot read the store {name}: {error}", ExitCode.UNKNOWN) from None
+    if entry is None:
+        raise CommandError(f"the store {name} has no robots.txt of {origin}", ExitCode.UNKNOWN)
+    return _of_entry(origin, entry, name, strict=context.settings.strict)
+
+
+def _of_entry(origin: str, entry: Entry, store: str, *, strict: bool) -> Policy:
+    robots = None if entry.body is None else RobotsTxt(entry.body, strict=strict)
+    state = _STATES[entry.result]
+    if robots is not None and state == "unreachable":
+        state = "stale-copy"
+    access = Access(
+        robots_txt_url(origin),
+        "store",
+        state,
+        status=entry.status,
+        final_url=entry.url,
+        failure=entry.failure,
+        fetched_at=entry.fetched_at,
+        expires_at=entry.expires_at or None,
+        unreachable_since=entry.unreachable_since,
+        store=store,
+    )
+    verdict = (robots or RobotsTxt.from_response(entry.status)).verdict
+    return Policy(origin, robots, verdict, access, entry.body)

@@ -1,0 +1,307 @@
+"""Files of the origins of a crawl: in memory, from the store, or from a fetch.
+
+All requests to an origin share one fetch. If there are too many origins, the least recently used
+ones are removed, except those in use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, OrderedDict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.log import failure_to_exc_info
+from twisted.internet.defer import CancelledError, Deferred
+
+from ..origin import Action, OriginFile
+from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
+from ..scheduling.clock import fire
+from .policy_store import StoreLookup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from twisted.python.failure import Failure
+
+    from ..fetch.fetcher import Fetcher, MayFetch
+    from ..protocol.access import FetchResult
+    from ..scheduling.clock import Clock
+    from ..settings import Settings
+    from .policy_store import PolicyStore
+
+logger = logging.getLogger(__name__)
+
+File = TypeVar("File", bound=OriginFile[Any])
+
+MAX_PER_PASS = 100
+"""How many origins in use one eviction may skip, so that it takes a bounded time."""
+
+MIN_CLOCK_STEP = 5.0
+"""Seconds. A smaller change of the clock counts as drift: the clock was not set."""
+
+
+class FileCache(Generic[File]):
+    """One file of each origin of a crawl, such as its robots.txt.
+
+    ``new_file`` returns a new file for the normal form of an origin. ``may_fetch`` returns whether
+    a URL may be fetched for a page.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: Settings,
+        clock: Clock,
+        fetcher: Fetcher,
+        policy_store: PolicyStore | None,
+        new_file: Callable[[str], File],
+        may_fetch: MayFetch | None = None,
+    ) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._settings = settings
+        self._clock = clock
+        self._clock_offset = clock.time() - clock.monotonic()
+        self._fetcher = fetcher
+        self._policy_store = policy_store
+        self._new_file = new_file
+        self._may_fetch = may_fetch
+        self._files: OrderedDict[str, File] = OrderedDict()
+        self._fetches: dict[str, Deferred[None]] = {}
+        self._waiting_responses: Counter[str] = Counter()
+        """How many responses wait for the file of an origin, which is that of their final URL."""
+        self._closing = False
+        self.bodies: dict[str, bytes] | None = None
+        """The good copies by origin, as they were received. None: they are not kept, as in a crawl.
+        """
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider is closing, so that no fetch starts any more."""
+        return self._closing
+
+    @property
+    def files(self) -> Mapping[str, File]:
+        """The files in memory, by the normal form of their origin. Read-only."""
+        return MappingProxyType(self._files)
+
+    def get_fresh(self, key: str) -> File | None:
+        """Return a file that is in memory and fresh, else None. This is the hot path."""
+        file = self._files.get(key)
+        if file is None or self._clock.time() >= file.refresh_at:
+            return None
+        self._files.move_to_end(key)
+        return file
+
+    def get_or_fetch(self, key: str, request: Request) -> File | None:
+        """Return a file that can be used, else start a fetch and return None.
+
+        Also returns None if the file has to be fetched and the spider is closing.
+        """
+        file = self._files.get(key)
+        if file is None:
+            self.evict(reserve=1)
+            file = self._files[key] = self._new_file(key)
+        self._files.move_to_end(key)
+        action = self._next_action(file, request)
+        if action in (Action.REFRESH, Action.FETCH):
+            self._start_fetch(file, request)
+            # Twisted runs the coroutine at once, so the fetch may have ended already.
+            if action is Action.FETCH:
+                action = Action.WAIT if file.in_flight else file.next_action(self._now())
+        return file if action in (Action.NONE, Action.REFRESH) else None
+
+    async def wait_for(self, key: str, request: Request) -> File | None:
+        """Return a file when it can be used; None if the spider closes first.
+
+        This waits for the fetch only, not for the queue of the origin or the delay of its host.
+        """
+        self._waiting_responses[key] += 1
+        started_at = self._clock.monotonic()
+        try:
+            while (file := self.get_or_fetch(key, request)) is None:
+                fetch = self._fetches.get(key)
+                if fetch is None:
+                    break
+                waiter: Deferred[None] = Deferred()
+                fetch.addBoth(_notify, waiter)
+                await maybe_deferred_to_future(waiter)
+                file = self._files.get(key)
+                if file is not None and file.answered_at >= started_at:
+                    break  # even if it has expired since
+            return file
+        finally:
+            self._waiting_responses[key] -= 1
+            if not self._waiting_responses[key]:
+                del self._waiting_responses[key]
+
+    def _has_waiting(self, key: str) -> bool:
+        """Whether a request or a response waits for the file of an origin."""
+        return key in self._waiting_responses
+
+    def _is_in_use(self, file: File) -> bool:
+        return file.in_flight or file.key in self._waiting_responses
+
+    def _next_action(self, file: File, request: Request) -> Action:  # noqa: ARG002
+        """Return what must be done before a request can use a file."""
+        return file.next_action(self._now())
+
+    def _now(self) -> float:
+        """Return the time on the clock that the times of all files refer to."""
+        self.adjust_to_clock()
+        return self._clock.time()
+
+    def adjust_to_clock(self) -> None:
+        """Keep the remaining lifetimes after a change of the system clock."""
+        offset = self._clock.time() - self._clock.monotonic()
+        step = offset - self._clock_offset
+        if abs(step) > MIN_CLOCK_STEP:
+            self._clock_offset = offset
+            self._shift_clock(step)
+
+    def _shift_clock(self, step: float) -> None:
+        for file in self._files.values():
+            file.shift_clock(step)
+
+    def close(self) -> None:
+        """Cancel all fetches, and start no more: the spider is closing."""
+        self._closing = True
+        self._cancel(self._fetches)
+
+    def cancel_background_fetches(self) -> None:
+        """Cancel the fetches for which no request waits. They would keep the crawl open."""
+        self._cancel(key for key in self._fetches if not self._has_waiting(key))
+
+    def _cancel(self, keys: Iterable[str]) -> None:
+        for key in tuple(keys):
+            self._fetcher.cancelled.add(self._files[key])
+            self._fetches[key].cancel()
+
+    def _start_fetch(self, file: File, page: Request) -> None:
+        if self._closing:
+            return
+        file.start_fetch(self._now())
+        fetch = deferred_from_coro(self._fetch(file, page))
+        fetch.addErrback(self._log_failure, file)
+        if file.in_flight:
+            self._fetches[file.key] = fetch
+
+    async def _fetch(self, file: File, page: Request) -> None:
+        """Load or fetch a file.
+
+        This runs in a task of its own. It continues if a request that waits for it is cancelled.
+        """
+        event: FetchResult = Cancelled()
+        found = StoreLookup()
+        try:
+            if self._policy_store is not None:
+                await self._policy_store.load(file, found)
+            if found.is_hit:
+                content = file.content
+            else:
+                event = await self._fetcher.fetch(
+                    file, page, lambda: self._has_waiting(file.key), self._may_fetch
+                )
+                content = event.content if isinstance(event, Rules) else None
+            if content is not None:
+                await self._on_content(content, page)
+        finally:
+            self._fetches.pop(file.key, None)
+            self._fetcher.cancelled.discard(file)
+            if self.bodies is not None:
+                body = event.body if isinstance(event, Rules) else found.body
+                if body is not None:
+                    self.bodies[file.key] = body
+            if not found.is_hit:
+                file.apply(event, self._now())
+                self._record_result(file, event)
+                self._save(file, event, found)
+            if found.is_hit or not isinstance(event, Cancelled):
+                self._record_response(file, from_store=found.is_hit)
+                body = event.body if isinstance(event, Rules) else found.body
+                self._record_fetch(file, event, body)
+                self._on_result(file, page)
+            self._on_end(file)
+            self.evict()
+
+    async def _on_content(self, content: Any, page: Request) -> None:
+        """Called with a file that was just parsed, before it is used."""
+
+    def _on_result(self, file: File, page: Request) -> None:
+        """Called when a fetch for a page has ended, unless it was cancelled."""
+
+    def _record_fetch(self, file: File, event: FetchResult, body: bytes | None) -> None:
+        """Called with the result of a fetch before :meth:`_on_result`.
+
+        ``body`` is the file as it was received; None where none was received. If the file came from
+        the store, ``event`` has no meaning.
+        """
+
+    def _on_end(self, file: File) -> None:
+        """Called when a fetch has ended."""
+
+    def _record_response(self, file: File, *, from_store: bool) -> None:
+        """Record on the monotonic clock when a fetch ended."""
+        now = file.answered_at = self._clock.monotonic()
+        file.from_store = from_store
+        if from_store:
+            file.redirects = ()
+        ago = max(self._now() - file.fetched_at, 0) if from_store else 0
+        file.last_request = None if file.from_cache else now - ago
+
+    def _save(self, file: File, event: FetchResult, found: StoreLookup) -> None:
+        """Save the result of a fetch in the store, in a task of its own."""
+        if self._policy_store is None:
+            return
+        entry = None
+        if not isinstance(event, Cancelled):
+            entry = self._policy_store.entry(file, event, found)
+        save = deferred_from_coro(self._policy_store.save(file.store_key, entry, found))
+        save.addErrback(self._log_failure, file)
+
+    def _log_failure(self, failure: Failure, file: File) -> None:
+        if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
+            logger.error(
+                "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
+                "this bug.",
+                {"file": file.resource.name, "origin": file.key},
+                exc_info=failure_to_exc_info(failure),
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _record_result(self, file: File, event: FetchResult) -> None:
+        """Count a failed fetch."""
+        if isinstance(event, Unavailable):
+            self._stats.inc_value(f"{file.resource.stats}/unavailable")
+        elif isinstance(event, Unreachable):
+            self._stats.inc_value(f"{file.resource.stats}/unreachable")
+
+    def evict(self, reserve: int = 0) -> None:
+        """Remove the least recently used origins beyond REP_CACHE_SIZE, except those in use.
+
+        ``reserve`` is the number of origins that are about to be added.
+        """
+        excess = len(self._files) + reserve - self._settings.cache_size
+        if excess <= 0:
+            return
+        for _ in range(min(excess + MAX_PER_PASS, len(self._files))):
+            if excess <= 0:
+                break
+            key, file = next(iter(self._files.items()))
+            if self._is_in_use(file):
+                self._files.move_to_end(key)
+            else:
+                del self._files[key]
+                excess -= 1
+
+
+def _notify(result: None, waiter: Deferred[None]) -> None:
+    """Resume a coroutine that waits for a fetch, which has ended."""
+    fire(waiter, None)
+    return result

@@ -1,0 +1,166 @@
+"""The TDM files of a crawl (REP_TDMREP): fetched, cached and stored like robots.txt files.
+
+The fetch starts after that of the robots.txt of the origin, at the same time as the first page. No
+request waits for it. Responses wait before the spider gets them, because the directives of a page
+include the rule of the file. They wait for the first fetch only: if it fails, the file states
+nothing until a later fetch succeeds, and later fetches run in the background.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, ClassVar
+
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..origin import OriginFile, Resource, State
+from ..protocol.access import Unreachable
+from ..protocol.paths import origin_of
+from ..protocol.tdmrep import TDM_FILE, TdmRep
+from .file_cache import FileCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from ..origin import Origin
+    from ..protocol.access import FetchResult
+    from ..protocol.tdmrep import TdmRule
+    from ..protocol.verdict import Verdict
+    from ..scheduling.clock import Clock
+    from ..scheduling.engine import Engine
+    from ..settings import Settings
+    from .policy_cache import PolicyCache
+    from .waiting_responses import WaitingResponses
+
+logger = logging.getLogger(__name__)
+
+
+def _parse(body: bytes, *, strict: bool, url: str | None) -> TdmRep:  # noqa: ARG001
+    return TdmRep.parse(body)
+
+
+class TdmFile(OriginFile[TdmRep]):
+    """The TDM file of one origin."""
+
+    __slots__ = ()
+
+    resource: ClassVar[Resource] = Resource("tdmrep.json", TDM_FILE, "robotstxt/tdmrep", _parse)
+
+
+class TdmFiles(FileCache[TdmFile]):
+    """The TDM files of one crawl.
+
+    ``verdict_of`` returns the verdict of an origin on a URL that is requested for a page.
+    ``local_disallow`` returns the verdict of a local rule that disallows a URL of an origin, or
+    None.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: Settings,
+        engine: Engine,
+        clock: Clock,
+        policy_cache: PolicyCache,
+        waiting: WaitingResponses,
+        verdict_of: Callable[[Origin, Request, str], Verdict],
+        local_disallow: Callable[[str, str], Verdict | None],
+    ) -> None:
+        super().__init__(
+            crawler,
+            settings,
+            clock,
+            policy_cache.fetcher,
+            policy_cache.store,
+            TdmFile,
+            self._is_allowed,
+        )
+        self._engine = engine
+        self._pages: dict[str, Request] = {}
+        """The request for which the file of an origin is being fetched."""
+        self._policy_cache = policy_cache
+        self._waiting = waiting
+        self._verdict_of = verdict_of
+        self._local_disallow = local_disallow
+        policy_cache.companions.append(self)
+
+    def prefetch(self, origin: Origin, request: Request, url: str) -> None:
+        """Fetch the file of an origin for a request for ``url``, if the request is allowed."""
+        is_of_origin = _has_file(origin.key) and origin_of(url) == origin.key
+        if is_of_origin and self._verdict_of(origin, request, url).allowed:
+            self.get_or_fetch(origin.key, request)
+
+    async def wait(self, request: Request, response: Response) -> bool:
+        """Wait until the file for a response is known, but no longer than for its first fetch.
+
+        Returns False if the spider closes first.
+        """
+        key = origin_of(response.url)
+        if key is None or not _has_file(key) or self.get_fresh(key) is not None:
+            return True
+        if request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY):
+            return True
+        file = self.files.get(key)
+        if file is not None and file.failures:
+            self.get_or_fetch(key, request)  # in the background
+            return True
+        with self._waiting.add(request, response):
+            return await self.wait_for(key, request) is not None
+
+    def rule(self, url: str) -> TdmRule | None:
+        """Return the rule for the URL of a response, if its file is known and has one."""
+        file = self.files.get(origin_of(url) or "")
+        return file.content.rule(url) if file is not None and file.content is not None else None
+
+    def _has_waiting(self, key: str) -> bool:
+        page = self._pages.get(key)
+        is_awaited = page is not None and self._engine.is_active(page)  # its response will wait
+        return is_awaited or super()._has_waiting(key)
+
+    async def _fetch(self, file: TdmFile, page: Request) -> None:
+        self._pages[file.key] = page
+        try:
+            await super()._fetch(file, page)
+        finally:
+            del self._pages[file.key]
+
+    async def _is_allowed(self, page: Request, url: str) -> bool:
+        """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
+        key = origin_of(url)
+        if key is None or self._local_disallow(key, url) is not None:
+            return False
+        origin = self._policy_cache.origins.get(key)
+        if origin is None or origin.state in (State.UNKNOWN, State.FETCHING):
+            origin = await self._policy_cache.wait_for(key, page)
+        return origin is not None and self._verdict_of(origin, page, url).allowed
+
+    def _record_result(self, file: TdmFile, event: FetchResult) -> None:
+        super()._record_result(file, event)
+        if isinstance(event, Unreachable) and file.failures == 1:
+            has_copy = file.content is not None
+            logger.info(
+                "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
+                {
+                    "origin": file.key,
+                    "failure": event.failure.rstrip("."),
+                    "effect": "Its last good copy is used" if has_copy else "It states nothing",
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _on_result(self, file: TdmFile, page: Request) -> None:  # noqa: ARG002
+        if file.state is State.FRESH and file.content is not None and file.content.problem:
+            self._stats.inc_value("robotstxt/tdmrep/unreadable")
+            logger.info(
+                "The tdmrep.json of %(origin)s is not readable: %(problem)s.",
+                {"origin": file.key, "problem": file.content.problem},
+                extra={"spider": self._crawler.spider},
+            )
+
+
+def _has_file(key: str) -> bool:
+    """Whether an origin can have a TDM file, which is for the web."""
+    return key.startswith("http")

@@ -1,0 +1,256 @@
+"""``diff``: files, sites, a store, and the URLs whose verdict differs."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep.commands import flips as flips_module
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.stores import Entry, open_store
+from testing.web import Page
+
+from .conftest import ROBOTS, Run, tool, validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testing.web import Web
+
+OLD = """\
+User-agent: *
+Disallow: /private/
+Crawl-delay: 3
+
+User-agent: gptbot
+Disallow:
+Content-Signal: ai-train=no
+Sitemap: https://example.com/old.xml
+"""
+NEW = """\
+User-agent: *
+Disallow: /
+Allow: /open/*
+Sitemap: https://example.com/new.xml
+
+User-agent: bingbot
+Disallow: /private/
+Crawl-delay: 3
+License: https://example.com/license
+"""
+URLS = "/\n/open/x\nhttps://example.com/private/x\nmailto:x\n"
+
+SHOWN = """\
+old  old.txt
+new  new.txt
+
+high    all other crawlers (*)
+        now the whole site is disallowed, with exceptions; before, a part of the
+        site is disallowed
+        + line 2, Disallow: /  → / is disallowed
+        pace: not stated; before, Crawl-delay: 3
+
+high    gptbot (group removed)
+        now the whole site is disallowed, with exceptions; before, all of the
+        site is allowed
+        + line 2, Disallow: /  → / is disallowed
+        Content-Signal: not stated; before, ai-train=no
+
+medium  bingbot (group added)
+        + License: https://example.com/license
+
+low     all crawlers
+        - Sitemap: https://example.com/old.xml
+        + Sitemap: https://example.com/new.xml
+"""
+
+
+@pytest.fixture
+def files(run: Run, tmp_path: Path) -> Path:
+    """A folder with two files that differ, and URLs."""
+    (tmp_path / "old.txt").write_text(OLD)
+    (tmp_path / "new.txt").write_text(NEW)
+    (tmp_path / "urls.txt").write_text(URLS)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("files")
+def test_text(run: Run) -> None:
+    done = run("diff", "old.txt", "new.txt")
+    assert [line.rstrip() for line in done.out.splitlines()] == SHOWN.splitlines()
+    assert (done.code, done.err) == (1, "")
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("files")
+def test_json(run: Run) -> None:
+    done = run("diff", "old.txt", "new.txt", "--json", "--urls", "urls.txt")
+    first, *flips = done.records
+    validate(first, "diff")
+    assert (first["same"], first["severity"], first["complete"]) == (False, "high", True)
+    for flip in flips:
+        validate(flip, "diff-url")
+    assert [(flip["url"], flip["names"], flip["new"]["allowed"]) for flip in flips] == [
+        ("/", ["*"], False),
+        ("/", ["gptbot"], False),
+        ("https://example.com/private/x", ["gptbot"], False),
+    ]
+    assert done.code == 3  # mailto:
+    assert "mailto:x is no URL" in done.err
+    assert "3 URLs: 3 verdicts differ" in done.err
+
+
+@pytest.mark.usefixtures("files")
+def test_urls_as_text(run: Run, files: Path) -> None:
+    (files / "urls.txt").write_text("/\n/open/x\n")
+    done = run("diff", "old.txt", "new.txt", "--urls", "urls.txt", "-a", "gptbot")
+    assert done.out.splitlines()[-1] == (
+        "disallowed  /  was allowed, for GPTBot: line 2, Disallow: /, for *"
+    )
+    assert done.code == 1
+
+
+def test_the_same_meaning(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("# a comment\r\n" + ROBOTS.replace("\n", "\r\n"))
+    (tmp_path / "urls.txt").write_text("/\n/private\n")
+    done = run("diff", "robots.txt", "other.txt", "--urls", "urls.txt")
+    assert "They have the same meaning." in done.out
+    assert (done.code, done.err) == (0, "note: 2 URLs: 0 verdicts differ\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.txt", "robots.txt"), "cannot read missing.txt: no such file"),
+        (("./missing", "robots.txt"), "cannot read ./missing: no such file"),
+        ((".", "robots.txt"), "cannot read .: Is a directory"),
+        (("binary", "robots.txt"), "cannot read binary as a robots.txt: it is a binary file"),
+        (("mailto:x", "robots.txt"), "mailto:x is neither a file nor a site"),
+        (("-", "-"), "only one argument can be standard input"),
+        (("-", "robots.txt", "--urls", "-"), "only one argument can be standard input"),
+        (("robots.txt", "robots.txt", "--field", "1"), "--format and --field belong to --urls"),
+        (("robots.txt", "store:example.com"), "store: needs a store: set REP_STORE"),
+        (("robots.txt", "robots.txt", "--urls", "no"), "cannot read no: No such file"),
+        (("robots.txt",), "the following arguments are required: NEW"),
+    ],
+)
+def test_bad_input(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "binary").write_bytes(b"\x7fELF\0\0\0")
+    done = run("diff", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_utf_16_is_no_binary_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "utf16.txt").write_bytes(ROBOTS.encode("utf-16"))
+    assert run("diff", "robots.txt", "utf16.txt").code == 0
+
+
+def test_hostile_text_is_escaped(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /\x1b[2J\x07\nSitemap: \x1b[31m\n")
+    done = run("diff", "robots.txt", "new.txt")
+    assert "\x1b" not in done.out
+    assert "\x07" not in done.out
+
+
+def test_no_more_than_some_crawlers_are_asked_about_urls(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flips_module, "MAX_CRAWLERS", 1)
+    (tmp_path / "old.txt").write_text("User-agent: a\nDisallow: /a\nUser-agent: b\nDisallow: /b")
+    (tmp_path / "new.txt").write_text("")
+    (tmp_path / "urls.txt").write_text("/a\n/b\n")
+    done = run("diff", "old.txt", "new.txt", "--urls", "urls.txt", "--json")
+    assert [record["url"] for record in done.records[1:]] == ["/a"]
+    assert "checked for 1 of 2 crawlers" in done.err
+
+
+def test_a_file_that_is_too_large_to_compare(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.commands.difference.MAX_COMPARED_RULES", 1)
+    done = run("diff", "robots.txt", "robots.txt")
+    assert done.code == 3
+    assert "It is not known whether" in done.out
+    (tmp_path / "new.txt").write_text(ROBOTS + "Sitemap: https://example.com/other.xml")
+    done = run("diff", "robots.txt", "new.txt")
+    assert done.code == 1
+    assert "The files are large" in done.out
+
+
+def test_many_values_are_counted(run: Run, tmp_path: Path) -> None:
+    lines = "".join(f"Sitemap: https://example.com/{n}\n" for n in range(1500))
+    rules = "".join(f"Disallow: /{n}/\n" for n in range(1500))
+    (tmp_path / "new.txt").write_text(f"User-agent: *\n{rules}{lines}")
+    (tmp_path / "old.txt").write_text("")
+    done = run("diff", "old.txt", "new.txt")
+    assert "and 1,450 more rules" in done.out
+    assert "and 1,480 more: Sitemap" in done.out
+    record = run("diff", "old.txt", "new.txt", "--json").record
+    assert record["crawlers"][0]["rules_left_out"] == 500
+    assert record["file"][0]["left_out"] == 500
+    validate(record, "diff")
+
+
+def test_sites(web: Web, tmp_path: Path) -> None:
+    """One process: a site and a file, with URLs of the site and of another one."""
+    site = web.site(Page(b"", 404))
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /a\nSitemap: /s.xml")
+    (tmp_path / "urls.txt").write_text(f"{site.url('/a')}\nhttps://example.com/a\n/a\n")
+    done = tool("diff", site.url(), "new.txt", "--urls", "urls.txt", "--json", cwd=tmp_path)
+    first, *flips = done.records
+    assert first["old"]["state"] == "unavailable"
+    assert first["file"][0]["added"] == [site.url("/s.xml")]
+    assert [flip["url"] for flip in flips] == [site.url("/a"), "/a"]
+    assert "https://example.com/a is a URL of another site" in done.err
+    assert (done.code, site.robots_fetches) == (1, 1)
+
+
+def test_a_site_that_is_unreachable(web: Web, tmp_path: Path) -> None:
+    site = web.site(Page(b"", 503))
+    (tmp_path / "new.txt").write_text(ROBOTS)
+    done = tool("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    assert done.code == 3
+    assert "It is not known whether" in done.out
+    assert "is unreachable" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_store_and_the_site(web: Web, tmp_path: Path) -> None:
+    site = web.site("User-agent: *\nDisallow: /")
+    fill(tmp_path / "store.sqlite", site.root, b"User-agent: *\nDisallow: /a")
+    store = ("-s", f"REP_STORE=sqlite:///{tmp_path}/store.sqlite")
+    done = tool("diff", f"store:{site.root}", site.root, "--json", *store)
+    record = done.record
+    validate(record, "diff")
+    assert (record["old"]["source"], record["new"]["source"]) == ("store", "site")
+    assert (record["severity"], done.code) == ("high", 1)
+    assert site.robots_fetches == 1
+    text = tool("diff", f"store:{site.root}", site.root, *store).out
+    assert "in the store since" in text
+    missing = tool("diff", "store:https://example.com", "store:https://example.com", *store)
+    assert missing.code == 3
+    assert "has no robots.txt of https://example.com" in missing.err
+    unusable = tool("diff", "store:a.example", "store:b.example", "-s", "REP_STORE=sqlite:////no/x")
+    assert unusable.code == 2
+    assert "cannot open the store" in unusable.err
+
+
+def fill(path: Path, origin: str, body: bytes) -> None:
+    """Put a robots.txt into a store."""
+
+    async def put() -> None:
+        store = open_store(f"sqlite:///{path}", jobdir=None, ttl=86_400)
+        assert store is not None
+        url = f"{origin}/robots.txt"
+        entry = Entry(AccessResult.RULES, 1e9, 4e9, 4e9, body, CopyInfo(url), status=200, url=url)
+        await store.put(origin, entry)
+        await store.close()
+
+    thread = Thread(target=lambda: asyncio.run(put()))
+    thread.start()
+    thread.join()

@@ -1,0 +1,399 @@
+"""The TDM file of an origin (REP_TDMREP), judged by what the server received."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+
+from testing.faults import answer_when, stall
+from testing.web import Page, gaps, redirect, text
+
+from .conftest import CallerAndCloser, Closer, Visitor, make_crawler, our_warnings, together
+from .following import FOLLOWING
+from .test_page_middleware import Reader, reader
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+    from testing.redis_server import RedisServer
+    from testing.web import Misbehaviour, Received, Site, Web
+
+    from .conftest import Clock, Crawl, Outcome
+
+TDM = "/.well-known/tdmrep.json"
+ON = {"REP_TDMREP": True}
+POLICY = "https://provider.example/policies/policy.json"
+RULES = [
+    {"location": "/free/", "tdm-reservation": 0},
+    {"location": "/", "tdm-reservation": 1, "tdm-policy": POLICY},
+]
+
+
+def tdmrep(rules: Any = RULES, **headers: str) -> Page:
+    return text(json.dumps(rules), **headers)
+
+
+def site_with(web: Web, file: Page | Misbehaviour, robots: Any = "", **pages: Any) -> Site:
+    return web.site(robots, {TDM: file, **{f"/{name}": page for name, page in pages.items()}})
+
+
+def stated(outcome: Outcome) -> dict[str, tuple[bool | None, str | None]]:
+    """The reservation and the policy of each response, by its path."""
+    found = {}
+    for url, response in outcome.responses.items():
+        directives = response.meta["page_directives"]
+        found["/" + url.split("/", 3)[3]] = directives.tdm_reservation, directives.tdm_policy
+    return found
+
+
+def in_turn(*answers: Page | Misbehaviour) -> Misbehaviour:
+    """Answer each request with the next page. The last page answers all further requests."""
+    left = list(answers)
+
+    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+        page = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(page, Page):
+            writer.write(page.octets())
+            await writer.drain()
+        else:
+            await page(received, reader, writer)
+
+    return answer
+
+
+class OneByOne(Visitor):
+    """Requests a page when the one before has arrived, and some seconds have passed."""
+
+    clock: Clock
+    seconds: float
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.left = [request async for request in super().start()]
+        yield self.left.pop(0)
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        if self.left:
+            self.clock.ahead += self.seconds
+            yield self.left.pop(0)
+
+
+async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep())
+    paths = [f"/{number}" for number in range(9)]
+    outcome = await crawl(site.urls(*paths, "/free/"), ON)
+    assert sorted(site.paths) == sorted(["/robots.txt", TDM, *paths, "/free/"])
+    assert stated(outcome) == {**dict.fromkeys(paths, (True, POLICY)), "/free/": (False, None)}
+    for response in outcome.responses.values():
+        is_free = response.url.endswith("/free/")
+        assert response.meta["usage"] == {"tdm": is_free}
+        assert response.meta["page_directives"].sources[0] == (
+            "tdm-reservation",
+            "tdmrep.json",
+            "*",
+        )
+
+
+async def test_it_has_stats_of_its_own(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep())
+    outcome = await crawl(site.urls("/"), {**ON, "REP_STORE": "memory://tdm-stats"})
+    for prefix in ("robotstxt", "robotstxt/tdmrep"):
+        assert outcome.stats[f"{prefix}/request_count"] == 1
+        assert outcome.stats[f"{prefix}/response_count"] == 1
+        assert outcome.stats[f"{prefix}/response_status_count/200"] == 1
+        assert outcome.stats[f"{prefix}/store/miss_count"] == 1
+
+
+async def test_off_by_default(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep())
+    outcome = await crawl(site.urls("/"))
+    assert site.paths == ["/robots.txt", "/"]
+    assert stated(outcome) == {"/": (None, None)}
+    assert not [name for name in outcome.stats if "tdmrep" in name]
+
+
+async def test_items_are_dropped_where_the_reserved_use_is_required(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep())
+    settings = {**ON, "REP_REQUIRE_USAGE": ["tdm"]}
+    outcome = await crawl(site.urls("/", "/free/"), settings, spider=Reader)
+    assert reader(outcome).items == ["/free/"]
+
+
+async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) -> None:
+    other = "https://provider.example/other"
+    site = site_with(
+        web,
+        tdmrep(),
+        header=Page(headers={"tdm-reservation": "0"}),
+        policy=Page(headers={"tdm-policy": other}),
+        meta=Page('<meta name="tdm-reservation" content="0">', headers={"tdm-reservation": "1"}),
+        invalid=Page(headers={"tdm-reservation": "no"}),
+    )
+    outcome = await crawl(site.urls("/header", "/policy", "/meta", "/invalid"), ON)
+    assert stated(outcome) == {
+        "/header": (False, POLICY),  # absence resets nothing
+        "/policy": (True, other),
+        "/meta": (False, POLICY),
+        "/invalid": (True, POLICY),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        (Page(b"", 404), None),
+        (Page(b"", 403), None),
+        (Page("<html>Not found</html>"), "it is not a JSON array"),
+        (tdmrep(RULES[1]), "it is not a JSON array"),
+        (tdmrep([1, None, [], "x"]), "4 of its rules are unreadable"),
+        (tdmrep([{"location": "/" + "x" * 10_000_000, "tdm-reservation": 1}]), "its JSON is"),
+        (text("[" * 400_000), "its JSON is invalid or too long"),
+        (text('[{"location": "/", "tdm-reservation": ' + "1" * 5000 + "}]"), "1 of its rules"),
+        (text(b"\xff\xfe\x00"), "it is not a JSON array"),
+        (text(""), "it is not a JSON array"),
+    ],
+    ids=["404", "403", "HTML", "object", "elements", "10 MB", "depth", "digits", "binary", "empty"],
+)
+async def test_a_file_that_states_nothing(
+    web: Web, crawl: Crawl, file: Page, problem: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = site_with(web, file)
+    outcome = await crawl(site.urls("/1", "/2", "/3"), ON)
+    assert site.paths.count(TDM) == 1
+    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (None, None))
+    assert outcome.stats.get("robotstxt/tdmrep/unreadable", 0) == (problem is not None)
+    assert outcome.stats.get("robotstxt/tdmrep/unavailable", 0) == (problem is None)
+    line = f"The tdmrep.json of {site.root} is not readable: {problem}"
+    assert any(line in message for message in caplog.messages) == (problem is not None)
+    assert our_warnings(caplog) == []
+
+
+async def test_rules_before_the_limit_count(web: Web, crawl: Crawl) -> None:
+    padding = [{"location": f"/{number}", "tdm-reservation": 0} for number in range(250_000)]
+    site = site_with(web, tdmrep([*RULES[:1], {"location": "/a", "tdm-reservation": 1}, *padding]))
+    outcome = await crawl(site.urls("/a", "/free/", "/other"), ON)
+    assert stated(outcome) == {
+        "/a": (True, None),
+        "/free/": (False, None),
+        "/other": (None, None),
+    }
+
+
+async def test_a_disallowed_file_is_not_fetched(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
+    settings = {**ON, "REP_STORE": "memory://tdm-disallowed"}
+    outcome = await crawl(site.urls("/1", "/2"), settings)
+    assert TDM not in site.paths
+    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (None, None))
+    assert outcome.stats["robotstxt/tdmrep/disallowed"] == 1
+    # Nothing is stored: the robots.txt may allow it to another crawler.
+    site.pages["/robots.txt"] = text("")
+    outcome = await crawl(site.urls("/1"), {**ON, "REP_STORE": "memory://tdm-other"})
+    assert site.paths.count(TDM) == 1
+
+
+async def test_a_local_rule_disallows_the_file(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    site = site_with(web, tdmrep())
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        f'[[disallow]]\nsite = "{site.root}"\nrules = "Disallow: /.well-known/"\n'
+        'reason = "a test"\ngiven_by = "the owner"\n'
+    )
+    outcome = await crawl(site.urls("/"), {**ON, "REP_LOCAL_RULES": str(rules)})
+    assert TDM not in site.paths
+    assert list(stated(outcome)) == ["/"]
+
+
+async def test_nothing_is_fetched_where_no_page_is_allowed(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep(), "User-agent: *\nDisallow: /\nAllow: /.well-known/")
+    await crawl(site.urls("/1", "/2"), ON)
+    assert site.paths == ["/robots.txt"]
+
+
+async def test_an_exempt_request_fetches_nothing(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep())
+    request = Request(site.url("/"), meta={"dont_obey_robotstxt": True})
+    await crawl([request], ON)
+    assert site.paths == ["/"]
+
+
+async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Crawl) -> None:
+    allowing = site_with(web, tdmrep())
+    forbidding = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
+    first = site_with(web, redirect(allowing.url(TDM)))
+    second = site_with(web, redirect(forbidding.url(TDM)))
+    own = web.site(
+        "User-agent: *\nDisallow: /tdm",
+        {TDM: redirect("/tdm"), "/tdm": tdmrep()},
+    )
+    outcome = await crawl([first.url("/1"), second.url("/2"), own.url("/3")], ON)
+    assert stated(outcome) == {"/1": (True, POLICY), "/2": (None, None), "/3": (None, None)}
+    assert allowing.paths == ["/robots.txt", TDM]
+    assert forbidding.paths == ["/robots.txt"]
+    assert sorted(own.paths) == sorted(["/robots.txt", TDM, "/3"])
+    assert outcome.stats["robotstxt/tdmrep/redirect_count"] == 3
+
+
+async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
+    web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    second = answer_when(lambda: "/3" in site.paths, tdmrep())
+    site = site_with(web, in_turn(Page(b"", 503), second))
+    outcome = await crawl(site.urls("/1", "/2", "/3"), ON, spider=OneByOne, clock=clock, seconds=61)
+    assert stated(outcome)["/1"] == stated(outcome)["/2"] == (None, None)
+    assert site.paths.count(TDM) == 2
+    assert site.robots_fetches == 1
+    assert outcome.stats["robotstxt/tdmrep/unreachable"] == 1
+    assert outcome.stats["robotstxt/tdmrep/response_status_count/200"] == 1
+    assert our_warnings(caplog) == []
+    lines = [line for line in caplog.messages if "tdmrep.json" in line and "unreachable" in line]
+    assert lines == [
+        f"The tdmrep.json of {site.root} is unreachable: status 503. It states nothing."
+    ]
+
+
+async def test_while_it_is_unreachable_the_last_good_copy_is_used(
+    web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = site_with(web, in_turn(tdmrep(Cache_Control="max-age=1000"), Page(b"", 503)))
+    urls = site.urls("/1", "/2", "/3")
+    outcome = await crawl(urls, ON, spider=OneByOne, clock=clock, seconds=1001)
+    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
+    assert site.paths.count(TDM) == 3
+    line = f"The tdmrep.json of {site.root} is unreachable: status 503. Its last good copy is used."
+    assert caplog.messages.count(line) == 1
+
+
+async def test_an_unreachable_file_is_retried(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, in_turn(Page(b"", 503), tdmrep()))
+    outcome = await crawl(site.urls("/1", "/2"), {**ON, "REP_RETRY_TIMES": 1})
+    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (True, POLICY))
+    assert outcome.stats["robotstxt/tdmrep/retry_count"] == 1
+    assert "robotstxt/retry_count" not in outcome.stats
+
+
+async def test_pages_are_requested_while_the_file_is_fetched(web: Web, crawl: Crawl) -> None:
+    file = answer_when(lambda: len(site.page_paths) == 21, tdmrep())  # the file and the pages
+    site = site_with(web, file)
+    paths = [f"/{number:02}" for number in range(20)]
+    outcome = await crawl(site.urls(*paths), {**ON, "CONCURRENT_REQUESTS": 4})
+    assert stated(outcome) == dict.fromkeys(paths, (True, POLICY))
+
+
+async def test_a_file_that_does_not_arrive_is_given_up(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, stall())
+    outcome = await crawl(site.urls("/1", "/2"), {**ON, "REP_TIMEOUT": 0.3})
+    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (None, None))
+    assert site.paths.count(TDM) == 1
+
+
+# Scrapy 2.14 leaves the files of empty disk queues open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_page_that_waits_when_the_spider_closes_is_requested_by_the_next_crawl(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = site_with(web, stall())
+    settings = {**ON, "JOBDIR": str(tmp_path)}
+    outcome = await crawl(site.urls("/1"), settings, spider=Closer, awaited=[site])
+    assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1"])
+    assert outcome.responses == {}
+    site.pages[TDM] = tdmrep()
+    outcome = await crawl([], settings)
+    assert stated(outcome) == {"/1": (True, POLICY)}
+
+
+async def test_a_call_that_waits_when_the_spider_closes_gets_its_response(
+    web: Web, crawl: Crawl
+) -> None:
+    site = site_with(web, stall())
+    outcome = await crawl(site.urls("/1"), ON, spider=CallerAndCloser, awaited=[site])
+    assert list(outcome.responses) == site.urls("/1")
+
+
+async def test_the_delay_of_the_site_applies(web: Web, crawl: Crawl) -> None:
+    site = site_with(web, tdmrep(), "User-agent: *\nCrawl-delay: 0.3")
+    outcome = await crawl(site.urls("/1", "/2"), ON)
+    assert site.paths == ["/robots.txt", TDM, "/1", "/2"]
+    assert min(gaps(site)) > 0.28
+    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (True, POLICY))
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "memory", "redis"])
+async def test_a_second_crawl_fetches_none(
+    web: Web, crawl: Crawl, tmp_path: Path, redis_server: RedisServer, scheme: str
+) -> None:
+    site = site_with(web, tdmrep())
+    stores = {
+        "sqlite": f"sqlite:///{tmp_path}/store",
+        "memory": "memory://tdm-second",
+        "redis": redis_server.url,
+    }
+    store = stores[scheme]
+    for number in "12":
+        outcome = await crawl(site.urls(f"/{number}"), {**ON, "REP_STORE": store})
+        assert stated(outcome) == {f"/{number}": (True, POLICY)}
+    assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1", "/2"])
+    assert outcome.stats["robotstxt/tdmrep/store/hit_count"] == 1
+    assert outcome.stats["robotstxt/store/hit_count"] == 1
+
+
+async def test_crawlers_that_share_a_store_make_one_fetch(web: Web) -> None:
+    site = site_with(web, tdmrep())
+    settings = {**ON, "REP_STORE": "memory://tdm-shared"}
+    crawlers = [make_crawler(Visitor, settings) for _ in range(3)]
+    await together(*crawlers, requests=[site.urls(f"/{number}") for number in range(3)])
+    assert site.paths.count(TDM) == site.robots_fetches == 1
+    for number, crawler in enumerate(crawlers):
+        outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
+        assert stated(outcome) == {f"/{number}": (True, POLICY)}
+
+
+async def test_it_expires_and_is_revalidated(web: Web, crawl: Crawl, clock: Clock) -> None:
+    file = tdmrep(ETag='"1"', Cache_Control="max-age=1000")
+    site = site_with(web, in_turn(file, Page(b"", 304)))
+    outcome = await crawl(site.urls("/1", "/2"), ON, spider=OneByOne, clock=clock, seconds=1001)
+    requests = [received for received in site.received if received.path == TDM]
+    assert [request.headers.get("if-none-match") for request in requests] == [None, '"1"']
+    assert site.robots_fetches == 1
+    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (True, POLICY))
+
+
+async def test_a_lifetime_of_zero_still_serves_the_responses_that_wait(
+    web: Web, crawl: Crawl
+) -> None:
+    site = site_with(web, tdmrep(Cache_Control="no-store"))
+    settings = {**ON, "REP_CACHE_MIN": 0.000001}
+    outcome = await crawl(site.urls("/1", "/2", "/3"), settings)
+    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
+    assert site.paths.count(TDM) <= 4
+
+
+async def test_the_origin_of_the_final_url_counts(web: Web, crawl: Crawl) -> None:
+    target = site_with(web, tdmrep())
+    first = site_with(web, Page(b"", 404), moved=redirect(target.url("/page")))
+    outcome = await crawl(first.urls("/moved"), {**ON, **FOLLOWING})
+    assert stated(outcome) == {"/page": (True, POLICY)}
+    assert target.paths.count(TDM) == 1
+
+
+async def test_a_full_cache_keeps_the_files_in_use(web: Web, crawl: Crawl) -> None:
+    sites = [site_with(web, tdmrep()) for _ in range(3)]
+    urls = [site.url(f"/{number}") for number, site in enumerate(sites)]
+    outcome = await crawl(urls, {**ON, "REP_CACHE_SIZE": 3})
+    assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(3)}
+
+
+async def test_without_robots_txt_the_setting_has_no_effect(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = site_with(web, tdmrep())
+    await crawl(site.urls("/"), {**ON, "ROBOTSTXT_OBEY": False})
+    assert site.paths == ["/"]
+    assert our_warnings(caplog) == ["REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off."]

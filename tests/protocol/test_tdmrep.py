@@ -1,0 +1,286 @@
+"""The TDM file of an origin: the rules and examples of TDMRep, and what no file can break."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.tdmrep import TdmRep, TdmRule
+from testing.hostile import ALL, ATTACKS
+
+SITE = "https://provider.com"
+POLICY = "https://provider.com/policies/policy.json"
+
+
+def of(*rules: Any) -> TdmRep:
+    return TdmRep.parse(json.dumps(rules).encode())
+
+
+def rule(location: str = "/", reservation: Any = 1, **others: Any) -> dict[str, Any]:
+    named = {name.replace("_", "-"): value for name, value in others.items()}
+    return {"location": location, "tdm-reservation": reservation, **named}
+
+
+def reservation(file: TdmRep, path: str) -> bool | None:
+    found = file.rule(SITE + path)
+    return None if found is None else found.reservation
+
+
+# The examples of the report: https://www.w3.org/community/reports/tdmrep/CG-FINAL-tdmrep-20240510/
+
+OPT_OUT = b"""
+[
+  {
+  "location": "/",
+  "tdm-reservation": 1
+  }
+]
+"""
+THREE_GROUPS = b"""
+[
+  {
+  "location": "/directory-a/",
+  "tdm-reservation": 1
+  },
+  {
+  "location": "/directory-b/html/",
+  "tdm-reservation": 1,
+  "tdm-policy":"https://provider.com/policies/policy.json"
+  },
+  {
+  "location": "/directory-b/images/*.jpg",
+  "tdm-reservation": 0
+  }
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "path", "expected"),
+    [
+        (OPT_OUT, "", (True, None)),
+        (OPT_OUT, "/any/file.pdf", (True, None)),
+        (THREE_GROUPS, "/directory-a/paper.pdf", (True, None)),
+        (THREE_GROUPS, "/directory-b/html/", (True, POLICY)),
+        (THREE_GROUPS, "/directory-b/html/page.html?a=b", (True, POLICY)),
+        (THREE_GROUPS, "/directory-b/images/cat.jpg", (False, None)),
+        (THREE_GROUPS, "/directory-b/images/cat.png", None),
+        (THREE_GROUPS, "/directory-a", None),
+        (THREE_GROUPS, "/Directory-A/", None),  # "The matching SHOULD be case sensitive"
+        (THREE_GROUPS, "/", None),
+    ],
+)
+def test_tdmrep_examples(file: bytes, path: str, expected: tuple[bool, str | None] | None) -> None:
+    found = TdmRep.parse(file).rule(SITE + path)
+    assert (None if found is None else found[1:]) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "path", "matches"),
+    [
+        ("/this/path/exactly$", "/this/path/exactly", True),
+        ("/this/path/exactly$", "/this/path/exactly/not", False),
+        ("/this/*/then", "/this/path/then/that", True),
+        ("/this/*/then", "/this/then", False),
+        ("/path/foo-%24", "/path/foo-$", True),
+        ("/%7Euser/", "/~user/", True),  # an unreserved character is decoded
+        ("/~user/", "/%7Euser/", True),
+        ("/a%2Fb", "/a/b", False),  # a reserved one is not
+        ("/a/b", "/a%2fb", False),
+        ("/ツ", "/%E3%83%84", True),
+        ("*.jpg$", "/a/cat.jpg", True),
+        ("/*", "/", True),
+        ("/a?b=https://c", "/a?b=https%3A%2F%2Fc", True),  # RFC 9309, figure 4
+    ],
+)
+def test_tdmrep_locations_are_patterns_of_a_robots_txt(
+    location: str, path: str, matches: bool
+) -> None:
+    assert (of(rule(location)).rule(SITE + path) is not None) is matches
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "expected"),
+    [
+        ([rule("/", 1), rule("/press/", 0)], "/press/1", True),
+        ([rule("/press/", 0), rule("/", 1)], "/press/1", False),
+        ([rule("/press/", 0), rule("/", 1)], "/1", True),
+        ([rule("/*", 0), rule("/a/very/long/path/", 1)], "/a/very/long/path/", False),
+        ([rule("/a$", 0), rule("/a$", 1)], "/a", False),
+        ([rule("/%61", 0), rule("/a", 1)], "/a", False),  # one pattern in two forms
+        ([rule("/a?u=%2F$", 1), rule("/a?u=/$", 0)], "/a?u=/", True),
+        # A rule that is unreadable decides about nothing, so that it hides none.
+        ([rule("/", 2), rule("/a", 1)], "/a", True),
+        ([{"location": "/"}, rule("/a", 1)], "/a", True),
+    ],
+)
+def test_tdmrep_the_most_specific_match_is_the_first_in_sequence(
+    rules: list[Any], path: str, expected: bool
+) -> None:
+    assert reservation(of(*rules), path) is expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("1", True),
+        ("0", False),
+        ("1.0", True),  # the same number in JSON
+        ("-0", False),
+        ("10e-1", True),
+        ('"1"', True),  # as in a header
+        ('"0"', False),
+        ("true", None),
+        ("false", None),
+        ("null", None),
+        ("2", None),
+        ("-1", None),
+        ("0.5", None),
+        ("1e999", None),
+        ("NaN", None),
+        ("-Infinity", None),
+        ("1" * 5000, None),  # more digits than int() reads
+        ("1." + "0" * 5000, None),
+        ('" 1"', None),
+        ('"yes"', None),
+        ("[1]", None),
+        ('{"1": 1}', None),
+    ],
+)
+def test_only_0_and_1_count(written: str, expected: bool | None) -> None:
+    file = TdmRep.parse(b'[{"location": "/", "tdm-reservation": %b}]' % written.encode())
+    assert reservation(file, "/") is expected
+    assert file.problem == ("1 of its rules are unreadable" if expected is None else None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (POLICY, POLICY),
+        ("/policy.html", "/policy.html"),  # as the site wrote it
+        (f" {POLICY}\n", POLICY),
+        ("https://provider.com/é", "https://provider.com/é"),
+        ("x" * 8000, "x" * 8000),
+        ("x" * 8001, None),
+        ("x" * 65536, None),
+        ("", None),
+        ("https://provider.com/a b", None),
+        ("https://provider.com/\0", None),
+        ("https://provider.com/\x1b[31m", None),
+        ("https://provider.com/\x85", None),
+        ("https://provider.com/\ud800", None),  # UTF-8 cannot encode it
+        (1, None),
+        ([POLICY], None),
+        (None, None),
+    ],
+)
+def test_policies(policy: object, expected: str | None) -> None:
+    found = of(rule(tdm_policy=policy)).rule(SITE)
+    assert found == TdmRule("/", True, expected)
+
+
+@pytest.mark.parametrize("location", ["", "a/", "https://provider.com/", " /", None, 1, ["/"], {}])
+def test_a_location_is_a_path(location: Any) -> None:
+    file = of(rule(location), rule("/b"))
+    assert len(file) == 1
+    assert reservation(file, "/a/") is None
+    assert file.problem == "1 of its rules are unreadable"
+
+
+@pytest.mark.parametrize(
+    ("body", "rules", "problem"),
+    [
+        (b"[]", 0, None),
+        (b" [ ] ", 0, None),
+        (b"\xef\xbb\xbf" + OPT_OUT, 1, None),
+        (b"", 0, "it is not a JSON array"),
+        (b"null", 0, "it is not a JSON array"),
+        (b'{"location": "/", "tdm-reservation": 1}', 0, "it is not a JSON array"),
+        (b"<html></html>", 0, "it is not a JSON array"),
+        (OPT_OUT.decode().encode("utf-16"), 0, "it is not a JSON array"),
+        (b"[", 0, "its JSON is invalid or too long"),
+        (b"[1, 2, [], {}]", 0, "4 of its rules are unreadable"),
+        (OPT_OUT[:-3], 1, "its JSON is invalid or too long"),  # what is complete counts
+        (OPT_OUT.replace(b"]", b",]"), 1, "its JSON is invalid or too long"),
+        (OPT_OUT + b"x", 1, "its JSON is invalid or too long"),
+        (THREE_GROUPS.replace(b'"/directory-b/html/"', b"'/'"), 1,
+         "its JSON is invalid or too long"),
+        (b'[{"location": "/", "location": "/a", "tdm-reservation": 0, "tdm-reservation": 1}]',
+         1, None),
+        (b'[{"location": "/\xff", "tdm-reservation": 1}]', 1, None),
+        (b'[{"location": "/\\ud800\\u0000", "tdm-reservation": 1}]', 1, None),
+        (b'[{"location": "/\n", "tdm-reservation": 1}]', 0, "its JSON is invalid or too long"),
+        (b"[" * 250_000, 0, "its JSON is invalid or too long"),
+        (b'{"a":' * 100_000, 0, "it is not a JSON array"),
+        (b"[" + b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
+        (b"[" + b"1," * 10_000_000, 0, "its JSON is invalid or too long"),
+        (b"[" + b"1," * 14_000 + b"1]", 0, "its JSON is invalid or too long"),
+        (b"[" + b"1," * 13_999 + b"1]", 0, "14000 of its rules are unreadable"),
+        (b"[" + b"9" * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
+        (b'["' + b"\\u0041" * 1_000_000 + b'"]', 0, "its JSON is invalid or too long"),
+        (b"[" + b" " * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
+    ],
+    ids=lambda value: repr(value[:30]) if isinstance(value, bytes) else None,
+)  # fmt: skip
+def test_any_file_is_read(body: bytes, rules: int, problem: str | None) -> None:
+    file = TdmRep.parse(body)
+    assert (len(file), file.problem) == (rules, problem)
+    assert reservation(file, "/other") in (True, None)
+
+
+def test_of_duplicate_names_the_last_holds() -> None:
+    # As in ECMAScript, and in nearly every parser that a site may have tried.
+    file = TdmRep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]')
+    assert reservation(file, "/") is False
+
+
+def test_rules_up_to_the_size_limit_count() -> None:
+    rules = [rule(f"/{number}/", number % 2) for number in range(20_000)]
+    body = json.dumps(rules).encode()
+    assert len(body) > SIZE_LIMIT
+    file = TdmRep.parse(body)
+    assert 10_000 < len(file) < 20_000
+    assert file.problem == "its JSON is invalid or too long"
+    last = len(file) - 1
+    assert reservation(file, f"/{last}/") is bool(last % 2)
+    assert reservation(file, f"/{last + 1}/") is None
+    assert len(TdmRep.parse(body[: SIZE_LIMIT + 1])) == len(file)
+
+
+def test_20_000_rules_count() -> None:
+    file = of(*(rule("/" if number else "/a", number % 2) for number in range(10_000)))
+    assert (len(file), reservation(file, "/a"), reservation(file, "/b")) == (2, False, True)
+    deep = of(rule("/" + "x" * 65536), rule("/x", 0))
+    assert (reservation(deep, "/x"), reservation(deep, "/" + "x" * 65536)) == (False, True)
+
+
+def test_what_takes_too_many_steps_is_reserved_if_any_rule_reserves() -> None:
+    attack = ATTACKS["permutations"]
+    lines = attack.body.removeprefix(ALL).decode().splitlines()
+    locations = [line.removeprefix("Disallow:") for line in lines]
+    url = attack.url(2048)
+    free = [rule(location, 0) for location in locations]
+    assert of(*free).rule(url) is None
+    assert of(rule("/y", 1), *free).rule(url) == TdmRule("*", True)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(
+            st.sampled_from(["location", "tdm-reservation", "tdm-policy"]) | st.text(), inner
+        )
+    ),
+)
+
+
+@given(st.binary() | _JSON.map(lambda value: json.dumps(value).encode()), st.text())
+def test_no_file_raises(body: bytes, path: str) -> None:
+    TdmRep.parse(body).rule("/" + path)
+    TdmRep.parse(b"[" + body).rule("/" + path)

@@ -1,0 +1,97 @@
+"""The page about lint has a section for each code, and its examples show what they say."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.protocol.lint import Code, lint
+from scrapy_rep.protocol.lint_codes import PAGE
+from scrapy_rep.protocol.lint_fix import fix
+from scrapy_rep.protocol.lint_formats import to_dict
+from scrapy_rep.protocol.lint_pages import hidden_noindex
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^### (.*)\n\n((?:(?!^##)[\s\S])*)", TEXT, re.MULTILINE))
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and Sphinx make it from simple headings."""
+    return heading.lower().replace(" ", "-")
+
+
+def test_there_is_a_section_for_each_code_and_no_other() -> None:
+    assert [*SECTIONS] == [f"{code} {code.short_name}" for code in Code]
+    for heading, code in zip(SECTIONS, Code):
+        assert code.documentation == f"{PAGE}#{anchor(heading)}"
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| \[(R\d+)\]\(#(.*)\) \| `(.*)` \| (\w+) \| (yes)? *\|$", TEXT, re.MULTILINE
+    )
+    assert rows == [
+        (
+            str(code),
+            code.documentation.partition("#")[2],
+            code.short_name,
+            str(code.severity),
+            "yes" if code.is_fixable else "",
+        )
+        for code in Code
+    ]
+
+
+@pytest.mark.parametrize("code", Code)
+def test_a_section_says_what_the_table_says(code: Code) -> None:
+    section = SECTIONS[f"{code} {code.short_name}"]
+    prose = " ".join(re.sub(r"```[\s\S]*?```", "", section).split())
+    fixable = " `--fix` corrects it." if code.is_fixable else ""
+    assert prose.startswith(f"{str(code.severity).capitalize()}.{fixable} {code.summary}")
+    assert code.why in prose
+    assert prose.endswith(code.instead)
+
+
+@pytest.mark.parametrize("code", Code)
+def test_the_examples(code: Code) -> None:
+    before, after = examples(SECTIONS[f"{code} {code.short_name}"])
+    assert code in codes_in(before)
+    assert code not in codes_in(after)
+    assert not [one for one in lint(after) if one.severity == "error"]
+    assert len(lint(after)) <= 1
+    if code.is_fixable:
+        assert fix(before, [str(code)]) == after
+
+
+def codes_in(body: bytes) -> set[Code]:
+    pages = hidden_noindex(body, [("/old/a", "noindex")])
+    return {finding.code for finding in [*lint(body), *pages]}
+
+
+def examples(section: str) -> list[bytes]:
+    """Return the two files of a section: as text, or as Python where text cannot show it."""
+    found = re.findall(r"^```(text|python)\n([\s\S]*?)\n```$", section, re.MULTILINE)
+    return [text.encode() if kind == "text" else eval(text) for kind, text in found]
+
+
+def test_links_within_the_page() -> None:
+    anchors = {anchor(heading) for heading in re.findall(r"^#+ (.*)", TEXT, re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", TEXT)) <= anchors
+
+
+def test_the_session_in_the_page() -> None:
+    (session,) = re.findall(r"^```python\n(>>>.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    runner = doctest.DocTestRunner()
+    runner.run(doctest.DocTestParser().get_doctest(session, {}, PAGE, PAGE, 0))
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_the_fields_of_the_json() -> None:
+    command = ROOT / "docs" / "commands" / "lint.md"
+    table = command.read_text(encoding="utf-8").partition("| Field |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([a-z_]+)`", "".join(row.split("|")[1] for row in table.split("\n")[2:]))
+    assert named == [*to_dict("robots.txt", lint(b"foo")[0])]
