@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from .exceptions import SettingError
 from .setting_types import (
@@ -49,6 +50,18 @@ def _store(value: object) -> str | None:
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""
+
+_BEST_PRACTICE_NAMES = (
+    "USER_AGENT",
+    "AUTOTHROTTLE_ENABLED",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DOWNLOAD_DELAY",
+    "DUPEFILTER_CLASS",
+    "HTTPCACHE_ENABLED",
+    "HTTPCACHE_POLICY",
+)
+"""The settings of Scrapy that a report shows."""
 
 
 def _setting(name: str, default: Any, parse: Callable[[object], Any], meaning: str) -> Any:
@@ -417,6 +430,15 @@ def changed_settings(crawler: Crawler) -> dict[str, str]:
         for _, metadata in _documented_fields()
         if (value := crawler.settings.get(metadata["name"], metadata["default"]))
         != metadata["default"]
+    }
+
+
+def scrapy_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of Scrapy on which best practice for crawlers depends."""
+    return {
+        name: global_object_name(value) if isinstance(value, type) else str(value)
+        for name in _BEST_PRACTICE_NAMES
+        if (value := crawler.settings.get(name)) is not None
     }
 
 

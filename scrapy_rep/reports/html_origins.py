@@ -62,6 +62,13 @@ STATES = {
 """What each state of an origin is called."""
 
 
+_EFFECTS = {
+    "rules": "the rules of the last good copy",
+    "allow": "everything is allowed",
+    "disallow": "everything is disallowed",
+}
+
+
 def state_text(state: str) -> str:
     """Return what a state is called. A later version may have others."""
     return STATES.get(state, state)
@@ -138,8 +145,12 @@ def _status(origin: OriginReport, version: Version | None) -> Child:
     if counts.sent_disallowed or counts.final_url_disallowed:
         warning = h("span", "Disallowed request", class_="state bad")
     number = f" {version.status}" if version and version.status is not None else None
-    copy = " (last good copy)" if version and version.uses_copy else None
+    copy = " (last good copy)" if version and _uses_copy(version) else None
     return (status, number, copy, warning)
+
+
+def _uses_copy(version: Version) -> bool:
+    return version.result == "unreachable" and version.effect == "rules"
 
 
 def _state_class(state: str) -> str:
@@ -243,7 +254,8 @@ class _Details:
                 (
                     h(
                         "li",
-                        f"Line {finding.line}: {finding.severity}: {shown(finding.message)}. "
+                        f"Line {finding.line}: {finding.severity} {finding.code}: "
+                        f"{shown(finding.message)}. "
                         f"Advice: {shown(finding.advice)}.",
                     )
                     for finding in findings[:MAX_FINDINGS]
@@ -275,6 +287,8 @@ def _version_facts(version: Version) -> Iterator[tuple[str, Child]]:
     if version.redirects:
         yield "Redirected from", [h("div", code(url)) for url in version.redirects]
     yield "Result", _result(version)
+    if version.result == "unreachable":
+        yield "Applied", _EFFECTS.get(version.effect, shown(version.effect, 60))
     source = {"site": "the site", "store": "the store", "http-cache": "Scrapy's HTTP cache"}
     when = moment(version.last_at)
     yield "Last checked", f"{when} UTC, from {source.get(version.source, shown(version.source))}"

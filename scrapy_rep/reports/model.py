@@ -331,9 +331,6 @@ class Run:
     """The product tokens in it."""
     settings: dict[str, str] = field(default_factory=dict)
     """The settings of this package that differ from their defaults, without passwords."""
-    scrapy_settings: dict[str, str] = field(default_factory=dict)
-    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
-    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
     started_at: Time = Time(0)
     written_at: Time = Time(0)
     """When the counts were last written. Those of a process that was killed end here."""
@@ -344,6 +341,9 @@ class Run:
     """False if the downloader of the crawl does not show what it sends."""
     damage: str | None = None
     """What of the file of this run could not be read."""
+    scrapy_settings: dict[str, str] = field(default_factory=dict)
+    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
+    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
 
 
 @dataclass(slots=True)

@@ -125,7 +125,8 @@ def _page_directives(report: Report) -> Point:
                 seen += directive.responses
                 dropped += directive.dropped
     drops = all(
-        run.settings.get("REP_NOINDEX") == "drop" and run.settings.get("REP_NOFOLLOW") == "drop"
+        run.settings.get(name) == repr("drop")
+        for name in ("REP_NOINDEX", "REP_NOFOLLOW")
         for run in report.runs
     )
     had = f"{count(seen, 'response')} had noindex or nofollow"

@@ -33,7 +33,15 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
-RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text}
+def html_text(report: Report) -> str:
+    """Return the page of a report."""
+    # A crawl needs it only when it ends.
+    from .html import render
+
+    return render(report)
+
+
+RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text, ".html": html_text}
 """The form that each suffix of a file name selects."""
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
+
+from parsel import Selector
 
 
 class Parsed(HTMLParser):
@@ -27,3 +30,8 @@ class Parsed(HTMLParser):
         raise AssertionError(data)
 
     handle_pi = unknown_decl = handle_comment
+
+
+def tree_of(text: str) -> Any:
+    """Return the root element of a page, as lxml reads it."""
+    return Selector(text=text, type="html", huge_tree=True).root

@@ -61,7 +61,7 @@ def test_there_is_no_element_or_attribute_that_runs_or_loads(
     name: str, attributes: dict[str, str]
 ) -> None:
     with pytest.raises(ValueError, match="not in a page"):
-        h(name, **attributes)  # type: ignore[arg-type]
+        h(name, **attributes)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import itertools
 import json
 import re
 import unicodedata
+from typing import Any
 
-import lxml.html
 import pytest
 
 from scrapy_rep import Reason
@@ -30,17 +30,17 @@ from scrapy_rep.reports.reading import document
 from testing import report_samples
 from testing.hostile_texts import ATTACKS
 
-from .parsed_page import Parsed
+from .parsed_page import Parsed, tree_of
 
 NOW = report_samples.START + 3_000
 
 
 def text_of(report: Report) -> str:
     """Return what a reader sees, without the style and the script."""
-    return _text(lxml.html.document_fromstring(render(report, NOW)).find("body"))
+    return _text(tree_of(render(report, NOW)).find("body"))
 
 
-def _text(element: lxml.html.HtmlElement) -> str:
+def _text(element: Any) -> str:
     for other in element.xpath(".//script | .//style"):
         other.drop_tree()
     return " ".join(" ".join(element.itertext()).split())
@@ -48,7 +48,7 @@ def _text(element: lxml.html.HtmlElement) -> str:
 
 def row(report: Report, origin: str) -> list[str]:
     """Return the cells of an origin."""
-    page = lxml.html.document_fromstring(render(report, NOW))
+    page = tree_of(render(report, NOW))
     (found,) = page.xpath(
         "//table[@class='origins']/tbody/tr[1][th/code[text()=$origin]]", origin=origin
     )
@@ -57,14 +57,14 @@ def row(report: Report, origin: str) -> list[str]:
 
 def details(report: Report, origin: str) -> str:
     """Return the details of an origin."""
-    page = lxml.html.document_fromstring(render(report, NOW))
+    page = tree_of(render(report, NOW))
     (found,) = page.xpath("//tbody[tr/th/code[text()=$origin]]//details", origin=origin)
     return _text(found)
 
 
 def cards(report: Report) -> dict[str, list[str]]:
     """Return the paragraphs and list items of each answer, by the question."""
-    page = lxml.html.document_fromstring(render(report, NOW))
+    page = tree_of(render(report, NOW))
     return {
         _text(card.find("h3")): [_text(each) for each in card.xpath(".//p | .//li")]
         for card in page.xpath("//article")
@@ -171,7 +171,7 @@ def test_a_row_and_its_details() -> None:
         "no rule matches group * allowed",
         "Page directive noindex : 4 responses, such as https://news.example/item/2",
         "Use train-ai : granted by 0, refused by 12 responses",
-        "Line 6: warning: 'disalow' is misspelt. Advice: write 'disallow:'.",
+        "Line 6: warning R203: 'disalow' is misspelled. Advice: write 'disallow:'.",
         "Disallow: /search 65 dropped Disallow: /cart Allow: /search/about 3 sent",
     ):
         assert part in text, part
@@ -190,7 +190,7 @@ def test_an_origin_of_which_little_is_known() -> None:
         OriginReport(
             "https://b.example",
             "b.example",
-            versions=[Version("rules", "site", 200, sha256="f" * 64, octets=9, uses_copy=True)],
+            versions=[Version("unreachable", "rules", "site", 503, sha256="f" * 64, octets=9)],
             deciding=[Deciding("rules", False, "f" * 64, "*", RuleText(False, "/", 2))],
         ),
     ]
@@ -200,7 +200,7 @@ def test_an_origin_of_which_little_is_known() -> None:
     )
     assert "Its robots.txt was not fetched." in details(report, "https://a.example")
     assert row(report, "https://b.example")[1:5] == [
-        "Has rules 200 (last good copy)", "1970-01-01 00:00", "9 B", "\N{EN DASH}",
+        "Unreachable 503 (last good copy)", "1970-01-01 00:00", "9 B", "\N{EN DASH}",
     ]  # fmt: skip
     assert "The report does not have the text of this file." in details(report, "https://b.example")
 
@@ -211,7 +211,7 @@ def one_file(text: str, *lines: int, strict: bool = False) -> Report:
     origin = OriginReport(
         "https://a.example",
         "a.example",
-        versions=[Version("rules", "site", 200, sha256="a", octets=len(text))],
+        versions=[Version("rules", "rules", "site", 200, sha256="a", octets=len(text))],
         deciding=[
             Deciding("rules", False, "a", "*", RuleText(False, "/", line), dropped=1)
             for line in lines
@@ -223,7 +223,7 @@ def one_file(text: str, *lines: int, strict: bool = False) -> Report:
 
 
 def file_lines(report: Report) -> list[tuple[str | None, str]]:
-    page = lxml.html.document_fromstring(render(report, NOW))
+    page = tree_of(render(report, NOW))
     return [(item.get("value"), _text(item)) for item in page.xpath("//ol[@class='file']/li")]
 
 
@@ -255,7 +255,7 @@ def test_an_empty_file() -> None:
 
 def test_findings_are_those_of_the_parser_that_was_used() -> None:
     text = "User-agent: *\nDisalow: /\n"
-    assert "is misspelt" in text_of(one_file(text))
+    assert "is misspelled" in text_of(one_file(text))
     assert text_of(one_file(text)) != text_of(one_file(text, strict=True))
 
 
@@ -282,7 +282,7 @@ def test_what_does_not_fit_is_left_out_and_stated(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(html_origins, "MAX_ORIGINS", 20)
     monkeypatch.setattr(html_origins, "MAX_DETAILS", 20_000)
     monkeypatch.setattr(html, "ROWS_TOGETHER", 8)
-    page = lxml.html.document_fromstring(render(report, NOW))
+    page = tree_of(render(report, NOW))
     tables = page.xpath("//table[@class='origins']")
     assert [len(table.findall("tbody")) for table in tables] == [8, 8, 4]
     assert [_text(table.find("caption")) for table in tables] == [
@@ -321,7 +321,7 @@ def test_a_report_that_was_read_from_json_has_the_same_page() -> None:
 
 
 def test_each_link_leads_to_a_part_of_the_page() -> None:
-    page = lxml.html.document_fromstring(render(report_samples.report(), NOW))
+    page = tree_of(render(report_samples.report(), NOW))
     links = page.xpath("//a/@href")
     parts = set(page.xpath("//@id"))
     assert [link for link in links if link.startswith("#") and link[1:] not in parts] == []
@@ -331,7 +331,7 @@ def test_each_link_leads_to_a_part_of_the_page() -> None:
 
 
 def test_each_table_has_headers_and_each_chart_a_text() -> None:
-    page = lxml.html.document_fromstring(render(report_samples.troubled(), NOW))
+    page = tree_of(render(report_samples.troubled(), NOW))
     assert page.xpath("//th[not(@scope)]") == []
     assert page.xpath("//table[not(.//th)]") == []
     assert page.xpath("//svg[not(@aria-hidden='true') and not(title/text())]") == []
@@ -353,7 +353,7 @@ def test_no_text_becomes_an_element_or_an_attribute(attack: str) -> None:
     hostile = render(report_samples.hostile(ATTACKS if attack == "all" else [attack]), NOW)
     usual = names_of(render(report_samples.troubled(), NOW))
     assert names_of(hostile) <= usual
-    tree = lxml.html.document_fromstring(hostile.encode())
+    tree = tree_of(hostile)
     found = {each.tag for each in tree.iter()} | {
         f"@{name.lower()}" for each in tree.iter() for name in each.attrib
     }

@@ -23,7 +23,9 @@ def found(report: Report) -> dict[str, Point]:
 
 def crawl(run: Run | None = None, **counts: int) -> Report:
     return Report(
-        report_samples.limits(), [run or report_samples.run()], Counts(sent_allowed=9, **counts)
+        report_samples.limits(),
+        [run or report_samples.run()],
+        Counts(9, **counts),  # type: ignore[arg-type]
     )
 
 
@@ -88,14 +90,14 @@ def test_robots_txt(report: Report, judgment: Judgment, evidence: str) -> None:
             "was dropped because of it. The report does not know how the project uses the others.",
         ),
         (
-            {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop"},
+            {"REP_NOINDEX": "'drop'", "REP_NOFOLLOW": "'drop'"},
             4,
             MET,
             "REP_NOINDEX and REP_NOFOLLOW are drop. 4 responses had noindex or nofollow, and 1 "
             "item or request was dropped because of it.",
         ),
         (
-            {"REP_NOINDEX": "drop"},
+            {"REP_NOINDEX": "'drop'"},
             0,
             NOT_TOLD,
             "The record has no response with noindex or nofollow.",
