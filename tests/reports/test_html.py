@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Reason
-from scrapy_rep.reports import html, html_origins
+from scrapy_rep.reports import html, html_details, html_origins
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.codec import from_json
 from scrapy_rep.reports.html import render
@@ -245,7 +245,7 @@ def test_of_a_long_file_only_the_lines_around_the_deciding_ones_are_shown() -> N
 
 def test_a_long_file_that_did_not_decide_is_cut() -> None:
     report = one_file("Disallow: /\n" * 300)
-    assert len(file_lines(report)) == html_origins.MAX_LINES
+    assert len(file_lines(report)) == html_details.MAX_LINES
     assert "280 more findings not shown" in text_of(report)
 
 
@@ -261,12 +261,12 @@ def test_findings_are_those_of_the_parser_that_was_used() -> None:
 
 def test_details_that_are_too_long_leave_the_file_out(monkeypatch: pytest.MonkeyPatch) -> None:
     report = one_file("User-agent: *\nDisallow: /\n", 2)
-    monkeypatch.setattr(html_origins, "MAX_DETAILS_OF_ONE", 500)
+    monkeypatch.setattr(html_details, "MAX_DETAILS_OF_ONE", 500)
     assert "The robots.txt is too long for this page." in text_of(report)
 
 
 def test_many_rules_of_one_origin_are_summed_up() -> None:
-    report = one_file("", *range(1, 1 + html_origins.MAX_RULES + 3))
+    report = one_file("", *range(1, 1 + html_details.MAX_RULES + 3))
     report.origins[0].deciding_left_out = 4
     assert "7 requests by other rules and reasons." in text_of(report)
 
