@@ -180,7 +180,11 @@ class CrawlReport:
     # The report.
 
     async def _write_report(self) -> None:
-        report = await self._threads.run(self._merged_report)
+        try:
+            report = await self._threads.run(self._merged_report)
+        except StoreError as error:  # it took too long
+            self._report_failure(self._part.path, error)
+            return
         for target in self._destination.targets:
             try:
                 await self._threads.run(_write, target, report)

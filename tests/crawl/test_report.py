@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,7 @@ from scrapy_rep.reports.extension import CrawlReport
 from scrapy_rep.reports.gaps import MAX_ERROR
 from scrapy_rep.reports.live import default_limits
 from scrapy_rep.reports.reading import read_report, read_reports
+from scrapy_rep.stores import StoreError
 from testing.web import Page, gaps, redirect, text
 
 from .conftest import Visitor, make_crawler, our_warnings, together
@@ -635,3 +637,58 @@ async def test_a_record_goes_through_the_store(web: Web, crawl: Crawl, tmp_path:
     assert origin.counts.robots_txt == 0
     assert origin.deciding[0].sha256 == version.sha256
     assert report.files[version.sha256].text == ROBOTS
+
+
+async def test_a_folder_that_is_removed_during_the_crawl(
+    web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "reports"
+
+    class Remover(Visitor):
+        def parse(self, response: Response, **_: Any) -> Any:
+            super().parse(response)
+            rmtree(folder)
+
+    outcome = await crawl(web.site(ROBOTS).urls("/a"), reporting(folder), spider=Remover)
+    assert len(outcome.responses) == 1
+    assert outcome.stats["finish_reason"] == "finished"
+    assert outcome.stats["robotstxt/report_error_count"] == 2
+    (message,) = our_warnings(caplog)
+    assert "cannot be written to" in message
+
+
+async def test_a_write_that_takes_too_long_does_not_stop_the_crawl(
+    web: Web,
+    crawl: Crawl,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(*_: object, **__: object) -> None:
+        raise StoreError("no answer within 30 s")
+
+    monkeypatch.setattr("scrapy_rep.stores.threads.ThreadPool.run", run)
+    outcome = await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path))
+    assert len(outcome.responses) == 1
+    assert outcome.stats["robotstxt/report_error_count"] == 3
+    (message,) = our_warnings(caplog)
+    assert "no answer within 30 s" in message
+
+
+@pytest.mark.parametrize("agent", ["mybot", "mybot/1.0 (+https://example.com)", ["one", "two"]])
+async def test_the_tokens_of_the_crawler(
+    web: Web, crawl: Crawl, tmp_path: Path, agent: str | list[str]
+) -> None:
+    settings = reporting(tmp_path, ROBOTSTXT_USER_AGENT=agent)
+    await crawl(web.site(ROBOTS).urls("/a"), settings)
+    (run,) = report_in(tmp_path).runs
+    assert run.user_agent == (agent if isinstance(agent, str) else "one, two")
+    assert run.tokens == (["one", "two"] if isinstance(agent, list) else ["mybot"])
+
+
+async def test_tdm_files_are_no_pages(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    site = web.site(ROBOTS, {"/.well-known/tdmrep.json": text("[]")})
+    await crawl(site.urls("/a", "/private"), reporting(tmp_path, REP_TDMREP=True))
+    counts = origin_in(report_in(tmp_path), site).counts
+    assert (counts.sent, counts.dropped) == (1, 1)
+    assert counts.sent + counts.robots_txt == len(site.received) == 3
