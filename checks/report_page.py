@@ -51,6 +51,16 @@ _FLAT_CHARTS = """
     return !(box.width > 0 && box.height > 0) || getComputedStyle(shape).visibility !== "visible";
   }).map((shape) => shape.outerHTML.slice(0, 80))
 """
+_OPEN_ONE = """
+(() => {
+  const row = [...document.querySelectorAll("table.origins > tbody")]
+    .find((body) => body.textContent.includes("news.example"));
+  row.parentElement.tHead.after(row);
+  row.querySelector("details").open = true;
+  const section = document.getElementById("origins").getBoundingClientRect();
+  return [section.top + scrollY, row.getBoundingClientRect().bottom + scrollY + 90];
+})()
+"""
 _AXE = """
 axe.run(document, {resultTypes: ["violations"]}).then((found) => found.violations.map((each) =>
   `${each.impact}: ${each.id}: ${each.nodes[0].target} (${each.nodes.length})`))
@@ -201,14 +211,19 @@ class _Check:
         folder.mkdir(parents=True, exist_ok=True)
         url = self._write("usual", report_samples.report())
         for name, width, height, dark in (
-            ("report-light", 1280, 1240, False),
-            ("report-dark", 1280, 1240, True),
+            ("report-light", 1280, 1140, False),
+            ("report-dark", 1280, 1140, True),
             ("report-phone", 375, 800, False),
         ):
             tab = Tab(self._browser, width=width, height=height, dark=dark)
             tab.open(url)
-            (folder / f"{name}.png").write_bytes(tab.screenshot(height))
+            (folder / f"{name}.png").write_bytes(tab.screenshot(0, height))
             tab.close()
+        tab = Tab(self._browser, width=1280, height=1000)
+        tab.open(url)
+        top, bottom = tab.evaluate(_OPEN_ONE)
+        (folder / "report-origin.png").write_bytes(tab.screenshot(top, bottom - top))
+        tab.close()
 
     def _write(self, name: str, report: Report) -> str:
         path = self._folder / f"{name}.html"

@@ -341,9 +341,10 @@ class Settings:
         None,
         paths,
         "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
-        "list of paths. It is written when the spider closes. `%(name)s` is the name of the "
-        "spider, `%(time)s` the start of the crawl, and any other name an attribute of the spider, "
-        "as in `FEEDS`. `None` writes no report. See [reports](reports.md).",
+        "list of paths. `.json` writes data, and `.html` a page. It is written when the spider "
+        "closes. `%(name)s` is the name of the spider, `%(time)s` the start of the crawl, and any "
+        "other name an attribute of the spider, as in `FEEDS`. `None` writes no report. See "
+        "[reports](reports.md).",
     )
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.

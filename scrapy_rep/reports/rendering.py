@@ -1,8 +1,7 @@
 """The forms of a report, by the suffix of a file name.
 
-To add a form, add its function to :data:`RENDERERS`, such as ``render`` of a module ``html`` for the
-suffix ``.html``. It gets a report and returns the text of the file. It must escape what it shows: a
-site chose most texts of a report.
+To add a form, add its function to :data:`RENDERERS`. It gets a report and returns the text of the
+file. It must escape what it shows: a site chose most texts of a report.
 """
 
 from __future__ import annotations
