@@ -40,7 +40,7 @@ class Obedience(Enum):
     EXEMPT = "exempt"
     """Some requests were exempt from the check."""
     NOT_KNOWN = "not known"
-    """The record does not show each request that was sent."""
+    """The record does not show each request that was sent with its verdict, or it is damaged."""
     DISALLOWED = "disallowed"
     """Disallowed pages were requested."""
 
@@ -50,7 +50,8 @@ def obedience(report: Report) -> Obedience:
     totals = report.totals
     if totals.sent_disallowed or totals.final_url_disallowed:
         return Obedience.DISALLOWED
-    if totals.sent_unchecked or not all(run.sent_is_known for run in report.runs):
+    is_whole = all(run.sent_is_known and run.damage is None for run in report.runs)
+    if totals.sent_unchecked or not is_whole:
         return Obedience.NOT_KNOWN
     return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
 

@@ -97,7 +97,8 @@ def _obedience(report: Report) -> Html:
     found = disallowed_requests(report)
     if found:
         more.append(_items(map(_disallowed, found[:_MOST]), len(found), "rule or reason"))
-    more.append(h("p", "By the record of the crawl itself.", class_="note"))
+    until = "" if all(run.ended_at for run in report.runs) else ", up to its last entry"
+    more.append(h("p", f"By the record of the crawl itself{until}.", class_="note"))
     return _card(question, answer, kind, *more)
 
 

@@ -138,6 +138,14 @@ def test_whether_a_disallowed_page_was_requested(
     assert cards(report)["Was a disallowed page requested?"][0] == answer
 
 
+def test_a_damaged_record_does_not_answer() -> None:
+    report = report_samples.report()
+    report.runs[0].damage, report.runs[0].ended_at = "line 7 cannot be read", None
+    answer = cards(report)["Was a disallowed page requested?"]
+    assert answer[0] == "Not known"
+    assert answer[-1] == "By the record of the crawl itself, up to its last entry."
+
+
 def test_the_pace_is_not_known_without_what_was_sent() -> None:
     report = report_samples.report()
     report.runs[0].sent_is_known = False
