@@ -219,13 +219,16 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
         share = (log10(min(max(value, 10**low), 10**high)) - low) / (high - low)
         return _SIDE * share
 
-    circles: dict[tuple[int, int, bool], int] = {}
+    # The place of a circle is that of its first host.
+    circles: dict[tuple[int, int, bool], tuple[int, float, float]] = {}
     for delay, gap, is_short in points:
-        key = (round(at(delay) / 6), round(at(gap) / 6), is_short)
-        circles[key] = circles.get(key, 0) + 1
+        x, y = _LEFT + at(delay), 10 + _SIDE - at(gap)
+        key = (round(x / 6), round(y / 6), is_short)
+        number, *place = circles.get(key, (0, x, y))
+        circles[key] = (number + 1, place[0], place[1])
     ticks: list[Html] = []
     lines: list[Html] = []
-    for exponent in range(low, high + 1):
+    for exponent in range(low, high + 1, max(1, (high - low) // 4)):
         position = at(10**exponent)
         text = f"{10**exponent:g} s"
         x, y = _LEFT + position, 10 + _SIDE - position
@@ -256,15 +259,15 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
         (
             h(
                 "circle",
-                cx=_LEFT + 6 * x,
-                cy=10 + _SIDE - 6 * y,
+                cx=f"{x:.1f}",
+                cy=f"{y:.1f}",
                 r=f"{min(3.5 + 2 * log10(number), 9):.1f}",
                 class_="short" if is_short else "kept",
             )
-            for (x, y, is_short), number in sorted(circles.items())
+            for (_, _, is_short), (number, x, y) in sorted(circles.items())
         ),
         ticks,
-        h("text", "Delay asked for", x=_LEFT + _SIDE / 2, y=height - 2, text_anchor="middle"),
+        h("text", "Delay asked for", x=_LEFT + _SIDE / 2, y=height - 5, text_anchor="middle"),
         h(
             "text",
             "Smallest gap",
