@@ -6,7 +6,7 @@ numbers as text, too: bars are rows of a table, and the others are followed by a
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 from .elements import Html, h
@@ -210,8 +210,9 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
             host.too_short > 0,
         )
         for host in hosts
+        if isfinite(host.shortest_delay or 0) and isfinite(host.paced_gaps.smallest or 0)
     ]
-    values = [value for delay, gap, _ in points for value in (delay, gap)]
+    values = [value for delay, gap, _ in points for value in (delay, gap)] or [1]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high = max(high, low + 1)
 

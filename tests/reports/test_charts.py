@@ -85,7 +85,7 @@ def test_hosts_at_the_same_place_share_a_circle() -> None:
     assert page.css("circle::attr(r)").get() == "9.0"
 
 
-@pytest.mark.parametrize("delay", [1e-9, 0.001, 1, 1e6, 1e12])
+@pytest.mark.parametrize("delay", [1e-9, 0.001, 1, 1e6, 1e12, float("inf")])
 def test_any_delay_is_inside(delay: float) -> None:
     page = Selector(str(scatter([host(delay, 1), host(1, delay), host(delay, delay)])))
     for circle in page.css("circle"):

@@ -394,6 +394,9 @@ def test_a_report_with_impossible_numbers_has_a_page() -> None:
     report.timeline.slots.append(TimeSlot(Time(1e15), 1, 1, 1))
     report.timeline.seconds = 0
     report.runs[0].started_at = Time(1e18)
+    report.hosts[3].shortest_delay = report.hosts[3].paced_gaps.smallest = float("inf")
+    report.hosts[3].paced_gaps.count = 1
+    report.origins[2].counts.delay_seconds = float("nan")
     report.origins[0].versions[0].last_at = Time(-1e18)
     report.origins[0].deciding[0].delay_seconds = -5.0
     report.origins[0].deciding[0].delayed = 3
