@@ -10,6 +10,7 @@ from ..protocol.verdict import Reason
 from .model import EXEMPT, UNCHECKED
 
 if TYPE_CHECKING:
+    from .gaps import Gaps
     from .model import Deciding, HostPace, OriginReport, Report
 
 REASONS: dict[str, str] = {
@@ -101,7 +102,7 @@ class Pace:
     @property
     def slowest(self) -> HostPace | None:
         """The host with the longest median gap while a delay applied."""
-        return max(self.asked, key=lambda host: host.paced_gaps.median or 0, default=None)
+        return max(self.asked, key=lambda host: median(host.paced_gaps), default=None)
 
 
 def pace(report: Report) -> Pace:
@@ -114,6 +115,11 @@ def pace(report: Report) -> Pace:
         sum(host.paced_gaps.count for host in report.hosts),
         sum(host.too_short for host in report.hosts),
     )
+
+
+def median(gaps: Gaps) -> float:
+    """Return the median gap. The estimate of :class:`Gaps` may be below the smallest gap."""
+    return max(gaps.median or 0, gaps.smallest or 0)
 
 
 def kept_ratio(host: HostPace) -> float:

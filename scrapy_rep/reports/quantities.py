@@ -27,11 +27,11 @@ def percent(part: float, whole: float) -> str:
 
 
 def seconds(number: float) -> str:
-    """Return a length of time: ``0.25 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
+    """Return a length of time, such as ``0.25 s``, ``12 s``, ``3 min 20 s`` and ``3 d 4 h``."""
     if not isfinite(number):
         return "unknown"
     if number < 0.0005:
-        return "0 s"
+        return "< 0.001 s" if number > 0 else "0 s"
     if number < 1:
         return f"{number:.3f}".rstrip("0").rstrip(".") + " s"
     if number < 100:
