@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from .exceptions import SettingError
 from .setting_types import (
@@ -44,6 +45,18 @@ if TYPE_CHECKING:
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""
+
+_BEST_PRACTICE_NAMES = (
+    "USER_AGENT",
+    "AUTOTHROTTLE_ENABLED",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DOWNLOAD_DELAY",
+    "DUPEFILTER_CLASS",
+    "HTTPCACHE_ENABLED",
+    "HTTPCACHE_POLICY",
+)
+"""The settings of Scrapy that a report shows."""
 
 
 _ROBOTS_AGENT = {"name": "ROBOTSTXT_USER_AGENT", "default": None, "parse": user_agents}
@@ -335,9 +348,10 @@ class Settings:
         None,
         paths,
         "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
-        "list of paths. It is written when the spider closes. `%(name)s` is the name of the "
-        "spider, `%(time)s` the start of the crawl, and any other name an attribute of the spider, "
-        "as in `FEEDS`. `None` writes no report. See [reports](reports.md).",
+        "list of paths. `.json` writes data, and `.html` a page. It is written when the spider "
+        "closes. `%(name)s` is the name of the spider, `%(time)s` the start of the crawl, and any "
+        "other name an attribute of the spider, as in `FEEDS`. `None` writes no report. See "
+        "[reports](reports.md).",
     )
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.
@@ -424,6 +438,15 @@ def changed_settings(crawler: Crawler) -> dict[str, str]:
         for _, metadata in _documented_fields()
         if (value := crawler.settings.get(metadata["name"], metadata["default"]))
         != metadata["default"]
+    }
+
+
+def scrapy_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of Scrapy on which best practice for crawlers depends."""
+    return {
+        name: global_object_name(value) if isinstance(value, type) else str(value)
+        for name in _BEST_PRACTICE_NAMES
+        if (value := crawler.settings.get(name)) is not None
     }
 
 

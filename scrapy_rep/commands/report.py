@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..reports.reading import ReportError, document, read_reports
+from ..reports.rendering import html_text
 from .exits import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ EXAMPLES = (
     ("report reports/*.json", "one report of several crawls"),
     ("report reports/*.part", "what crawls have recorded that still run or were killed"),
     ("report crawl.json --json", "the merged report as JSON"),
+    ("report reports/*.json --html report.html", "the merged report as a page"),
 )
 
 
@@ -33,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="a JSON report, or a part file (.part) that a crawl keeps while it runs",
     )
+    parser.add_argument("--html", metavar="FILE", help="also write the report as an HTML page")
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
@@ -41,6 +45,8 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         report = read_reports(arguments.files, context.output.warn)
     except ReportError as error:
         raise CommandError(str(error)) from None
+    if arguments.html is not None:
+        _write(arguments.html, html_text(report))
     if context.output.as_json:
         context.output.record(document(report))
     else:
@@ -48,6 +54,14 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
 
         context.output.print(*summary(report))
     return exit_code_of(report)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, "utf-8")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise CommandError(f"cannot write {path}: {problem or error}") from None
 
 
 def exit_code_of(report: Report) -> ExitCode:

@@ -22,7 +22,7 @@ from ..pages.middleware import PageDirectivesMiddleware
 from ..protocol.agents import product_tokens
 from ..protocol.printable import printable
 from ..scheduling.clock import Clock
-from ..settings import changed_settings, read_settings, robotstxt_obey
+from ..settings import changed_settings, read_settings, robotstxt_obey, scrapy_settings
 from ..startup import abort_on_setting_error
 from ..stores import StoreError
 from ..stores.threads import ThreadPool
@@ -85,6 +85,7 @@ class CrawlReport:
             changed_settings(crawler),
             Time(now),
             Time(now),
+            scrapy_settings=scrapy_settings(crawler),
         )
         self._recorder = CrawlRecorder(settings, clock, run)
         self._part = PartFile(self._destination.part)

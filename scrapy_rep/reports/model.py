@@ -341,6 +341,9 @@ class Run:
     """False if the downloader of the crawl does not show what it sends."""
     damage: str | None = None
     """What of the file of this run could not be read."""
+    scrapy_settings: dict[str, str] = field(default_factory=dict)
+    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
+    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
 
 
 @dataclass(slots=True)

@@ -1,8 +1,7 @@
 """The forms of a report, by the suffix of a file name.
 
-To add a form, add its function to :data:`RENDERERS`, such as ``render`` of a module ``html`` for
-the suffix ``.html``. It gets a report and returns the text of the file. It must escape what it
-shows: a site chose most texts of a report.
+To add a form, add its function to :data:`RENDERERS`. It gets a report and returns the text of the
+file. It must escape what it shows: a site chose most texts of a report.
 """
 
 from __future__ import annotations
@@ -34,7 +33,15 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
-RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text}
+def html_text(report: Report) -> str:
+    """Return the page of a report."""
+    # A crawl needs it only when it ends.
+    from .html import render
+
+    return render(report)
+
+
+RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text, ".html": html_text}
 """The form that each suffix of a file name selects."""
 
 
