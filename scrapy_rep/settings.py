@@ -36,7 +36,7 @@ from .setting_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -45,18 +45,6 @@ if TYPE_CHECKING:
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""
-
-_BEST_PRACTICE_NAMES = (
-    "USER_AGENT",
-    "AUTOTHROTTLE_ENABLED",
-    "CONCURRENT_REQUESTS_PER_DOMAIN",
-    "DEPTH_LIMIT",
-    "DOWNLOAD_DELAY",
-    "DUPEFILTER_CLASS",
-    "HTTPCACHE_ENABLED",
-    "HTTPCACHE_POLICY",
-)
-"""The settings of Scrapy that a report shows."""
 
 
 _ROBOTS_AGENT = {"name": "ROBOTSTXT_USER_AGENT", "default": None, "parse": user_agents}
@@ -417,11 +405,8 @@ def robotstxt_obey(crawler: Crawler) -> bool:
 
 
 def uses_async_process(settings: BaseSettings) -> bool:
-    """Return whether Scrapy runs a crawl with these settings in an AsyncCrawlerProcess.
-
-    This is the choice of Scrapy's own commands. The setting TWISTED_REACTOR_ENABLED exists since
-    Scrapy 2.15.
-    """
+    """Return whether Scrapy's own commands use an AsyncCrawlerProcess with these settings."""
+    # The next setting exists since Scrapy 2.15.
     if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
         return True
     is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
@@ -429,10 +414,7 @@ def uses_async_process(settings: BaseSettings) -> bool:
 
 
 def changed_settings(crawler: Crawler) -> dict[str, str]:
-    """Return the settings of the package that differ from their defaults, without passwords.
-
-    Their values are in the form of Python.
-    """
+    """Return the settings that differ from their defaults, as Python text without passwords."""
     return {
         metadata["name"]: repr(without_passwords(value))
         for _, metadata in _documented_fields()
@@ -441,19 +423,19 @@ def changed_settings(crawler: Crawler) -> dict[str, str]:
     }
 
 
-def scrapy_settings(crawler: Crawler) -> dict[str, str]:
-    """Return the settings of Scrapy on which best practice for crawlers depends."""
+def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
+    """Return those of some settings of Scrapy that have a value, as text."""
     return {
         name: global_object_name(value) if isinstance(value, type) else str(value)
-        for name in _BEST_PRACTICE_NAMES
+        for name in names
         if (value := crawler.settings.get(name)) is not None
     }
 
 
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
-    """Return the settings of a crawl that have a prefix of robots.txt settings but do not exist.
+    """Return settings with a prefix of robots.txt settings that do not exist.
 
-    Each comes with the most similar setting that exists, or None if there is none.
+    Each comes with the most similar setting that exists, or None.
     """
     return unknown_names(crawler.settings)
 
@@ -463,13 +445,9 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
     known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
-        for name in sorted(filter(_has_prefix, settings))
-        if name not in known
+        for name in sorted(str(name) for name in settings)
+        if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def _has_prefix(name: object) -> bool:
-    return isinstance(name, str) and name.startswith(("REP_", "ROBOTSTXT_"))
 
 
 def downloader_middlewares(crawler: Crawler) -> list[type]:

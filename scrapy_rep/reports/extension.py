@@ -26,6 +26,7 @@ from ..settings import changed_settings, read_settings, robotstxt_obey, scrapy_s
 from ..startup import abort_on_setting_error
 from ..stores import StoreError
 from ..stores.threads import ThreadPool
+from . import practices
 from .destination import PART_SUFFIX, Target, destination_of, new_run_id
 from .files import PartFile, write_atomically
 from .model import Run, Time
@@ -85,7 +86,7 @@ class CrawlReport:
             changed_settings(crawler),
             Time(now),
             Time(now),
-            scrapy_settings=scrapy_settings(crawler),
+            scrapy_settings=scrapy_settings(crawler, practices.SETTINGS),
         )
         self._recorder = CrawlRecorder(settings, clock, run)
         self._part = PartFile(self._destination.part)

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 DRAFT = "draft-illyes-webbotauth-cbcp-01"
 DRAFT_URL = f"https://datatracker.ietf.org/doc/html/{DRAFT}"
 
+SETTINGS = (
+    "USER_AGENT",
+    "AUTOTHROTTLE_ENABLED",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DOWNLOAD_DELAY",
+    "DUPEFILTER_CLASS",
+    "HTTPCACHE_ENABLED",
+    "HTTPCACHE_POLICY",
+)
+"""The settings of Scrapy on which the judgment depends."""
+
 _CONTACT = re.compile(r"https?://[^\s/]+\.[^\s/]+|[^\s@]+@[^\s@]+\.[^\s@]+")
 _DEFAULT_USER_AGENT = re.compile(r"Scrapy/\S+ \(\+https://scrapy\.org\)")
 _URL = re.compile(r"https?://[^\s;,)]+")
