@@ -68,11 +68,14 @@ def demo() -> subprocess.CompletedProcess[str]:
 
 def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert demo.returncode == 0, demo.stderr
-    assert demo.stdout.splitlines()[-1] == (
-        "57 URLs, 33 allowed, 24 disallowed; the server received 0 disallowed pages"
-    )
+    *lines, summary, heading, report = demo.stdout.splitlines()
+    assert summary == "57 URLs, 33 allowed, 24 disallowed; the server received 0 disallowed pages"
+    assert heading == "The report of this crawl:"
+    assert report == str(PROJECT / "reports" / "demo.html")
+    page = (PROJECT / "reports" / "demo.html").read_text()
+    assert "http://127.0.0.11:" in page
     assert "ERROR" not in demo.stderr
-    assert all(len(line) <= 80 for line in demo.stdout.splitlines())
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_demo_fetches_each_robots_txt_once(demo: subprocess.CompletedProcess[str]) -> None:

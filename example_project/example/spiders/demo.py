@@ -22,6 +22,8 @@ class DemoSpider(ReportingSpider):
         "REP_REL_NOFOLLOW": "drop",
         "ITEM_PIPELINES": {TrainingDataPipeline: 300},
         "DEFAULT_DROPITEM_LOG_LEVEL": "INFO",
+        # Write what the crawl did, and why, to a page that a browser shows.
+        "REP_REPORT": "reports/demo.html",
         # Only for this demo: stop waiting for the site that does not answer after two seconds.
         "REP_TIMEOUT": 2,
         "REP_RETRY_TIMES": 0,
