@@ -12,7 +12,7 @@ UNRELEASED := .venv-scrapy-unreleased/bin
 MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 
 # More processes than cores: most tests of crawls wait for a server.
-SIDE_BY_SIDE := -n 6
+SIDE_BY_SIDE := -n 10
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
