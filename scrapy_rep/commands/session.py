@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from ..origin import Origin
 
 T = TypeVar("T")
+
+CLOSE_CHECK_INTERVAL = 0.2
+"""Seconds between two checks whether Ctrl-C was pressed, while a page is downloaded."""
 
 OVERRIDDEN: dict[str, Any] = {
     # Only what downloads count. The rest of a project may write files, open databases or use the
@@ -110,8 +115,25 @@ class Session:
         return found
 
     async def download(self, request: Request) -> Response:
-        """Return the response to a request, which passes all downloader middlewares."""
-        response: Response = await self._crawler.engine.download_async(request)
+        """Return the response to a request, which passes all downloader middlewares.
+
+        Raises KeyboardInterrupt if the session closes before. Otherwise Scrapy would wait for the
+        response.
+        """
+        download = deferred_from_coro(self._crawler.engine.download_async(request))
+
+        def check() -> None:
+            if self.is_closing:
+                download.cancel()
+
+        looping = create_looping_call(check)
+        looping.start(CLOSE_CHECK_INTERVAL, now=False)
+        try:
+            response: Response = await maybe_deferred_to_future(download)
+        except (asyncio.CancelledError, CancelledError):
+            raise KeyboardInterrupt from None
+        finally:
+            looping.stop()
         return response
 
     async def pause(self) -> None:
@@ -187,7 +209,7 @@ class SessionSpider(Spider):
             await maybe_deferred_to_future(waiter)
 
     async def _on_closed(self, reason: str) -> None:
-        self._outcome.is_interrupted = reason == "shutdown"
+        self._outcome.close_reason = reason
         await self._wait_for_work()
 
 
@@ -199,7 +221,8 @@ class Outcome(Generic[T]):
         self.result: T | None = None
         self.error: BaseException | None = None
         self.is_finished = False
-        self.is_interrupted = False
+        self.close_reason: str | None = None
+        """Why Scrapy closed the spider. None: it did not run."""
 
     def get(self) -> T:
         """Return the result of the work. Raises its error, and KeyboardInterrupt after Ctrl-C."""
@@ -208,7 +231,8 @@ class Outcome(Generic[T]):
         if self.is_finished:
             result: Any = self.result
             return result  # type: ignore[no-any-return]
-        if self.is_interrupted:
+        # Without an error, only Ctrl-C ends Scrapy before it runs the spider.
+        if self.close_reason in (None, "shutdown"):
             raise KeyboardInterrupt
         raise CommandError("Scrapy ended before the work did", ExitCode.UNKNOWN)
 

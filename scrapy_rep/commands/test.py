@@ -75,7 +75,10 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         return await session.get_policies(origins)
 
     policies = context.run(get, keep_bodies=True)
-    return _test(expectations, lambda each: policies.get(each.target.origin or ""), context)
+    code = _test(expectations, lambda each: policies.get(each.target.origin or ""), context)
+    if len(policies) < len(origins):
+        raise KeyboardInterrupt
+    return code
 
 
 def _test(expectations: Sequence[Expectation], policy_of: Any, context: Context) -> int:

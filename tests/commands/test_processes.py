@@ -5,6 +5,7 @@ Each process takes about a second, so what one process can show is in one test.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,9 +17,10 @@ import pytest
 
 from testing.web import Page
 
-from .conftest import ROBOTS, TIMEOUT, environment_of, tool, validate
+from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, tool, validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from testing.web import Web
@@ -250,6 +252,69 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
     lines = [line for line in out.splitlines() if quick.root in line]
     assert len(lines) == 1
     assert '"allowed": null' in out
+
+
+@pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
+def test_ctrl_c_while_a_page_does_not_arrive(web: Web, loop: tuple[str, ...]) -> None:
+    site = web.site(RULES, {"/slow": Page(delay=2 * TIMEOUT)})
+    code, out, errors = _interrupted(
+        lambda: "/slow" in site.paths, "view", site.url("/slow"), "-a", "x", *loop
+    )
+    assert (code, out, errors) == (130, "", "")
+
+
+def test_ctrl_c_while_sites_are_tested(web: Web, tmp_path: Path) -> None:
+    quick, slow = web.site(RULES), web.site(Page(RULES, delay=2 * TIMEOUT))
+    path = tmp_path / "expectations.txt"
+    path.write_text("".join(f"disallow x {site.url('/x')}\n" for site in (quick, slow)))
+    code, out, errors = _interrupted(
+        lambda: bool(slow.received and quick.received), "test", str(path), "--json"
+    )
+    assert (code, errors) == (130, "")
+    assert [json.loads(line)["holds"] for line in out.splitlines()] == [True, None]
+
+
+def test_ctrl_c_while_scrapy_starts(tmp_path: Path) -> None:
+    (tmp_path / "interrupting.py").write_text(INTERRUPTING)
+    done = tool(
+        *("show", "http://127.0.0.1:1", "--json"),
+        *("-s", 'DOWNLOADER_MIDDLEWARES={"interrupting.Interrupting": 1}'),
+        cwd=tmp_path,
+        PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]),
+    )
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+INTERRUPTING = """\
+import os, signal
+from scrapy import signals
+
+class Interrupting:
+    @classmethod
+    def from_crawler(cls, crawler):
+        os.kill(os.getpid(), signal.SIGINT)
+        return cls()
+"""
+
+
+def _interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, str, str]:
+    """Press Ctrl-C half a second after the condition holds. Returns code, output and errors."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands", *arguments],
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            _wait_until(condition)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=TIMEOUT)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, out, errors
 
 
 def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
