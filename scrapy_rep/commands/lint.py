@@ -14,6 +14,7 @@ from ..protocol.lint_formats import to_github, to_json, to_sarif, to_text
 from ..protocol.lint_pages import hidden_noindex
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
+from .output import writing
 from .page_inputs import pages_from
 from .targets import target_of
 
@@ -187,7 +188,8 @@ def _fix(
 ) -> bytes:
     fixed = fix(body, [code.code for code in chosen_codes(select, ignore)])
     if name == STANDARD_INPUT:
-        sys.stdout.buffer.write(fixed)
+        with writing():
+            sys.stdout.buffer.write(fixed)
     elif fixed != body:
         try:
             Path(name).write_bytes(fixed)

@@ -190,6 +190,7 @@ class SessionSpider(Spider):
 
     async def _work(self) -> None:
         outcome = self._outcome
+        outcome.is_started = True
         try:
             session = Session(self.crawler, keep_bodies=self._keep_bodies)
             outcome.result = await outcome.work(session)
@@ -218,6 +219,8 @@ class Outcome(Generic[T]):
 
     def __init__(self, work: Callable[[Session], Awaitable[T]]) -> None:
         self.work = work
+        self.is_started = False
+        """Whether the work has begun. Before, only the settings can be wrong."""
         self.result: T | None = None
         self.error: BaseException | None = None
         self.is_finished = False
@@ -227,7 +230,9 @@ class Outcome(Generic[T]):
     def get(self) -> T:
         """Return the result of the work. Raises its error, and KeyboardInterrupt after Ctrl-C."""
         if self.error is not None:
-            raise self.error
+            if self.is_started or not isinstance(self.error, Exception):
+                raise self.error
+            raise _start_error(self.error) from self.error
         if self.is_finished:
             result: Any = self.result
             return result  # type: ignore[no-any-return]
@@ -250,11 +255,11 @@ def run(
     :class:`CommandError` for an unusable setting, and KeyboardInterrupt after Ctrl-C.
     """
     outcome = Outcome(work)
-    settings = session_settings(settings)
-    settings.set("LOG_ENABLED", log_level is not None, priority="cmdline")
-    settings.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
-    process_class = AsyncCrawlerProcess if uses_async_process(settings) else CrawlerProcess
     try:
+        settings = session_settings(settings)
+        settings.set("LOG_ENABLED", log_level is not None, priority="cmdline")
+        settings.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
+        process_class = AsyncCrawlerProcess if uses_async_process(settings) else CrawlerProcess
         process = process_class(settings)
         crawl: Any = process.crawl(SessionSpider, outcome, keep_bodies=keep_bodies)
         if isinstance(crawl, Deferred):
@@ -262,8 +267,10 @@ def run(
         else:
             crawl.add_done_callback(lambda task: _keep_error_of_task(task, outcome))
         process.start()
-    except SettingError as error:
-        raise CommandError(str(error)) from None
+    except Exception as error:  # of what the settings name
+        if outcome.is_started:
+            raise
+        raise _start_error(error) from error
     return outcome.get()
 
 
@@ -289,5 +296,13 @@ def _keep_error_of_task(task: Any, outcome: Outcome[Any]) -> None:
 def _keep(error: BaseException | None, outcome: Outcome[Any]) -> None:
     """Keep the error that stopped Scrapy, unless the work has one."""
     if error is not None and outcome.error is None:
-        is_setting = isinstance(error, SettingError)
-        outcome.error = CommandError(str(error)) if is_setting else error
+        outcome.error = error
+
+
+def _start_error(error: Exception) -> CommandError:
+    """Return the error for settings with which Scrapy does not start."""
+    if isinstance(error, (CommandError, SettingError)):
+        return CommandError(str(error))
+    return CommandError(
+        f"Scrapy does not start with these settings: {type(error).__name__}: {error}"
+    )

@@ -77,6 +77,11 @@ def test_version(run: Run) -> None:
         (["show", "/no/such/file"], "/no/such/file is neither a file nor a site"),
         (["show", "mailto:x"], "mailto:x is neither a file nor a site"),
         (["check", "/", "--robots", "robots.txt", "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),
+        (["show", "robots.txt", "-s", "ADDONS=x"], "ADDONS is 'x', which is no JSON: Expecting"),
+        (
+            ["show", "https://x.example", "-s", 'ADDONS={"no_such.Addon": 1}'],
+            "Scrapy does not start with these settings: ModuleNotFoundError: No module named",
+        ),
         (["-s", "REP_TIMEOUT=soon", "show", "robots.txt"], "REP_TIMEOUT is 'soon': it must be"),
         (["show", "robots.txt", "-L", "LOUD"], "argument -L/--loglevel: invalid choice"),
     ],

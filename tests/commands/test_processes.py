@@ -29,6 +29,8 @@ RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")
 SCRAPY = ("scrapy", "robots")
 
+FULL = "cannot write the output: No space left on device"
+
 PROJECT = """\
 import pathlib
 
@@ -340,6 +342,34 @@ def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
     assert process.returncode == 130
     assert len(out.splitlines()) == 150
     assert errors == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "out", "err"),
+    [
+        ("check --robots robots.txt /private -a x >&-", 1, "", ""),
+        ("check --robots robots.txt / 2>&-", 0, "allowed  /", ""),  # there is a warning
+        ("check --robots missing / 2>/dev/full", 2, "", ""),
+        ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
+        ("lint - <&-", 2, "", "scrapy-rep: cannot read standard input: it is closed\n"),
+        ("show robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
+        ("lint - --fix < robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    tmp_path: Path, line: str, code: int, out: str, err: str
+) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m scrapy_rep.commands {line}', sys.executable],
+        cwd=tmp_path,
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.partition("\n")[0], done.stderr) == (code, out, err)
 
 
 def _wait_until(condition: object) -> None:

@@ -436,6 +436,9 @@ async def test_the_error_of_a_task_is_kept() -> None:
     keep(Task(None, cancelled=True), outcome)
     for error in (None, OSError("first"), OSError("second")):
         keep(Task(error), outcome)
+    with pytest.raises(CommandError, match="Scrapy does not start with these settings: OSError: f"):
+        outcome.get()
+    outcome.is_started = True
     with pytest.raises(OSError, match="first"):
         outcome.get()
 
