@@ -11,6 +11,7 @@ from . import check_output
 from .context import run_without_network
 from .exits import CommandError
 from .inputs import FORMATS, urls_from
+from .sources import read_file
 from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     is_detailed = arguments.source is None
     work = _Work(context, agents, urls, is_detailed=is_detailed)
     if arguments.robots is not None:
-        policy = context.read_policy(arguments.robots)
+        policy = read_file(arguments.robots, context)
         return run_without_network(work.run(OneFile(policy)))
     return context.run(work.run, keep_bodies=is_detailed)
 

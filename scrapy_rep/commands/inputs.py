@@ -63,7 +63,7 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise CommandError(f"cannot read {name}: {reason}") from None
-    except (UnicodeDecodeError, ExpatError, csv.Error, ValueError) as error:
+    except (ExpatError, csv.Error, ValueError) as error:
         raise CommandError(f"cannot read {name} as {form or 'text'}: {error}") from None
 
 
@@ -96,8 +96,8 @@ def _form_of(name: str, stream: io.BufferedReader, *, has_field: bool) -> str:
 
 @contextmanager
 def as_text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
-    """Read a stream as UTF-8. The caller closes it."""
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    """Read a stream as UTF-8. Other octets stay as surrogates. The caller closes it."""
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         yield text
     finally:

@@ -49,7 +49,7 @@ def pages_from(name: str, output: Output) -> Iterator[tuple[str, str]]:
                 yield target.url, ", ".join(directives)
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+    except (csv.Error, ValueError) as error:
         raise CommandError(f"cannot read {name} as CSV or JSON Lines: {error}") from None
 
 

@@ -87,7 +87,9 @@ def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
 
     Raises :class:`CommandError` for a file or a store that cannot be read.
     """
-    files = {source: read_file(source.file, context) for source in sources if source.file}
+    files = {
+        source: read_file(source.file, context) for source in sources if source.file is not None
+    }
     if len(files) == len(set(sources)):
         return [files[source] for source in sources]
     stored = [source.stored for source in sources if source.stored]

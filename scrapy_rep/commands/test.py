@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     for warning in dict.fromkeys(each.agent.warning for each in expectations):
         if warning:
             context.output.warn(warning)
-    if source is not None and source.file:
+    if source is not None and source.file is not None:
         policy = read_file(source.file, context)
         return _test(expectations, lambda _: policy, context)
     origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
