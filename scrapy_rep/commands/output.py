@@ -26,6 +26,10 @@ MAX_REPEATED = 3
 """Remarks of one kind that are shown. The rest are counted."""
 
 
+MIN_WIDTH = 40
+"""Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
+
+
 class Output:
     """The output of one run of a subcommand."""
 
@@ -177,7 +181,10 @@ def _started_bar() -> Progress:
 def _console(file: Any) -> Console:
     from rich.console import Console
 
-    return Console(file=file, highlight=False, emoji=False, markup=False)
+    console = Console(file=file, highlight=False, emoji=False, markup=False)
+    if console.width < MIN_WIDTH:
+        console.width = MIN_WIDTH
+    return console
 
 
 def _has_rich() -> bool:

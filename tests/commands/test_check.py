@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,20 @@ def test_several_crawlers_are_columns(run: Run) -> None:
         ["/private/x", "disallowed", "disallowed"],
         ["/a", "allowed", "disallowed"],
     ]
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "39", "40", "60"])
+def test_a_narrow_table_loses_no_verdict(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    agents = [part for name in ("b", "otherbot", "d") for part in ("-a", name)]
+    urls = ["/private/" + "x" * 50, "/other"]
+    for shown in (urls, urls[:1], urls * 3):
+        done = check(run, *shown, *agents)  # for mybot, too
+        words = re.findall("disallowed|allowed", done.out)
+        assert len(words) == 4 * len(shown)
+        assert max(map(len, done.out.splitlines())) <= max(int(columns), 40)
 
 
 def test_many_crawlers_are_rows(run: Run) -> None:
