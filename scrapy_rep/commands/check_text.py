@@ -36,7 +36,7 @@ MAX_OTHER_RULES = 10
 
 _REASONS = {
     "no-rules": "no group of the robots.txt applies to this crawler, or its group has no rules",
-    "unavailable": "the site has no robots.txt",
+    "unavailable": "the robots.txt is unavailable, so that everything is allowed",
     "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
     "unreachable": "the robots.txt is unreachable, so that everything is disallowed",
     "too-complex": "the comparison of the rules with the URL takes too many steps",

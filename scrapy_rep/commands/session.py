@@ -121,9 +121,12 @@ class Session:
         response.
         """
         download = deferred_from_coro(self._crawler.engine.download_async(request))
+        is_cancelled = False
 
         def check() -> None:
-            if self.is_closing:
+            nonlocal is_cancelled
+            if self.is_closing and not is_cancelled:
+                is_cancelled = True
                 download.cancel()
 
         looping = create_looping_call(check)
@@ -131,7 +134,9 @@ class Session:
         try:
             response: Response = await maybe_deferred_to_future(download)
         except (asyncio.CancelledError, CancelledError):
-            raise KeyboardInterrupt from None
+            if is_cancelled:
+                raise KeyboardInterrupt from None
+            raise  # Scrapy 2.14 cancels a download that is too large
         finally:
             looping.stop()
         return response

@@ -295,7 +295,7 @@ async def test_texts_of_sites(web: Web, capsys: pytest.CaptureFixture[str]) -> N
     assert "Fetched      status 200, from the site, just now\n" in shown
     assert "License  https://example.com/l\n" in shown
     shown = _printed(capsys, listing(show.record_of(missing, None, strict=False)))
-    assert "The site has no robots.txt: everything is allowed.\n" in shown
+    assert "The robots.txt is unavailable: everything is allowed.\n" in shown
     shown = _printed(capsys, listing(show.record_of(down, None, strict=False)))
     assert "The robots.txt is unreachable: everything is disallowed.\nstatus 500\n" in shown
     agent = of_user_agent("x")
