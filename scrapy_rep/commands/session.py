@@ -198,6 +198,8 @@ class SessionSpider(Spider):
         outcome.is_started = True
         try:
             session = Session(self.crawler, keep_bodies=self._keep_bodies)
+            if session.is_closing:  # Ctrl-C while Scrapy started: not all versions end then
+                raise KeyboardInterrupt
             outcome.result = await outcome.work(session)
         # Scrapy would log it, with a traceback. KeyboardInterrupt comes from `interruptible`.
         except (Exception, KeyboardInterrupt) as error:
