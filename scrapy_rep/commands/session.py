@@ -56,6 +56,7 @@ OVERRIDDEN: dict[str, Any] = {
     "LOG_STDOUT": False,
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
     "SPIDER_MIDDLEWARES": {},
     "SPIDER_MODULES": [],
 }

@@ -37,6 +37,7 @@ import pathlib
 BOT_NAME = "project"
 USER_AGENT = "projectbot/1.0 (+https://example.com)"
 ROBOTSTXT_OBEY = False
+SPIDER_LOADER_CLASS = "no_such_module.SpiderLoader"
 SPIDER_MODULES = ["no_such_module"]
 ITEM_PIPELINES = {"no_such_module.Pipeline": 1}
 EXTENSIONS = {"no_such_module.Extension": 1}
