@@ -54,6 +54,7 @@ OVERRIDDEN: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_FILE": None,
     "LOG_STDOUT": False,
+    "REP_TDMREP": False,  # no tool shows what these files say
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",

@@ -46,6 +46,7 @@ JOBDIR = "job"
 LOG_FILE = "log.txt"
 FEEDS = {"out.json": {"format": "json"}}
 CLOSESPIDER_PAGECOUNT = 1
+REP_TDMREP = True
 REP_STORE = f"sqlite:///{pathlib.Path(__file__).parent}/store.sqlite"
 DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
