@@ -106,6 +106,8 @@ def _warning(name: str, tokens: tuple[str, ...], warning: AgentWarning | None) -
         )
     if warning is AgentWarning.NO_TOKEN and "mozilla" in name.lower():
         return f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
+    if warning is AgentWarning.NO_TOKEN:
+        return f"{name!r}: {warning.value}"
     if warning is not None:
         return f"the product tokens of {name!r} are {', '.join(tokens)}: {warning.value}"
     similar = similar_name(name)

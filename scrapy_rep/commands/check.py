@@ -11,6 +11,7 @@ from . import check_output
 from .context import run_without_network
 from .exits import CommandError
 from .inputs import FORMATS, urls_from
+from .sources import read_file
 from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ EXAMPLES = (
     ("check --from sitemap.xml.gz -a mybot", "check the URLs of a sitemap"),
 )
 
-MAX_IN_TABLE = 100
-"""URLs up to which there is a table. More of them are written as lines."""
+MAX_IN_TABLE, MAX_TABLE_LENGTH = 100, 1_000_000
+"""URLs up to which there is a table, and their characters. More are written as lines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +85,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     is_detailed = arguments.source is None
     work = _Work(context, agents, urls, is_detailed=is_detailed)
     if arguments.robots is not None:
-        policy = context.read_policy(arguments.robots)
+        policy = read_file(arguments.robots, context)
         return run_without_network(work.run(OneFile(policy)))
     return context.run(work.run, keep_bodies=is_detailed)
 
@@ -130,10 +131,14 @@ class _Work:
         output, agents = self._context.output, self._agents
         strict = self._context.settings.strict
         first: list[str] = []
+        room = MAX_TABLE_LENGTH
         try:
             with source.interruptible():
                 for url in islice(self._urls, MAX_IN_TABLE + 1):
                     first.append(url)  # so that what was read before Ctrl-C is kept
+                    room -= len(url)
+                    if room < 0:
+                        break
             self._urls = chain(first, self._urls)
         except KeyboardInterrupt:
             self._urls = chain(first, iter(_press_ctrl_c, ""))
@@ -141,7 +146,7 @@ class _Work:
             if self._is_detailed:
                 return check_output.DetailedJson(output, agents, strict=strict)
             return check_output.BriefJson(output, agents)
-        if len(first) > MAX_IN_TABLE:
+        if len(first) > MAX_IN_TABLE or room < 0:
             return check_output.Lines(output, agents, tally)
         if self._is_detailed and len(first) == len(agents) == 1:
             return check_output.Explanation(output, agents, strict=strict)

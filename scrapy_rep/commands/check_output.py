@@ -150,8 +150,11 @@ class Table:
         from .check_text import matrix, table
 
         if self._answers:
-            make = table if len(self._agents) == 1 else matrix
-            self._output.print(make(self._answers, self._agents))
+            if len(self._agents) == 1:
+                made = table(self._answers, self._agents)
+            else:
+                made = matrix(self._answers, self._agents, self._output.console.width)
+            self._output.print(made)
         self._output.flush()
 
 

@@ -28,12 +28,15 @@ MAX_URL = 400
 MAX_COLUMNS = 4
 """Crawlers, or URLs, that are columns of a matrix."""
 
+_FIRST_COLUMN, _VERDICT_COLUMN = 15, 13
+"""Characters that a column of a matrix needs at least, with the space behind it."""
+
 MAX_OTHER_RULES = 10
 """Other rules that match and are shown. JSON has more."""
 
 _REASONS = {
     "no-rules": "no group of the robots.txt applies to this crawler, or its group has no rules",
-    "unavailable": "the site has no robots.txt",
+    "unavailable": "the robots.txt is unavailable, so that everything is allowed",
     "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
     "unreachable": "the robots.txt is unreachable, so that everything is disallowed",
     "too-complex": "the comparison of the rules with the URL takes too many steps",
@@ -79,8 +82,9 @@ def table(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
     return made
 
 
-def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
-    """Return a table of URLs and crawlers. Either is in columns, if there are few."""
+def matrix(answers: Sequence[Answered], agents: Sequence[Agent], width: int) -> Table:
+    """Return a table of URLs and crawlers. Either is in columns, if these fit into the width."""
+    columns = min(MAX_COLUMNS, (width - _FIRST_COLUMN) // _VERDICT_COLUMN)
     made = _table()
     urls = [Text(printable(answered.target.url, MAX_URL)) for answered in answers]
     names = [Text(printable(agent.name, 60)) for agent in agents]
@@ -94,13 +98,13 @@ def matrix(answers: Sequence[Answered], agents: Sequence[Agent]) -> Table:
         made.add_column(urls[0], overflow="fold", ratio=1)
         for name, cell, verdict in zip(names, cells[0], answers[0].verdicts, strict=True):
             made.add_row(name, cell, Text(short_reason(verdict)))
-    elif len(agents) <= MAX_COLUMNS:
+    elif len(agents) <= columns:
         made.add_column("URL", overflow="fold", ratio=1)
         for name in names:
             made.add_column(name, overflow="fold", min_width=10)
         for url, row in zip(urls, cells, strict=True):
             made.add_row(url, *row)
-    elif len(answers) <= MAX_COLUMNS:
+    elif len(answers) <= columns:
         made.add_column("Crawler", overflow="fold")
         for url in urls:
             made.add_column(url, overflow="fold", min_width=10)

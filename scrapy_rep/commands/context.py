@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from scrapy.utils.conf import arglist_to_dict
 from scrapy.utils.project import get_project_settings
@@ -59,9 +59,14 @@ class Context:
         if settings is None:
             settings = _project_settings()
         try:
-            settings.setdict(arglist_to_dict(arguments.set), priority="cmdline")
+            given = arglist_to_dict(arguments.set)
         except ValueError:
             raise CommandError("-s takes NAME=VALUE") from None
+        for name, value in given.items():
+            try:
+                settings.set(name, value, priority="cmdline")
+            except ValueError as error:  # a setting of Scrapy that is a dict, and no JSON
+                raise CommandError(f"{name} is {value!r}, which is no JSON: {error}") from None
         context = cls(arguments, settings)
         try:
             yield context
@@ -83,7 +88,7 @@ class Context:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
         try:
             if name == STANDARD_INPUT:
-                return sys.stdin.buffer.read(MAX_BODY)
+                return standard_input().read(MAX_BODY)
             with Path(name).open("rb") as file:
                 return file.read(MAX_BODY)
         except OSError as error:
@@ -101,6 +106,13 @@ class Context:
         from .session import run  # only what needs the network starts Scrapy
 
         return run(self.scrapy_settings, work, log_level=self._log_level, keep_bodies=keep_bodies)
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input. Raises :class:`CommandError` if it is closed."""
+    if sys.stdin is None:
+        raise CommandError("cannot read standard input: it is closed")
+    return sys.stdin.buffer
 
 
 def run_without_network(work: Coroutine[Any, Any, T]) -> T:

@@ -35,7 +35,7 @@ _EXTENTS = {
     "none": "the whole site is disallowed",
 }
 _STATES = {
-    "unavailable": "no robots.txt",
+    "unavailable": "unavailable, everything is allowed",
     "disallowed-status": "a status of REP_DISALLOW_STATUSES",
     "unreachable": "unreachable",
     "stale-copy": "unreachable, the last good copy",

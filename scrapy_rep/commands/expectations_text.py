@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _REASONS = {
     "no-rules": "no group applies, or it has no rules",
-    "unavailable": "the site has no robots.txt",
+    "unavailable": "the robots.txt is unavailable, so that everything is allowed",
     "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
     "too-complex": "the comparison takes too many steps",
     "unknown": "its robots.txt is not known",

@@ -9,14 +9,13 @@ import csv
 import gzip
 import io
 import json
-import sys
 import zlib
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError, XMLPullParser
+from xml.parsers.expat import ExpatError, ParserCreate
 
-from .context import STANDARD_INPUT
+from .context import STANDARD_INPUT, standard_input
 from .exits import CommandError
 
 if TYPE_CHECKING:
@@ -27,7 +26,10 @@ FORMATS = ("lines", "csv", "jsonl", "sitemap")
 """The formats of a file with URLs."""
 
 MAX_LINE = 1 << 20
-"""Characters of a line. A longer one is no list of URLs."""
+"""Characters of a line, or of a URL in a sitemap. A longer one is cut."""
+
+MAX_DEPTH = 100
+"""Elements of a sitemap within each other. A sitemap has three, and a few more with extensions."""
 
 _CHUNK = 1 << 16
 _START = 1 << 12
@@ -43,31 +45,32 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     :class:`CommandError` for a file that cannot be read.
     """
     try:
-        with _opened(name) as raw:
+        with opened(name) as raw:
             stream = _decompressed(raw)
             form = form or _form_of(name, stream, has_field=field is not None)
             match form:
                 case "sitemap":
                     yield from _of_sitemap(stream)
                 case "csv":
-                    with _text(stream) as text:
+                    with as_text(stream) as text:
                         yield from _of_csv(text, field)
                 case "jsonl":
-                    with _text(stream) as text:
+                    with as_text(stream) as text:
                         yield from _of_json_lines(text, field)
                 case _:
-                    with _text(stream) as text:
+                    with as_text(stream) as text:
                         yield from _of_lines(text)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise CommandError(f"cannot read {name}: {reason}") from None
-    except (UnicodeDecodeError, ParseError, csv.Error, ValueError) as error:
+    except (ExpatError, csv.Error, ValueError) as error:
         raise CommandError(f"cannot read {name} as {form or 'text'}: {error}") from None
 
 
-def _opened(name: str) -> AbstractContextManager[io.BufferedReader]:
+def opened(name: str) -> AbstractContextManager[io.BufferedReader]:
+    """Return a file to read octets from; ``-`` is standard input."""
     if name == STANDARD_INPUT:
-        stream: Any = sys.stdin.buffer
+        stream: Any = standard_input()
         return nullcontext(stream)
     return Path(name).open("rb")
 
@@ -92,15 +95,17 @@ def _form_of(name: str, stream: io.BufferedReader, *, has_field: bool) -> str:
 
 
 @contextmanager
-def _text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+def as_text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
+    """Read a stream as UTF-8. Other octets stay as surrogates. The caller closes it."""
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         yield text
     finally:
-        text.detach()  # the caller closes the stream
+        text.detach()
 
 
-def _lines(text: io.TextIOWrapper) -> Iterator[str]:
+def lines_of(text: io.TextIOWrapper) -> Iterator[str]:
+    """Yield the lines of a text. A line of more than `MAX_LINE` characters is cut into pieces."""
     while line := text.readline(MAX_LINE):
         if len(line) == MAX_LINE and "\0" in line:
             raise ValueError("it is a binary file")
@@ -108,18 +113,18 @@ def _lines(text: io.TextIOWrapper) -> Iterator[str]:
 
 
 def _of_lines(text: io.TextIOWrapper) -> Iterator[str]:
-    for line in _lines(text):
+    for line in lines_of(text):
         url = line.strip()
         if url and not url.startswith("#"):
             yield url
 
 
 def _of_csv(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    first = next(_lines(text), "")
+    first = next(lines_of(text), "")
     delimiter = max(",;\t", key=first.count) if first.strip() else ","
     header = next(csv.reader([first], delimiter=delimiter), [])
     number = _column(header, field)
-    rows = csv.reader(_lines(text), delimiter=delimiter)
+    rows = csv.reader(lines_of(text), delimiter=delimiter)
     if field is not None and field.isdecimal() and _looks_like_url(header[number]):
         yield header[number].strip()
     for row in rows:
@@ -146,17 +151,25 @@ def _looks_like_url(text: str) -> bool:
 
 
 def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    for number, line in enumerate(_lines(text), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if not line.strip():
             continue
         try:
-            value = _value_of(json.loads(line), field)
+            value = _value_of(parse_json(line), field)
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
         if not isinstance(value, str):
             wanted = field or "url"
             raise ValueError(f"line {number} has no text in the field {wanted}")
         yield value.strip()
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text. Raises ValueError if it is none."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def _value_of(record: Any, field: str | None) -> Any:
@@ -167,32 +180,59 @@ def _value_of(record: Any, field: str | None) -> Any:
 
 
 def _of_sitemap(stream: io.BufferedReader) -> Iterator[str]:
-    """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps.
-
-    The parser of Python expands no external entities. Elements are removed as soon as they end.
-    """
-    parser: Any = XMLPullParser(["start", "end"])
-    path: list[Any] = []
+    """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps."""
+    sitemap = _Sitemap()
     while chunk := stream.read(_CHUNK):
-        if b"<!ENTITY" in chunk:
-            raise ValueError("it declares entities")
-        parser.feed(chunk)
-        for event, element in parser.read_events():
-            if event == "start":
-                path.append(element)
-                continue
-            path.pop()
-            parent = _tag(path[-1]) if path else ""
-            # An image has a <loc>, too.
-            if _tag(element) == "loc" and parent in ("url", "sitemap"):
-                yield (element.text or "").strip()
-            if parent not in ("url", "sitemap"):
-                element.clear()
-                if path:
-                    path[-1].remove(element)
-    parser.close()
+        yield from sitemap.read(chunk)
+    sitemap.close()
 
 
-def _tag(element: Any) -> str:
-    tag: str = element.tag
-    return tag.rpartition("}")[2]
+class _Sitemap:
+    """Reads a sitemap piece by piece. It keeps one URL, and the names of the open elements.
+
+    Entities of the file are refused, because a few of them can expand to gigabytes.
+    """
+
+    def __init__(self) -> None:
+        parser = self._parser = ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.EntityDeclHandler = self._refuse
+        self._path: list[str] = []
+        self._pieces: list[str] | None = None
+        """The pieces of the URL that is being read."""
+        self._room = 0
+        self._urls: list[str] = []
+
+    def read(self, octets: bytes) -> list[str]:
+        """Return the URLs that end in the next octets of the file."""
+        self._parser.Parse(octets, False)
+        urls, self._urls = self._urls, []
+        return urls
+
+    def close(self) -> None:
+        """Raise ExpatError if the file is not complete."""
+        self._parser.Parse(b"", True)
+
+    def _start(self, name: str, _: object) -> None:
+        self._path.append(name.rpartition(" ")[2])
+        if len(self._path) > MAX_DEPTH:
+            raise ValueError("its elements are nested too deeply")
+        # An image has a <loc>, too.
+        if self._path[-1] == "loc" and self._path[-2:-1] in (["url"], ["sitemap"]):
+            self._pieces, self._room = [], MAX_LINE
+
+    def _characters(self, text: str) -> None:
+        if self._pieces is not None and self._room > 0:
+            self._pieces.append(text[: self._room])
+            self._room -= len(text)
+
+    def _end(self, _: str) -> None:
+        if self._path.pop() == "loc" and self._pieces is not None:
+            self._urls.append("".join(self._pieces).strip())
+            self._pieces = None
+
+    def _refuse(self, *_: object) -> None:
+        raise ValueError("it declares entities")

@@ -14,7 +14,9 @@ from ..protocol.lint_formats import to_github, to_json, to_sarif, to_text
 from ..protocol.lint_pages import hidden_noindex
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
+from .output import writing
 from .page_inputs import pages_from
+from .sources import names_file
 from .targets import target_of
 
 if TYPE_CHECKING:
@@ -146,11 +148,7 @@ def _bodies(
 
 def _is_file(name: str) -> bool:
     """Return whether a name stands for a file. ``robots.txt`` does, even if it is missing."""
-    if name == STANDARD_INPUT or Path(name).exists():
-        return True
-    return "://" not in name and (
-        name.startswith(("/", ".")) or (name.endswith(".txt") and "/" not in name)
-    )
+    return name == STANDARD_INPUT or Path(name).exists() or names_file(name)
 
 
 def _fetch(targets: dict[str, Target], context: Context) -> dict[str, Policy]:
@@ -187,7 +185,8 @@ def _fix(
 ) -> bytes:
     fixed = fix(body, [code.code for code in chosen_codes(select, ignore)])
     if name == STANDARD_INPUT:
-        sys.stdout.buffer.write(fixed)
+        with writing():
+            sys.stdout.buffer.write(fixed)
     elif fixed != body:
         try:
             Path(name).write_bytes(fixed)

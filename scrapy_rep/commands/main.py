@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import os
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ..protocol.printable import printable
 from .context import Context
 from .exits import EXIT_CODES, CommandError, ExitCode
+from .output import writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,11 +94,13 @@ def main(
     ``settings`` are those of a Scrapy project. Without them, the project in the current folder
     counts, if there is one.
     """
+    _open_closed_streams()
     _escape_unencodable()
     code: int = ExitCode.OK
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments), program, settings)
-        sys.stdout.flush()
+        with writing():
+            sys.stdout.flush()
     except SystemExit as stop:  # of argparse, after --help
         code = stop.code if isinstance(stop.code, int) else ExitCode.USAGE
     except CommandError as error:
@@ -208,11 +212,22 @@ def _version() -> str:
 
 def _complain(program: str, message: str) -> None:
     line = printable(" ".join(message.split()), MAX_MESSAGE)
-    try:
+    with contextlib.suppress(OSError):
         sys.stdout.flush()
+    with contextlib.suppress(OSError):
         sys.stderr.write(f"{program}: {line}\n")
-    except BrokenPipeError:
-        pass
+
+
+def _open_closed_streams() -> None:
+    """Discard what is written to a stream that is closed, as with ``>&-``.
+
+    Python sets such a stream to None. The next file or connection would get its number.
+    """
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_RDONLY)  # only the number: `context.standard_input` tells
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _escape_unencodable() -> None:
@@ -223,12 +238,12 @@ def _escape_unencodable() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Write what is left. Python would complain about a broken pipe when it exits."""
+    """Write what is left. Python would complain about an error when it exits."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE
+        return ExitCode.BROKEN_PIPE if isinstance(error, BrokenPipeError) else ExitCode.USAGE
     return code
 
 

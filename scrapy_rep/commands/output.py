@@ -26,6 +26,10 @@ MAX_REPEATED = 3
 """Remarks of one kind that are shown. The rest are counted."""
 
 
+MIN_WIDTH = 40
+"""Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
+
+
 class Output:
     """The output of one run of a subcommand."""
 
@@ -47,13 +51,14 @@ class Output:
     def print(self, *renderables: RenderableType) -> None:
         """Print texts and tables of rich. Plain strings are printed as they are."""
         console = self.console
-        if console.is_terminal:
-            for renderable in renderables:
-                console.print(renderable)
-            return
-        with console.capture() as capture:
-            for renderable in renderables:
-                console.print(renderable)
+        with writing():
+            if console.is_terminal:
+                for renderable in renderables:
+                    console.print(renderable)
+                return
+            with console.capture() as capture:
+                for renderable in renderables:
+                    console.print(renderable)
         # Tables fill their last column with spaces.
         self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
@@ -63,11 +68,13 @@ class Output:
 
     def write(self, text: str) -> None:
         """Write text as it is. Raises BrokenPipeError if nothing reads it any more."""
-        sys.stdout.write(text)
+        with writing():
+            sys.stdout.write(text)
 
     def flush(self) -> None:
         """Write what is buffered."""
-        sys.stdout.flush()
+        with writing():
+            sys.stdout.flush()
 
     def note(self, message: str) -> None:
         """Write a remark to standard error."""
@@ -121,8 +128,27 @@ class Output:
         line = f"{kind}: {printable(' '.join(message.split()), MAX_REMARK)}"
         if self._bar is not None:
             self._bar.console.print(line)  # above the bar
-        else:
+            return
+        try:
             sys.stderr.write(f"{line}\n")
+        except BrokenPipeError:
+            raise
+        except OSError:  # such as a full disk: the answers are written all the same
+            return
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Raise :class:`CommandError` if standard output cannot be written, as to a full disk.
+
+    A BrokenPipeError stays as it is.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write the output: {error.strerror or error}") from None
 
 
 def _show_nothing(done: int) -> None:
@@ -161,7 +187,10 @@ def _console(file: Any) -> Console:
         def on_broken_pipe(self) -> None:
             raise
 
-    return Raising(file=file, highlight=False, emoji=False, markup=False)
+    console = Raising(file=file, highlight=False, emoji=False, markup=False)
+    if console.width < MIN_WIDTH:
+        console.width = MIN_WIDTH
+    return console
 
 
 def _has_rich() -> bool:

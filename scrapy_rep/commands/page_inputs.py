@@ -7,18 +7,15 @@ for search engine optimization (``Address``, ``Meta Robots 1``, ``X-Robots-Tag 1
 from __future__ import annotations
 
 import csv
-import json
-import sys
-from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from .context import STANDARD_INPUT
 from .exits import CommandError
+from .inputs import as_text, lines_of, opened, parse_json
 from .targets import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from .output import Output
 
@@ -34,12 +31,8 @@ def pages_from(name: str, output: Output) -> Iterator[tuple[str, str]]:
     be read.
     """
     try:
-        with (
-            nullcontext(sys.stdin)
-            if name == STANDARD_INPUT
-            else open(name, encoding="utf-8-sig", newline="")
-        ) as lines:
-            for row in _rows(lines):
+        with opened(name) as raw, as_text(raw) as text:
+            for row in _rows(lines_of(text)):
                 fields = {str(key).strip().lower(): value for key, value in row.items()}
                 url = next((fields[key] for key in _URL_NAMES if fields.get(key)), None)
                 if not isinstance(url, str):
@@ -56,12 +49,11 @@ def pages_from(name: str, output: Output) -> Iterator[tuple[str, str]]:
                 yield target.url, ", ".join(directives)
     except OSError as error:
         raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+    except (csv.Error, ValueError) as error:
         raise CommandError(f"cannot read {name} as CSV or JSON Lines: {error}") from None
 
 
-def _rows(lines: Iterable[str]) -> Iterator[dict[Any, Any]]:
-    iterator = iter(lines)
+def _rows(iterator: Iterator[str]) -> Iterator[dict[Any, Any]]:
     first = next(iterator, "")
     if first.lstrip().startswith("{"):
         yield from (_record(line) for line in chain([first], iterator) if line.strip())
@@ -72,7 +64,7 @@ def _rows(lines: Iterable[str]) -> Iterator[dict[Any, Any]]:
 
 
 def _record(line: str) -> dict[str, Any]:
-    record = json.loads(line)
+    record = parse_json(line)
     if not isinstance(record, dict):
         raise ValueError("a line is no JSON object")
     return record

@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
 
 from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+CLOSE_CHECK_INTERVAL = 0.2
+"""Seconds between two checks whether Ctrl-C was pressed, while a page is downloaded."""
+
 OVERRIDDEN: dict[str, Any] = {
     # Only what downloads count. The rest of a project may write files, open databases or use the
     # queue of a crawl that is running.
@@ -51,8 +56,10 @@ OVERRIDDEN: dict[str, Any] = {
     "LOG_FILE": None,
     "LOG_STDOUT": False,
     "REP_REPORT": None,
+    "REP_TDMREP": False,  # no tool shows what these files say
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
     "SPIDER_MIDDLEWARES": {},
     "SPIDER_MODULES": [],
 }
@@ -112,8 +119,30 @@ class Session:
         return found
 
     async def download(self, request: Request) -> Response:
-        """Return the response to a request, which passes all downloader middlewares."""
-        response: Response = await self._crawler.engine.download_async(request)
+        """Return the response to a request, which passes all downloader middlewares.
+
+        Raises KeyboardInterrupt if the session closes before. Otherwise Scrapy would wait for the
+        response.
+        """
+        download = deferred_from_coro(self._crawler.engine.download_async(request))
+        is_cancelled = False
+
+        def check() -> None:
+            nonlocal is_cancelled
+            if self.is_closing and not is_cancelled:
+                is_cancelled = True
+                download.cancel()
+
+        looping = create_looping_call(check)
+        looping.start(CLOSE_CHECK_INTERVAL, now=False)
+        try:
+            response: Response = await maybe_deferred_to_future(download)
+        except (asyncio.CancelledError, CancelledError):
+            if is_cancelled:
+                raise KeyboardInterrupt from None
+            raise  # Scrapy 2.14 cancels a download that is too large
+        finally:
+            looping.stop()
         return response
 
     async def pause(self) -> None:
@@ -170,8 +199,11 @@ class SessionSpider(Spider):
 
     async def _work(self) -> None:
         outcome = self._outcome
+        outcome.is_started = True
         try:
             session = Session(self.crawler, keep_bodies=self._keep_bodies)
+            if session.is_closing:  # Ctrl-C while Scrapy started: not all versions end then
+                raise KeyboardInterrupt
             outcome.result = await outcome.work(session)
         # Scrapy would log it, with a traceback. KeyboardInterrupt comes from `interruptible`.
         except (Exception, KeyboardInterrupt) as error:
@@ -189,7 +221,7 @@ class SessionSpider(Spider):
             await maybe_deferred_to_future(waiter)
 
     async def _on_closed(self, reason: str) -> None:
-        self._outcome.is_interrupted = reason == "shutdown"
+        self._outcome.close_reason = reason
         await self._wait_for_work()
 
 
@@ -198,19 +230,25 @@ class Outcome(Generic[T]):
 
     def __init__(self, work: Callable[[Session], Awaitable[T]]) -> None:
         self.work = work
+        self.is_started = False
+        """Whether the work has begun. Before, only the settings can be wrong."""
         self.result: T | None = None
         self.error: BaseException | None = None
         self.is_finished = False
-        self.is_interrupted = False
+        self.close_reason: str | None = None
+        """Why Scrapy closed the spider. None: it did not run."""
 
     def get(self) -> T:
         """Return the result of the work. Raises its error, and KeyboardInterrupt after Ctrl-C."""
         if self.error is not None:
-            raise self.error
+            if self.is_started or not isinstance(self.error, Exception):
+                raise self.error
+            raise _start_error(self.error) from self.error
         if self.is_finished:
             result: Any = self.result
             return result  # type: ignore[no-any-return]
-        if self.is_interrupted:
+        # Without an error, only Ctrl-C ends Scrapy before it runs the spider.
+        if self.close_reason in (None, "shutdown"):
             raise KeyboardInterrupt
         raise CommandError("Scrapy ended before the work did", ExitCode.UNKNOWN)
 
@@ -228,11 +266,11 @@ def run(
     :class:`CommandError` for an unusable setting, and KeyboardInterrupt after Ctrl-C.
     """
     outcome = Outcome(work)
-    settings = session_settings(settings)
-    settings.set("LOG_ENABLED", log_level is not None, priority="cmdline")
-    settings.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
-    process_class = AsyncCrawlerProcess if uses_async_process(settings) else CrawlerProcess
     try:
+        settings = session_settings(settings)
+        settings.set("LOG_ENABLED", log_level is not None, priority="cmdline")
+        settings.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
+        process_class = AsyncCrawlerProcess if uses_async_process(settings) else CrawlerProcess
         process = process_class(settings)
         crawl: Any = process.crawl(SessionSpider, outcome, keep_bodies=keep_bodies)
         if isinstance(crawl, Deferred):
@@ -240,8 +278,10 @@ def run(
         else:
             crawl.add_done_callback(lambda task: _keep_error_of_task(task, outcome))
         process.start()
-    except SettingError as error:
-        raise CommandError(str(error)) from None
+    except Exception as error:  # of what the settings name
+        if outcome.is_started:
+            raise
+        raise _start_error(error) from error
     return outcome.get()
 
 
@@ -267,5 +307,13 @@ def _keep_error_of_task(task: Any, outcome: Outcome[Any]) -> None:
 def _keep(error: BaseException | None, outcome: Outcome[Any]) -> None:
     """Keep the error that stopped Scrapy, unless the work has one."""
     if error is not None and outcome.error is None:
-        is_setting = isinstance(error, SettingError)
-        outcome.error = CommandError(str(error)) if is_setting else error
+        outcome.error = error
+
+
+def _start_error(error: Exception) -> CommandError:
+    """Return the error for settings with which Scrapy does not start."""
+    if isinstance(error, (CommandError, SettingError)):
+        return CommandError(str(error))
+    return CommandError(
+        f"Scrapy does not start with these settings: {type(error).__name__}: {error}"
+    )

@@ -9,6 +9,7 @@ from ..protocol.records import CONTENT_SIGNAL, LICENSE
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
 from .groups import GroupList, group_records
+from .sources import names_file, read_file
 from .targets import target_of
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     """Run this subcommand."""
     agents = context.agents(arguments.agent) if arguments.agent else None
     name: str = arguments.source
-    if name == STANDARD_INPUT or Path(name).is_file():
-        return _show(context.read_policy(name), agents, context)
+    if name == STANDARD_INPUT or Path(name).exists():  # also a pipe, as of "<(curl …)"
+        return _show(read_file(name, context), agents, context)
+    if names_file(name):
+        raise CommandError(f"cannot read {name}: no such file")
     target = target_of(name)
     if target.origin is None:
         raise CommandError(f"{name} is neither a file nor a site")

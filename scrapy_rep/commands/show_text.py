@@ -31,7 +31,7 @@ MAX_TOKENS = 50
 """Product tokens of a group that are shown. JSON has all of them."""
 
 _STATES = {
-    "unavailable": "The site has no robots.txt: everything is allowed.",
+    "unavailable": "The robots.txt is unavailable: everything is allowed.",
     "disallowed-status": "REP_DISALLOW_STATUSES has this status: everything is disallowed.",
     "unreachable": "The robots.txt is unreachable: everything is disallowed.",
 }

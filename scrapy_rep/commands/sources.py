@@ -61,7 +61,7 @@ def source_of(given: str, context: Context) -> Source:
         return Source(given, file=given)
     is_stored = given.startswith(STORED)
     name = given.removeprefix(STORED)
-    if name.startswith(("/", ".")) or (name.endswith(_FILE_ENDING) and "://" not in name):
+    if names_file(name):
         raise CommandError(f"cannot read {given}: no such file")
     target = target_of(name)
     if target.origin is None:
@@ -71,6 +71,20 @@ def source_of(given: str, context: Context) -> Source:
     if target.has_default_scheme:
         context.output.note(f"{given} is no file: it is taken for {target.url}")
     return Source(given, origin=target.origin)
+
+
+def names_file(name: str) -> bool:
+    """Whether a name that is no file can only be meant as one.
+
+    >>> names_file("robots.txt"), names_file("public/robots.txt"), names_file("./robots")
+    (True, True, True)
+    >>> names_file("example.com/robots.txt"), names_file("example.com")
+    (False, False)
+    """
+    if name.startswith(("/", ".")):
+        return True
+    folder, slash, _ = name.partition("/")
+    return name.endswith(_FILE_ENDING) and "://" not in name and not (slash and "." in folder)
 
 
 def read_file(name: str, context: Context) -> Policy:
@@ -87,7 +101,9 @@ def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
 
     Raises :class:`CommandError` for a file or a store that cannot be read.
     """
-    files = {source: read_file(source.file, context) for source in sources if source.file}
+    files = {
+        source: read_file(source.file, context) for source in sources if source.file is not None
+    }
     if len(files) == len(set(sources)):
         return [files[source] for source in sources]
     stored = [source.stored for source in sources if source.stored]

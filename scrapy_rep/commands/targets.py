@@ -11,6 +11,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://").match
 # "mailto:x", but not "example.com:8080/x".
 _OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))").match
 
+# How Python reads an octet of an argument or a file that is not UTF-8.
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")
+
 DEFAULT_SCHEME = "https"
 """The scheme of a URL that is given without one."""
 
@@ -34,11 +37,14 @@ class Target(NamedTuple):
 def target_of(given: str, *, in_file: bool = False) -> Target:
     """Return what a text stands for.
 
-    ``in_file``: the rules are those of a file, so that a path is enough.
+    Octets that are not UTF-8 are percent-encoded. ``in_file``: the rules are those of a file, so
+    that a path is enough.
 
     >>> target_of("example.com/x").url
     'https://example.com/x'
     """
+    if not given.isascii():
+        given = _NOT_UTF_8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", given)
     url = given
     if not given.startswith(("https://", "http://")):
         if given.startswith("/") and not given.startswith("//"):

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     for warning in dict.fromkeys(each.agent.warning for each in expectations):
         if warning:
             context.output.warn(warning)
-    if source is not None and source.file:
+    if source is not None and source.file is not None:
         policy = read_file(source.file, context)
         return _test(expectations, lambda _: policy, context)
     origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
@@ -73,7 +73,10 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         return await session.get_policies(origins)
 
     policies = context.run(get, keep_bodies=True)
-    return _test(expectations, lambda each: policies.get(each.target.origin or ""), context)
+    code = _test(expectations, lambda each: policies.get(each.target.origin or ""), context)
+    if len(policies) < len(origins):
+        raise KeyboardInterrupt
+    return code
 
 
 def _test(expectations: Sequence[Expectation], policy_of: Any, context: Context) -> int:

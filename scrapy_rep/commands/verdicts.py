@@ -24,6 +24,9 @@ FIRST_BATCH, MAX_BATCH = 64, 8192
 """URLs that are read before their robots.txt files are fetched. The number doubles from the first
 to the maximum, so that the first answers come soon."""
 
+MAX_BATCH_LENGTH = 4_000_000
+"""Characters of the URLs after which a batch ends, however few they are."""
+
 MAX_POLICIES = 20_000
 """Origins whose policy is kept between two batches. The session keeps REP_CACHE_SIZE of them."""
 
@@ -121,11 +124,14 @@ async def answer_all(
     size, file = FIRST_BATCH, getattr(source, "policy", None)
     while True:
         given: list[str] = []
-        interrupted = False
+        interrupted, room = False, MAX_BATCH_LENGTH
         try:
             with source.interruptible():
                 for url in islice(urls, size):
                     given.append(url)  # so that what was read before Ctrl-C is kept
+                    room -= len(url)
+                    if room < 0:
+                        break
         except KeyboardInterrupt:
             interrupted = True
         if not given:

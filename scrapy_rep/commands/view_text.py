@@ -160,7 +160,7 @@ def _why(link: dict[str, Any]) -> str:
 
 _REASONS = {
     "no-rules": "no group applies",
-    "unavailable": "no robots.txt",
+    "unavailable": "robots.txt is unavailable",
     "unreachable": "robots.txt is unreachable",
     "unknown": "robots.txt not fetched",
 }

@@ -155,8 +155,8 @@ class RobotsTxtMiddleware:
         return self._policy_cache.origins
 
     @property
-    def tdm_rule(self) -> Callable[[str], TdmRule | None] | None:
-        """Returns the rule of a TDM file for the URL of a response. None without REP_TDMREP."""
+    def tdm_rule(self) -> Callable[[Response], TdmRule | None] | None:
+        """Returns the rule of a TDM file for a response. None without REP_TDMREP."""
         return None if self._tdm_files is None else self._tdm_files.rule
 
     # Requests.

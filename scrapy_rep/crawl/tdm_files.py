@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
 
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile, Resource, State
@@ -81,6 +82,9 @@ class TdmFiles(FileCache[TdmFile]):
         self._engine = engine
         self._pages: dict[str, Request] = {}
         """The request for which the file of an origin is being fetched."""
+        self._file_of: WeakKeyDictionary[Request, TdmFile] = WeakKeyDictionary()
+        """The file for the response to a request. REP_CACHE_SIZE may remove it from memory before
+        the spider gets the response."""
         self._policy_cache = policy_cache
         self._waiting = waiting
         self._verdict_of = verdict_of
@@ -99,21 +103,32 @@ class TdmFiles(FileCache[TdmFile]):
         Returns False if the spider closes first.
         """
         key = origin_of(response.url)
-        if key is None or not _has_file(key) or self.get_fresh(key) is not None:
+        if key is None or not _has_file(key):
             return True
-        if request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY):
-            return True
-        file = self.files.get(key)
-        if file is not None and file.failures:
-            self.get_or_fetch(key, request)  # in the background
-            return True
-        with self._waiting.add(request, response):
-            return await self.wait_for(key, request) is not None
+        file = self.get_fresh(key)
+        if file is None and not (
+            request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)
+        ):
+            file = self.files.get(key)
+            if file is not None and file.failures:
+                self.get_or_fetch(key, request)  # in the background
+            else:
+                with self._waiting.add(request, response):
+                    file = await self.wait_for(key, request)
+                if file is None:
+                    return False
+        if file is not None:
+            self._file_of[request] = file
+        return True
 
-    def rule(self, url: str) -> TdmRule | None:
+    def rule(self, response: Response) -> TdmRule | None:
         """Return the rule for the URL of a response, if its file is known and has one."""
-        file = self.files.get(origin_of(url) or "")
-        return file.content.rule(url) if file is not None and file.content is not None else None
+        file = self._file_of.get(response.request) if response.request is not None else None
+        if file is None:
+            file = self.files.get(origin_of(response.url) or "")
+        if file is None or file.content is None:
+            return None
+        return file.content.rule(response.url)
 
     def _has_waiting(self, key: str) -> bool:
         page = self._pages.get(key)

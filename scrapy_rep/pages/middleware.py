@@ -105,7 +105,7 @@ class PageDirectivesMiddleware:
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
         self.recorder: Recorder | None = None
-        self._tdm_rule: Callable[[str], TdmRule | None] | None = None
+        self._tdm_rule: Callable[[Response], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -154,7 +154,7 @@ class PageDirectivesMiddleware:
         if robots is not None and not (robots.has_usage or self._settings.training_tokens):
             robots = None
         html = _html(response)
-        tdm = self._tdm_rule(response.url) if self._tdm_rule is not None else None
+        tdm = self._tdm_rule(response) if self._tdm_rule is not None else None
         if (
             robots is None
             and tdm is None

@@ -251,7 +251,9 @@ class Code(Enum):
         "A rule never decides.",
         "For each path that it matches, another rule wins: a longer one, an allow of the same "
         "length, or the same rule further up.",
-        "Remove the rule, or make it longer if it should win.",
+        "Remove the rule, or make it longer if it should win. If it is the only rule between two "
+        "user-agent lines, write `Disallow:` without a value in its place: without any rule "
+        "between them, the two lines begin one group.",
     )  # fmt: skip
 
     # R5: other records

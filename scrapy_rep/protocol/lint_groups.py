@@ -26,7 +26,7 @@ from .printable import printable
 from .records import CRAWL_DELAY, RECORD_TYPES, VISIT_TIME, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from .lint_findings import Finding, Source
 
@@ -103,17 +103,38 @@ def findings_of_groups(source: Source, *, strict: bool) -> Iterator[Finding]:
                 decided.add(position)
             elif patterns:
                 lost[position] = (allow, value, winners[pattern_of(value)[0]])
-    for position, (allow, value, winner) in lost.items():
-        if position not in decided:
-            field = "allow" if allow else "disallow"
-            reason = f"{ROBOTS_TXT} is always allowed"
-            if winner is not None:
-                reason = f"line {line_at(winner + 1)} does"
-            message = f"{field} {_quoted(value)} never decides: {reason}"
-            yield source.finding(line_at(position + 1), Code.NEVER_DECIDES, message, "remove it")
+    found = {line_at(at + 1): rule for at, rule in lost.items() if at not in decided}
+    separating = _separating_lines(text, found, strict=strict) if found else frozenset()
+    for line, (allow, value, winner) in found.items():
+        field = "allow" if allow else "disallow"
+        reason = f"{ROBOTS_TXT} is always allowed"
+        if winner is not None:
+            reason = f"line {line_at(winner + 1)} does"
+        message = f"{field} {_quoted(value)} never decides: {reason}"
+        advice = "remove it"
+        if line in separating:
+            advice = "write 'disallow:' alone, as it keeps the groups above and below it apart"
+        yield source.finding(line, Code.NEVER_DECIDES, message, advice)
     if budget.cost < 0:
         message = "too many rules with stars: not all were compared with each other"
         yield source.finding(1, Code.NOT_SEARCHED, message, "write fewer rules with '*'")
+
+
+def _separating_lines(text: bytes, removable: Container[int], *, strict: bool) -> frozenset[int]:
+    """Return the lines without which the user-agent lines above and below them were one group.
+
+    These are the rules between them, if all of these are `removable`.
+    """
+    found: list[int] = []
+    run: list[int] = []
+    for line, field, _ in records(text, strict=strict):
+        if field in _RULES:
+            run.append(line)
+        elif field == b"user-agent":
+            if all(rule in removable for rule in run):
+                found += run
+            run = []
+    return frozenset(found)
 
 
 def findings_of_repeated_values(source: Source, *, strict: bool) -> Iterator[Finding]:

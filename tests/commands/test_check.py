@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
+
+from scrapy_rep.commands import check as check_module
+from scrapy_rep.commands import verdicts
 
 from .conftest import ROBOTS, schema, validate
 
@@ -88,6 +94,20 @@ def test_several_crawlers_are_columns(run: Run) -> None:
         ["/private/x", "disallowed", "disallowed"],
         ["/a", "allowed", "disallowed"],
     ]
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "39", "40", "60"])
+def test_a_narrow_table_loses_no_verdict(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    agents = [part for name in ("b", "otherbot", "d") for part in ("-a", name)]
+    urls = ["/private/" + "x" * 50, "/other"]
+    for shown in (urls, urls[:1], urls * 3):
+        done = check(run, *shown, *agents)  # for mybot, too
+        words = re.findall("disallowed|allowed", done.out)
+        assert len(words) == 4 * len(shown)
+        assert max(map(len, done.out.splitlines())) <= max(int(columns), 40)
 
 
 def test_many_crawlers_are_rows(run: Run) -> None:
@@ -197,6 +217,13 @@ def test_the_default_crawler_is_that_of_the_settings(run: Run) -> None:
     assert (done.code, done.err) == (1, "")
 
 
+@pytest.mark.parametrize("agent", ["", " ", "(x)"])
+def test_a_name_without_a_product_token_is_warned_about(run: Run, agent: str) -> None:
+    done = check(run, "/", agent=agent)
+    text = f"warning: {agent!r}: it holds no product token, so only the rules for '*' apply\n"
+    assert done.err == text
+
+
 def test_a_browser_is_warned_about(run: Run) -> None:
     done = check(run, "/a", agent="Mozilla/5.0 (X11; Linux) Gecko/2010 Firefox/130.0")
     assert "is the User-Agent of a browser" in done.err
@@ -246,11 +273,40 @@ def test_500_kib_of_rules(run: Run, tmp_path: Path) -> None:
     assert len(shown.out.splitlines()) < 300
 
 
-def test_a_binary_file_has_no_rules(run: Run, tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_bytes(bytes(range(256)) * 100)
-    done = check(run, "/a")
-    assert (done.code, done.err) == (0, "")
-    assert run("show", "robots.txt").code == 0
+    for done in (check(run, "/a"), run("show", "robots.txt")):
+        assert (done.code, done.out) == (2, "")
+        message = "cannot read robots.txt as a robots.txt: it is a binary file"
+        assert done.err == f"scrapy-rep: {message}\n"
+
+
+def test_a_pipe_is_a_file(run: Run, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for arguments in (("show", "pipe"), ("check", "--robots", "pipe", "/private", "-a", "x")):
+        with subprocess.Popen(["/bin/cp", "robots.txt", "pipe"]) as copy:
+            done = run(*arguments)
+            copy.wait()
+        assert "Disallow" in done.out
+
+
+def test_an_octet_that_is_not_utf_8_is_percent_encoded(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /%E9$\n")
+    (tmp_path / "urls.txt").write_bytes(b"/\xe9\nhttps://example.com/\xe9\n/\xe9x\n")
+    done = check(run, "--from", "urls.txt", "--json")
+    assert [record["allowed"] for record in done.records] == [False, False, True]
+    assert done.records[0]["url"] == "/%E9"
+    assert check(run, "/\udce9").code == 1
+
+
+def test_few_long_urls_are_lines(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "MAX_BATCH_LENGTH", 30)
+    monkeypatch.setattr(check_module, "MAX_TABLE_LENGTH", 30)
+    (tmp_path / "urls.txt").write_text("".join(f"/private/{number}\n" for number in range(9)))
+    lines = check(run, "--from", "urls.txt").out.splitlines()
+    assert lines == [
+        f"disallowed /private/{n}  line 2, Disallow: /private, for *" for n in range(9)
+    ]
 
 
 # Files with URLs.

@@ -265,6 +265,16 @@ def test_the_store_and_the_site(web: Web, tmp_path: Path) -> None:
     assert "cannot open the store" in unusable.err
 
 
+def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
+    site = web.site("User-agent: *\nDisallow: /private")
+    name = site.url("/robots.txt").removeprefix("http://")
+    done = tool(
+        "diff", name, "-", "-s", "REP_RETRY_TIMES=0", "-s", "REP_TIMEOUT=1", stdin="User-agent: *\n"
+    )
+    assert f"note: {name} is no file: it is taken for https://{name}\n" in done.err
+    assert done.code == 3  # it has no https
+
+
 def fill(path: Path, origin: str, body: bytes) -> None:
     """Put a robots.txt into a store."""
 

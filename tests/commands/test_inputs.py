@@ -81,14 +81,21 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "content", "field", "message"),
     [
         ("x.txt", b"\x89PNG\r\n\0\0", None, "it is a binary file"),
-        ("x.txt", b"https://a.example/\xff\n", None, "can't decode"),
         ("x.csv", b"a,b\n1,2\n", None, "no column for URLs; name it with --field: there are a, b"),
         ("x.csv", b"a,b\n1,2\n", "c", "there is no column c: there are a, b"),
         ("x.csv", b"a,b\n1,2\n", "3", "there is no column 3: the first line has 2"),
         ("x.jsonl", b'{"a": 1}\n', None, "line 1 has no text in the field url"),
         ("x.jsonl", b"[1\n", None, "line 1: "),
+        ("x.jsonl", b"[" * 100_000, None, "line 1: the JSON is nested too deeply"),
         ("x.xml", b"<urlset><url>", None, "no element found"),
         ("x.xml", b"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>", None, "it declares entities"),
+        (
+            "x.xml",
+            b"<!--" + b" " * 65_520 + b"--><!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>",
+            None,
+            "entities",
+        ),
+        ("x.xml", b"<a>" * 101, None, "its elements are nested too deeply"),
         ("x.gz", gzip.compress(b"https://a.example/", mtime=0)[:-4], None, "end-of-stream"),
         ("x.gz", b"\x1f\x8b\x08nothing", None, ""),
     ],
@@ -139,6 +146,29 @@ def test_memory_does_not_grow_with_the_file(
         tracemalloc.stop()
     assert after - before < 100_000
     assert most < 2_000_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<url>" + "<x/>" * 500_000 + "<loc>https://a.example/</loc></url>",
+        "<url><loc>https://a.example/</loc><x>" + "x" * 5_000_000 + "</x></url>",
+        "<url><loc>https://a.example/" + "x" * 5_000_000 + "</loc></url>",
+    ],
+    ids=["elements", "text", "URL"],
+)
+def test_one_entry_of_a_sitemap_takes_bounded_memory(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    path.write_text(f"<urlset>{content}</urlset>")
+    tracemalloc.start()
+    try:
+        (url,) = urls_from(str(path))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert url.startswith("https://a.example/")
+    assert len(url) <= MAX_LINE
+    assert most < 4 * MAX_LINE
 
 
 def test_a_line_without_an_end_is_cut(tmp_path: Path) -> None:

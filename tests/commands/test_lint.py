@@ -249,7 +249,7 @@ def test_pages(form: str, robots_txt: Path, capsys: pytest.CaptureFixture[str]) 
         ('{"url": 1}\n', "a row has none of the fields"),
         ('{"url": "/a"}\n[]\n', "a line is no JSON object"),
         ('{"url": "/a"\n', "cannot read pages as CSV or JSON Lines"),
-        ("url,robots\n\udce9,noindex", "cannot read pages as CSV or JSON Lines"),
+        ('{"url": ' + "[" * 100_000, "the JSON is nested too deeply"),
     ],
 )
 @pytest.mark.usefixtures("robots_txt")

@@ -5,6 +5,7 @@ Each process takes about a second, so what one process can show is in one test.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,9 +17,10 @@ import pytest
 
 from testing.web import Page
 
-from .conftest import ROBOTS, TIMEOUT, environment_of, tool, validate
+from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, tool, validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from testing.web import Web
@@ -27,12 +29,15 @@ RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")
 SCRAPY = ("scrapy", "robots")
 
+FULL = "cannot write the output: No space left on device"
+
 PROJECT = """\
 import pathlib
 
 BOT_NAME = "project"
 USER_AGENT = "projectbot/1.0 (+https://example.com)"
 ROBOTSTXT_OBEY = False
+SPIDER_LOADER_CLASS = "no_such_module.SpiderLoader"
 SPIDER_MODULES = ["no_such_module"]
 ITEM_PIPELINES = {"no_such_module.Pipeline": 1}
 EXTENSIONS = {"no_such_module.Extension": 1}
@@ -41,6 +46,7 @@ JOBDIR = "job"
 LOG_FILE = "log.txt"
 FEEDS = {"out.json": {"format": "json"}}
 CLOSESPIDER_PAGECOUNT = 1
+REP_TDMREP = True
 REP_STORE = f"sqlite:///{pathlib.Path(__file__).parent}/store.sqlite"
 DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
@@ -252,6 +258,69 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
     assert '"allowed": null' in out
 
 
+@pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
+def test_ctrl_c_while_a_page_does_not_arrive(web: Web, loop: tuple[str, ...]) -> None:
+    site = web.site(RULES, {"/slow": Page(delay=2 * TIMEOUT)})
+    code, out, errors = _interrupted(
+        lambda: "/slow" in site.paths, "view", site.url("/slow"), "-a", "x", *loop
+    )
+    assert (code, out, errors) == (130, "", "")
+
+
+def test_ctrl_c_while_sites_are_tested(web: Web, tmp_path: Path) -> None:
+    quick, slow = web.site(RULES), web.site(Page(RULES, delay=2 * TIMEOUT))
+    path = tmp_path / "expectations.txt"
+    path.write_text("".join(f"disallow x {site.url('/x')}\n" for site in (quick, slow)))
+    code, out, errors = _interrupted(
+        lambda: bool(slow.received and quick.received), "test", str(path), "--json"
+    )
+    assert (code, errors) == (130, "")
+    assert [json.loads(line)["holds"] for line in out.splitlines()] == [True, None]
+
+
+def test_ctrl_c_while_scrapy_starts(tmp_path: Path) -> None:
+    (tmp_path / "interrupting.py").write_text(INTERRUPTING)
+    done = tool(
+        *("show", "http://127.0.0.1:1", "--json"),
+        *("-s", 'DOWNLOADER_MIDDLEWARES={"interrupting.Interrupting": 1}'),
+        cwd=tmp_path,
+        PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]),
+    )
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+INTERRUPTING = """\
+import os, signal
+from scrapy import signals
+
+class Interrupting:
+    @classmethod
+    def from_crawler(cls, crawler):
+        os.kill(os.getpid(), signal.SIGINT)
+        return cls()
+"""
+
+
+def _interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, str, str]:
+    """Press Ctrl-C half a second after the condition holds. Returns code, output and errors."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands", *arguments],
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            _wait_until(condition)
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=TIMEOUT)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, out, errors
+
+
 def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
     site = web.site(RULES)
     with subprocess.Popen(
@@ -275,6 +344,34 @@ def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
     assert process.returncode == 130
     assert len(out.splitlines()) == 150
     assert errors == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "out", "err"),
+    [
+        ("check --robots robots.txt /private -a x >&-", 1, "", ""),
+        ("check --robots robots.txt / 2>&-", 0, "allowed  /", ""),  # there is a warning
+        ("check --robots missing / 2>/dev/full", 2, "", ""),
+        ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
+        ("lint - <&-", 2, "", "scrapy-rep: cannot read standard input: it is closed\n"),
+        ("show robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
+        ("lint - --fix < robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
+    ],
+)
+def test_streams_that_are_closed_or_full(
+    tmp_path: Path, line: str, code: int, out: str, err: str
+) -> None:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m scrapy_rep.commands {line}', sys.executable],
+        cwd=tmp_path,
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.partition("\n")[0], done.stderr) == (code, out, err)
 
 
 def _wait_until(condition: object) -> None:

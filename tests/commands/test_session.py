@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.settings import Settings
+from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
@@ -294,7 +295,7 @@ async def test_texts_of_sites(web: Web, capsys: pytest.CaptureFixture[str]) -> N
     assert "Fetched      status 200, from the site, just now\n" in shown
     assert "License  https://example.com/l\n" in shown
     shown = _printed(capsys, listing(show.record_of(missing, None, strict=False)))
-    assert "The site has no robots.txt: everything is allowed.\n" in shown
+    assert "The robots.txt is unavailable: everything is allowed.\n" in shown
     shown = _printed(capsys, listing(show.record_of(down, None, strict=False)))
     assert "The robots.txt is unreachable: everything is disallowed.\nstatus 500\n" in shown
     agent = of_user_agent("x")
@@ -380,6 +381,11 @@ async def _nothing(_: Session) -> None:
     pass
 
 
+def _closed(outcome: Outcome[Any]) -> Deferred[None]:
+    outcome.close_reason = "enough"
+    return succeed(None)
+
+
 def _finished(outcome: Outcome[Any]) -> Deferred[None]:
     outcome.is_finished, outcome.result = True, "result"
     return succeed(None)
@@ -389,7 +395,7 @@ def _finished(outcome: Outcome[Any]) -> Deferred[None]:
     ("crawl", "error"),
     [
         (_finished, None),
-        (lambda _: succeed(None), "Scrapy ended before the work did"),
+        (_closed, "Scrapy ended before the work did"),
         (lambda _: fail(SettingError("REP_TIMEOUT is 0")), "REP_TIMEOUT is 0"),
     ],
 )
@@ -430,6 +436,9 @@ async def test_the_error_of_a_task_is_kept() -> None:
     keep(Task(None, cancelled=True), outcome)
     for error in (None, OSError("first"), OSError("second")):
         keep(Task(error), outcome)
+    with pytest.raises(CommandError, match="Scrapy does not start with these settings: OSError: f"):
+        outcome.get()
+    outcome.is_started = True
     with pytest.raises(OSError, match="first"):
         outcome.get()
 
@@ -446,11 +455,25 @@ def test_the_addon_is_added_unless_it_is_there() -> None:
 
 def test_an_interrupted_or_unfinished_session() -> None:
     outcome: Outcome[Any] = Outcome(lambda _: None)  # type: ignore[arg-type, return-value]
+    for reason in (None, "shutdown"):
+        outcome.close_reason = reason
+        with pytest.raises(KeyboardInterrupt):
+            outcome.get()
+    outcome.close_reason = "finished"
     with pytest.raises(CommandError, match="Scrapy ended before"):
         outcome.get()
-    outcome.is_interrupted = True
+
+
+async def test_a_page_that_does_not_arrive_ends_with_the_session(web: Web) -> None:
+    site = web.site(RULES, {"/slow": Page(delay=100)})
+
+    async def work(session: Session) -> None:
+        call_later(0.5, session._cache.close)
+        await session.download(Request(site.url("/slow")))
+
     with pytest.raises(KeyboardInterrupt):
-        outcome.get()
+        await session(work)
+    assert site.page_paths == ["/slow"]
 
 
 def test_the_middleware_gives_its_policies() -> None:

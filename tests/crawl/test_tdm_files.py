@@ -390,6 +390,13 @@ async def test_a_full_cache_keeps_the_files_in_use(web: Web, crawl: Crawl) -> No
     assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(3)}
 
 
+async def test_a_cache_smaller_than_the_crawl_loses_no_reservation(web: Web, crawl: Crawl) -> None:
+    sites = [site_with(web, tdmrep()) for _ in range(8)]
+    urls = [site.url(f"/{number}") for number, site in enumerate(sites)]
+    outcome = await crawl(urls, {**ON, "REP_CACHE_SIZE": 1})
+    assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(8)}
+
+
 async def test_without_robots_txt_the_setting_has_no_effect(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:

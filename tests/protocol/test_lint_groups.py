@@ -69,6 +69,31 @@ def test_rules_that_never_decide(rules: str, lines: dict[int, int]) -> None:
     assert dead(rules) == expected
 
 
+@pytest.mark.parametrize(
+    ("rules", "advices"),
+    [
+        ("Disallow: /a\nAllow: /a\nUser-agent: b\nDisallow: /b", ["remove"]),
+        ("Allow: /robots.txt$\nUser-agent: b\nDisallow: /b", ["disallow"]),
+        ("Allow: /robots.txt$\nAllow: /robots.txt$\nUser-agent: b\nAllow: /", ["disallow"] * 2),
+        ("Allow: /robots.txt$\nAllow:\nUser-agent: b\nDisallow: /b", ["remove"]),
+        ("Allow: /robots.txt$\nCrawl-delay: 1\nUser-agent: b\nDisallow: /b", ["disallow"]),
+        ("Disallow: /a\nUser-agent: b\nAllow: /robots.txt$", ["remove"]),
+    ],
+)
+def test_the_advice_changes_no_verdict(rules: str, advices: list[str]) -> None:
+    body = ALL + rules
+    findings = lint(body.encode(), select=["never-decides"])
+    words = {"remove": "remove it", "disallow": "write 'disallow:' alone"}
+    lines = body.split("\n")
+    for finding, advice in zip(findings, advices, strict=True):
+        assert finding.advice.startswith(words[advice])
+        lines[finding.line - 1] = "Disallow:" if advice == "disallow" else ""
+    for token in ("a", "b"):
+        before, after = (RobotsTxt(text.encode()) for text in (body, "\n".join(lines)))
+        for path in ("/", "/a", "/b", "/robots.txts"):
+            assert before.allowed(path, token) == after.allowed(path, token)
+
+
 @pytest.mark.parametrize("field", ["Allow", "Disallow"])
 def test_rfc_no_rule_decides_about_robots_txt(field: str) -> None:
     assert dead(f"{field}: /robots.txt$") == {1: "/robots.txt is always allowed"}
