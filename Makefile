@@ -45,10 +45,13 @@ loops: .venv/test
 	$(PYTEST) --reactor=default tests/crawl tests/stores
 	$(PYTEST) -p no:twisted tests/crawl tests/stores
 
-# All tests with the oldest supported Scrapy, except those of protocol/, which does not use Scrapy;
-# and those of crawls and stores on both reactors.
+# With the oldest supported Scrapy, all tests of what depends on its version, and those of crawls and
+# stores on both reactors.
 oldest: .venv-oldest/test
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio --ignore=tests/protocol
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio --ignore=tests/protocol \
+		--ignore=tests/reports --ignore=tests/commands
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio \
+		tests/commands/test_session.py tests/commands/test_check.py tests/commands/test_view.py
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
 # The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part

@@ -184,6 +184,7 @@ def test_a_file_that_is_too_large_to_compare(
     assert "The files are large" in done.out
 
 
+@pytest.mark.no_cover  # Coverage would take most of the time.
 def test_many_values_are_counted(run: Run, tmp_path: Path) -> None:
     lines = "".join(f"Sitemap: https://example.com/{n}\n" for n in range(1500))
     rules = "".join(f"Disallow: /{n}/\n" for n in range(1500))

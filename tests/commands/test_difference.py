@@ -293,6 +293,7 @@ def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert record["crawlers"][0]["rules"][0]["example"] is None
 
 
+@pytest.mark.no_cover  # Coverage would take most of the time.
 def test_a_hostile_pair_of_files_ends() -> None:
     many = "".join(f"User-agent: a{n}\nDisallow: /{n}*a*a$\n" for n in range(3000))
     other = many.replace("*a*a$", "*b")
