@@ -72,8 +72,6 @@ def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert summary == "57 URLs, 33 allowed, 24 disallowed; the server received 0 disallowed pages"
     assert heading == "The report of this crawl:"
     assert report == str(PROJECT / "reports" / "demo.html")
-    page = (PROJECT / "reports" / "demo.html").read_text()
-    assert "http://127.0.0.11:" in page
     assert "ERROR" not in demo.stderr
     assert all(len(line) <= 80 for line in lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -67,7 +68,9 @@ def origin_in(report: Report, site: Site) -> OriginReport:
 
 
 def parts_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("**/*.part"))
+    # Scrapy may remove folders of its queue meanwhile, which os.walk skips.
+    found = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    return sorted(path for path in found if path.suffix == ".part")
 
 
 def names_in(folder: Path) -> list[str]:
