@@ -94,3 +94,17 @@ def test_a_link_in_the_body_does_not_count_before_a_meta_element() -> None:
     html = b"<link rel=license href=/a><body><link rel=license href=/b><meta name=robots>"
     assert links(html) == ["/a"]
     assert [tag for tag, _, _ in elements(html, [b"robots"], b"license")] == ["link", "meta"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b'<head><meta charset=utf-8></head><body><meta name="robots" content="noindex">',
+        b'<head><meta charset=utf-8><META name="robots" content="noindex"></head><body>',
+        b'<head><META charset=utf-8><Meta name="robots" content="noindex"></head><body>',
+    ],
+    ids=["in the body", "in upper case after lower case", "in mixed case"],
+)
+def test_the_last_meta_element_is_found_wherever_it_is(html: bytes) -> None:
+    found = list(elements(html, [b"robots"], b"license"))
+    assert Element("meta", "robots", "noindex") in found
