@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from . import check_output
 from .context import run_without_network
 from .exits import CommandError
-from .inputs import FORMATS, urls_from
+from .inputs import add_format_arguments, urls_from
 from .sources import read_file
 from .verdicts import OneFile, Tally, answer_all
 
@@ -57,14 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", dest="source", metavar="FILE", help="read URLs from a file; '-': standard input"
     )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="the format of that file; default: its name and its first octets tell",
-    )
-    parser.add_argument(
-        "--field", metavar="NAME", help="the CSV column (name or number) or the JSON field"
-    )
+    add_format_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .difference import VERSION, Comparison, Side
 from .exits import CommandError, ExitCode
 from .flips import Flips
-from .inputs import FORMATS, urls_from
+from .inputs import add_format_arguments, urls_from
 from .sources import STORED, get_policies, source_of
 
 if TYPE_CHECKING:
@@ -55,14 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="list the URLs of a file whose verdict differs; '-': standard input",
     )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="the format of that file; default: its name and its first octets tell",
-    )
-    parser.add_argument(
-        "--field", metavar="NAME", help="the CSV column (name or number) or the JSON field"
-    )
+    add_format_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:

@@ -19,6 +19,7 @@ from .context import STANDARD_INPUT, standard_input
 from .exits import CommandError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
@@ -35,6 +36,18 @@ _CHUNK = 1 << 16
 _START = 1 << 12
 _URL_NAMES = ("url", "loc", "address", "link", "href")
 """Names of a CSV column or JSON field that holds URLs, if the user names none."""
+
+
+def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how a file with URLs is read."""
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="the format of that file; default: its name and its first octets tell",
+    )
+    parser.add_argument(
+        "--field", metavar="NAME", help="the CSV column (name or number) or the JSON field"
+    )
 
 
 def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:

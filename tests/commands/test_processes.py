@@ -102,6 +102,18 @@ def test_scrapy_robots_refuses_unknown_options(arguments: list[str]) -> None:
     assert done.err.count("\n") == 1
 
 
+def output_of(code: str) -> str:
+    """Return the standard output of Python code that runs in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=True,
+    ).stdout
+
+
 def test_scrapy_version_loads_only_the_command_itself() -> None:
     code = (
         "import sys\nfrom scrapy.cmdline import execute\n"
@@ -110,15 +122,7 @@ def test_scrapy_version_loads_only_the_command_itself() -> None:
         " if name.startswith(('scrapy_rep.commands', 'rich'))))\n"
         "print('twisted.internet.reactor' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_of(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-2:] == [
+    assert output_of(code).splitlines()[-2:] == [
         "['scrapy_rep.commands', 'scrapy_rep.commands.robots']",
         "False",
     ]
@@ -136,15 +140,7 @@ def test_a_crawl_loads_no_command(web: Web) -> None:
         "print([name for name in sys.modules"
         " if name.startswith(('scrapy_rep.commands', 'rich'))])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_of(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=True,
-    )
-    assert done.stdout == "[]\n"
+    assert output_of(code) == "[]\n"
     assert site.paths == ["/robots.txt", "/y"]
 
 
