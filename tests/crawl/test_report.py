@@ -655,7 +655,8 @@ async def test_a_folder_that_is_removed_during_the_crawl(
     outcome = await crawl(web.site(ROBOTS).urls("/a"), reporting(folder), spider=Remover)
     assert len(outcome.responses) == 1
     assert outcome.stats["finish_reason"] == "finished"
-    assert outcome.stats["robotstxt/report_error_count"] == 2
+    # The part file and the report, and the first part file if its write was still under way.
+    assert outcome.stats["robotstxt/report_error_count"] in {2, 3}
     (message,) = our_warnings(caplog)
     assert "cannot be written to" in message
 
