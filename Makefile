@@ -28,7 +28,7 @@ say = @printf '\n== %s\n' "$(1)"
 .PHONY: benchmark checks compatibility format fuzz clean
 
 example: .venv/example
-	$(call say,Crawl 13 small sites on this machine: about 6 seconds)
+	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
 test: start lint types contracts tests loops oldest

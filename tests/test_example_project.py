@@ -69,7 +69,7 @@ def demo() -> subprocess.CompletedProcess[str]:
 def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert demo.returncode == 0, demo.stderr
     *lines, summary, files, heading, report = demo.stdout.splitlines()
-    assert lines[0] == "The crawl of 13 small sites takes about 5 seconds."
+    assert lines[0] == "The crawl of 13 small sites takes about 3 seconds."
     assert summary == "57 URLs, 33 allowed, 24 disallowed; the server received 0 disallowed pages"
     assert files == "13 robots.txt files, 0 of them fetched more than once"
     assert heading == "The report of this crawl, for your browser:"
@@ -168,7 +168,7 @@ def test_demo_urls(demo: subprocess.CompletedProcess[str]) -> None:
 
 def test_demo_keeps_the_delay(demo: subprocess.CompletedProcess[str]) -> None:
     (gap,) = re.findall(r"at least (\S+) s apart", demo.stdout)
-    assert float(gap) > 0.9
+    assert float(gap) > 0.4
 
 
 def test_demo_fails_without_robotstxt_obey() -> None:

@@ -36,7 +36,7 @@ class DemoSpider(ReportingSpider):
         self.web = Web()
 
     async def start(self) -> AsyncIterator[Request]:
-        print("The crawl of 13 small sites takes about 5 seconds.")
+        print("The crawl of 13 small sites takes about 3 seconds.")
         print("Two of them have an unreachable robots.txt: a warning says so for each.", flush=True)
         self.crawler.signals.connect(self.item_dropped, signals.item_dropped)
         for site in self.web.sites:
