@@ -103,7 +103,10 @@ def _extras(folder: Path, wheel: Path, project: Path) -> Iterator[tuple[str, lis
     for extra in ("", *FEATURES):
         environment = folder / (extra or "none")
         name = f"extra {extra}" if extra else "no extra"
-        yield f"{name}: install", _installed(environment, f"{wheel}[{extra}]")
+        yield (
+            f"{name}: install",
+            _installed(environment, f"{wheel}[{extra}]" if extra else str(wheel)),
+        )
         yield f"{name}: crawl", _failure(DEMO, project, environment)
         for other, (command, works, missing) in FEATURES.items():
             expected = works if other == extra else missing
@@ -121,29 +124,33 @@ def _installed(environment: Path, requirement: str) -> list[str]:
 
 def _failure(command: Sequence[str], folder: Path, environment: Path | None = None) -> list[str]:
     """Run a command, and return the end of its output if it failed."""
-    done = _run(command, folder, environment)
-    return done.stdout.splitlines()[-8:] if done.returncode else []
+    status, output = _run(command, folder, environment)
+    return [f"exit status {status}", *output.splitlines()[-8:]] if status else []
 
 
 def _without(text: str, command: Sequence[str], folder: Path, environment: Path) -> list[str]:
     """Run a command, and return the end of its output if it does not contain a text."""
-    output = _run(command, folder, environment).stdout
+    _, output = _run(command, folder, environment)
     return [] if text in output else [f"no {text!r} in:", *output.splitlines()[-8:]]
 
 
-def _run(
-    command: Sequence[str], folder: Path, environment: Path | None
-) -> subprocess.CompletedProcess[str]:
-    path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}" if environment else None
-    return subprocess.run(
-        [*command],
-        cwd=folder,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        | ({"PATH": path} if path else {}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
+def _run(command: Sequence[str], folder: Path, environment: Path | None) -> tuple[int, str]:
+    """Run a command, of an environment if there is one. Returns its exit status and its output."""
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if environment is not None:
+        variables["PATH"] = f"{environment / 'bin'}{os.pathsep}{variables['PATH']}"
+    try:
+        done = subprocess.run(
+            [*command],
+            cwd=folder,
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        return 127, str(error)
+    return done.returncode, done.stdout
