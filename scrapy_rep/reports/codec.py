@@ -1,0 +1,145 @@
+"""Records to JSON and back. The types of the fields decide the form.
+
+A :data:`~.model.Time` is a text in ISO 8601, in UTC and with milliseconds. JSON may have further
+fields, which are ignored, and may lack fields that have a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime, timezone
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .model import Time
+
+T = TypeVar("T")
+
+Converter = Callable[[Any], Any]
+
+_UNIONS = (Union, UnionType)
+
+
+class RecordError(ValueError):
+    """A JSON value is no such record. The message names the field."""
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """Return a record as JSON types."""
+    encode: Converter = _encoder(type(record))  # type: ignore[arg-type]
+    result: dict[str, Any] = encode(record)
+    return result
+
+
+def from_json(kind: type[T], value: object) -> T:
+    """Return the record that JSON types stand for. Raises :class:`RecordError`."""
+    result: T = _decoder(kind)(value)  # type: ignore[arg-type]
+    return result
+
+
+def iso(seconds: float) -> str:
+    """Return a time in ISO 8601, such as ``2026-11-22T07:00:00.123Z``."""
+    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _time(value: object) -> float:
+    if not isinstance(value, str):
+        raise RecordError("it must be a time in ISO 8601")
+    try:
+        return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
+        raise RecordError("it must be a time in ISO 8601") from None
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@cache
+def _encoder(kind: Any) -> Converter:
+    if kind is Time:
+        return iso
+    if kind is float:
+        return lambda number: round(number, 6)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        members = [(each.name, _encoder(hints[each.name])) for each in fields(kind)]
+        members += [(name, _unchanged) for name in getattr(kind, "DERIVED", ())]
+        return lambda record: {name: encode(getattr(record, name)) for name, encode in members}
+    arguments = get_args(kind)
+    if get_origin(kind) in _UNIONS:
+        encode = _encoder(_without_none(kind))
+        return lambda value: None if value is None else encode(value)
+    if get_origin(kind) is list:
+        encode = _encoder(arguments[0])
+        if encode is _unchanged:
+            return list
+        return lambda values: [encode(value) for value in values]
+    if get_origin(kind) is dict:
+        encode = _encoder(arguments[1])
+        return lambda values: {str(key): encode(value) for key, value in values.items()}
+    return _unchanged
+
+
+@cache
+def _decoder(kind: Any) -> Converter:
+    if kind is Time:
+        return _time
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _record_decoder(kind)
+    arguments = get_args(kind)
+    if get_origin(kind) in _UNIONS:
+        decode = _decoder(_without_none(kind))
+        return lambda value: None if value is None else decode(value)
+    if get_origin(kind) is list:
+        decode = _decoder(arguments[0])
+        return lambda value: [decode(item) for item in _checked(value, list)]
+    if get_origin(kind) is dict:
+        key, decode = arguments[0], _decoder(arguments[1])
+        return lambda value: {
+            _key(key, name): decode(item) for name, item in _checked(value, dict).items()
+        }
+    return lambda value: _checked(value, kind)
+
+
+def _record_decoder(kind: type) -> Converter:
+    hints = get_type_hints(kind)
+    members = [(each, _decoder(hints[each.name])) for each in fields(kind)]
+
+    def decode_record(value: object) -> Any:
+        values = {}
+        found = _checked(value, dict)
+        for each, decode in members:
+            if each.name in found:
+                try:
+                    values[each.name] = decode(found[each.name])
+                except RecordError as error:
+                    raise RecordError(f"{each.name}: {error}") from None
+            elif each.default is MISSING and each.default_factory is MISSING:
+                raise RecordError(f"{each.name} is missing")
+        return kind(**values)
+
+    return decode_record
+
+
+def _key(kind: type, name: str) -> Any:
+    try:
+        return kind(name)
+    except ValueError:
+        raise RecordError(f"{name[:50]!r} is no {kind.__name__}") from None
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise RecordError(f"it must be of the type {kind.__name__}")
+    return value
+
+
+def _without_none(kind: Any) -> Any:
+    (other,) = (each for each in get_args(kind) if each is not NoneType)
+    return other
