@@ -45,9 +45,10 @@ loops: .venv/test
 	$(PYTEST) --reactor=default tests/crawl tests/stores
 	$(PYTEST) -p no:twisted tests/crawl tests/stores
 
-# All tests with the oldest supported Scrapy, and those of crawls and stores on both reactors.
+# All tests with the oldest supported Scrapy, except those of protocol/, which does not use Scrapy;
+# and those of crawls and stores on both reactors.
 oldest: .venv-oldest/test
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio --ignore=tests/protocol
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
 
 # The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part

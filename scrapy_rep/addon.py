@@ -29,6 +29,12 @@ PAGE_PRIORITY = 40
 error pages are annotated, too."""
 
 
+REPORT_EXTENSION = "scrapy_rep.reports.extension.CrawlReport"
+"""The extension that REP_REPORT enables. It is not imported otherwise."""
+
+REPORT_PRIORITY = 500
+
+
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
@@ -55,10 +61,19 @@ class Addon:
         _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, AccessTermsMiddleware, TERMS_PRIORITY)
         middlewares = settings.getdict("SPIDER_MIDDLEWARES")
         _add(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
+        if settings.get("REP_REPORT"):
+            extensions = settings.getdict("EXTENSIONS")
+            if REPORT_EXTENSION not in map(_path, extensions):
+                extensions[REPORT_EXTENSION] = REPORT_PRIORITY
+                _set(settings, "EXTENSIONS", extensions)
         handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if handler is not None and load_object(handler) is BuiltInHandler:
             handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
             _set(settings, "DOWNLOAD_HANDLERS", handlers)
+
+
+def _path(component: Any) -> str:
+    return component if isinstance(component, str) else global_object_name(component)
 
 
 def _add(

@@ -65,6 +65,21 @@ def strings(value: object) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
+def paths(value: object) -> tuple[str, ...]:
+    """Parse a path, or a list of paths. A text separates them by commas. None means no path."""
+    if value is None:
+        return ()
+    values = [value] if isinstance(value, PathLike) else value
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        values = [fspath(item) if isinstance(item, PathLike) else item for item in values]
+        if not all(isinstance(item, str) for item in values):
+            raise ValueError("None, a path or a list of paths")
+    try:
+        return strings(values)
+    except ValueError:
+        raise ValueError("None, a path or a list of paths") from None
+
+
 def tokens(value: object) -> tuple[str, ...]:
     """Parse a list of product tokens. The result has them in lower case, each once."""
     found = [product_tokens(text) for text in strings(value)]

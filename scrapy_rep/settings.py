@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from .exceptions import SettingError
 from .setting_types import (
@@ -22,6 +23,7 @@ from .setting_types import (
     count,
     days,
     host_names,
+    paths,
     positive_count,
     seconds,
     statuses,
@@ -48,6 +50,18 @@ def _store(value: object) -> str | None:
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""
+
+_BEST_PRACTICE_NAMES = (
+    "USER_AGENT",
+    "AUTOTHROTTLE_ENABLED",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DEPTH_LIMIT",
+    "DOWNLOAD_DELAY",
+    "DUPEFILTER_CLASS",
+    "HTTPCACHE_ENABLED",
+    "HTTPCACHE_POLICY",
+)
+"""The settings of Scrapy that a report shows."""
 
 
 def _setting(name: str, default: Any, parse: Callable[[object], Any], meaning: str) -> Any:
@@ -322,6 +336,17 @@ class Settings:
         "in `REP_STORE`. `False` applies it in each crawler on its own.",
     )
 
+    report: tuple[str, ...] = _setting(
+        "REP_REPORT",
+        None,
+        paths,
+        "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
+        "list of paths. `.json` writes data, and `.html` a page. It is written when the spider "
+        "closes. `%(name)s` is the name of the spider, `%(time)s` the start of the crawl, and any "
+        "other name an attribute of the spider, as in `FEEDS`. `None` writes no report. See "
+        "[reports](reports.md).",
+    )
+
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.
     robots_agent: str | tuple[str, ...] | None = None
     """ROBOTSTXT_USER_AGENT: a User-Agent header, or product tokens in order of preference."""
@@ -394,6 +419,28 @@ def uses_async_process(settings: BaseSettings) -> bool:
         return True
     is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
     return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
+
+
+def changed_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of the package that differ from their defaults, without passwords.
+
+    Their values are in the form of Python.
+    """
+    return {
+        metadata["name"]: repr(without_password(value))
+        for _, metadata in _documented_fields()
+        if (value := crawler.settings.get(metadata["name"], metadata["default"]))
+        != metadata["default"]
+    }
+
+
+def scrapy_settings(crawler: Crawler) -> dict[str, str]:
+    """Return the settings of Scrapy on which best practice for crawlers depends."""
+    return {
+        name: global_object_name(value) if isinstance(value, type) else str(value)
+        for name in _BEST_PRACTICE_NAMES
+        if (value := crawler.settings.get(name)) is not None
+    }
 
 
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:

@@ -187,16 +187,10 @@ class Tab:
             raise RuntimeError(f"{expression[:80]}: {text}")
         return found["result"].get("value")
 
-    def screenshot(self, height: int | None = None) -> bytes:
-        """Return a PNG of the page from its top. None for the height of the window."""
-        metrics = self.call("Page.getLayoutMetrics")["cssLayoutViewport"]
-        clip = {
-            "x": 0,
-            "y": 0,
-            "width": metrics["clientWidth"],
-            "height": height or metrics["clientHeight"],
-            "scale": 1,
-        }
+    def screenshot(self, top: float, height: float) -> bytes:
+        """Return a PNG of a part of the page, in its whole width."""
+        width = self.call("Page.getLayoutMetrics")["cssLayoutViewport"]["clientWidth"]
+        clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
         image = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         return base64.b64decode(image["data"])
 

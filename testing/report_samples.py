@@ -65,18 +65,18 @@ def run(**values: object) -> Run:
         "scrapy-rep 0.1.0, Scrapy 2.19.0",
         "catalogbot/1.2 (+https://bot.example/about)",
         ["catalogbot"],
-        {"REP_REPORT": "reports/catalog.html", "REP_STORE": "sqlite:///robots.db"},
-        {
+        {"REP_REPORT": "['reports/catalog.html']", "REP_STORE": "'sqlite:///robots.db'"},
+        Time(START),
+        Time(START + 2_700),
+        Time(START + 2_700),
+        "finished",
+        scrapy_settings={
             "USER_AGENT": "catalogbot/1.2 (+https://bot.example/about)",
             "HTTPCACHE_ENABLED": "True",
             "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
             "AUTOTHROTTLE_ENABLED": "False",
             "DEPTH_LIMIT": "6",
         },
-        Time(START),
-        Time(START + 2_700),
-        Time(START + 2_700),
-        "finished",
     )
     for name, value in values.items():
         setattr(found, name, value)
@@ -115,6 +115,7 @@ def _add_origin(made: Report, number: int, chance: random.Random) -> None:
     body = _FILE.format(host=host, delay=delay or "none")
     version = Version(
         result,
+        {"rules": "rules", "unavailable": "allow", "unreachable": "disallow"}[result],
         "site",
         {"rules": 200, "unavailable": 404, "unreachable": 503}[result],
         f"https://{host}/robots.txt",
@@ -208,6 +209,7 @@ def troubled(origins: int = 15) -> Report:
         0,
         Version(
             "unavailable",
+            "allow",
             "store",
             404,
             first.versions[0].url,
@@ -241,8 +243,8 @@ def hostile(texts: list[str]) -> Report:
                 f"{number}{text}",
                 Counts(1, 1, 1, 1, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1, 1),
                 [
-                    Version(text, text, 200, text, [text], text, False, digest, 10),
-                    Version("rules", text, 200, text, [text], text, True, digest, 10),
+                    Version(text, text, text, 200, text, [text], text, digest, 10),
+                    Version("unreachable", text, text, 200, text, [text], text, digest, 10),
                 ],
                 deciding=[
                     Deciding(

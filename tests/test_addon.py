@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -124,3 +126,37 @@ def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     Addon().update_settings(settings)
     assert settings.getpriority("DOWNLOADER_MIDDLEWARES") == 40
     assert places(settings)[RobotsTxtMiddleware] == 100
+
+
+REPORT = "scrapy_rep.reports.extension.CrawlReport"
+
+
+@pytest.mark.parametrize(
+    ("project", "extensions"),
+    [
+        ({}, {}),
+        ({"REP_REPORT": None}, {}),
+        ({"REP_REPORT": "a.json"}, {REPORT: 500}),
+        ({"REP_REPORT": "a.json", "EXTENSIONS": {THEIRS: 1}}, {THEIRS: 1, REPORT: 500}),
+        ({"REP_REPORT": "a.json", "EXTENSIONS": {REPORT: 7}}, {REPORT: 7}),
+    ],
+)
+def test_the_extension_is_enabled_where_a_report_is_asked_for(
+    project: dict[str, Any], extensions: dict[str, int]
+) -> None:
+    assert with_addon(**project).getdict("EXTENSIONS") == extensions
+
+
+def test_the_class_of_the_extension_counts_as_its_path() -> None:
+    settings = with_addon(REP_REPORT="a.json", EXTENSIONS={load_object(REPORT): 7})
+    assert settings.getdict("EXTENSIONS") == {load_object(REPORT): 7}
+
+
+def test_the_report_is_imported_only_where_it_is_asked_for() -> None:
+    code = (
+        "import sys; from scrapy.settings import Settings; from scrapy_rep import Addon;"
+        "settings = Settings(); Addon().update_settings(settings);"
+        "print([name for name in sys.modules if name.startswith('scrapy_rep.reports')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

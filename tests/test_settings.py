@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from scrapy import Spider
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.settings import Settings, setting_reference
+from scrapy_rep.settings import Settings, changed_settings, setting_reference
 
 
 def read(spider: Spider | None = None, **values: Any) -> Settings:
@@ -58,6 +59,11 @@ def test_defaults_are_what_the_reference_says() -> None:
          "page_agent", b"b/1"),
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
          "page_agent", "a/1"),
+        ({}, "report", ()),
+        ({"REP_REPORT": "a.json"}, "report", ("a.json",)),
+        ({"REP_REPORT": "a.json, b/%(name)s.json"}, "report", ("a.json", "b/%(name)s.json")),
+        ({"REP_REPORT": Path("a.json")}, "report", ("a.json",)),
+        ({"REP_REPORT": [Path("a.json"), "b.json"]}, "report", ("a.json", "b.json")),
     ],
 )  # fmt: skip
 def test_a_value_is_read(values: dict[str, Any], field: str, expected: object) -> None:
@@ -115,6 +121,10 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
         ("REP_REQUIRE_USAGE", 1, "a list"),
         ("REP_BING_USAGE", "bing", "True or False"),
+        ("REP_REPORT", 7, "None, a path or a list of paths"),
+        ("REP_REPORT", b"a.json", "None, a path or a list of paths"),
+        ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
+        ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),
         ("REP_TRAINING_TOKENS", 1, "a list"),
         ("REP_TRAINING_TOKENS", ["GPTBot", "*"], "a list of product tokens"),
         ("REP_TRAINING_TOKENS", ["(GPTBot)"], "a list of product tokens"),
@@ -159,3 +169,14 @@ def test_the_documentation_has_every_setting_with_its_default_and_meaning() -> N
         for name, default, meaning in setting_reference()
     ]
     assert documented == defined
+
+
+def test_changed_settings_are_listed_without_passwords() -> None:
+    settings = ScrapySettings(
+        {"REP_STORE": "redis://:Zk9@h/0", "REP_TIMEOUT": 30, "REP_NOINDEX": "drop"}
+    )
+    crawler: Any = SimpleNamespace(settings=settings)
+    assert changed_settings(crawler) == {
+        "REP_NOINDEX": "'drop'",
+        "REP_STORE": "'redis://:***@h/0'",
+    }

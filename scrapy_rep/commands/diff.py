@@ -25,7 +25,7 @@ DESCRIPTION = (
 EXAMPLES = (
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
-    ("diff example.com robots.txt --urls urls.txt", "and list the URLs whose verdict differs"),
+    ("diff example.com robots.txt --urls urls.txt", "list the URLs whose verdict differs, too"),
     ("diff old.txt new.txt -a Googlebot -a ai-training", "compare what they say to some crawlers"),
     (
         "diff store:example.com example.com -s REP_STORE=sqlite:///robots.db",
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "in the store of REP_STORE"
     )
     parser.add_argument("old", metavar="OLD", help=text)
-    parser.add_argument("new", metavar="NEW", help="the same")
+    parser.add_argument("new", metavar="NEW", help="another one, in one of the same forms")
     parser.add_argument(
         "-a",
         "--agent",

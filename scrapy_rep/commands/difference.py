@@ -56,6 +56,9 @@ MAX_LISTED = 1000
 MAX_LISTED_RULES = 10_000
 """Rules that are listed for all crawlers together."""
 
+MAX_EXAMPLES = 500
+"""Rules for which a path is looked for whose verdict changes."""
+
 NO_GROUP = MergedGroup()
 _EVERYTHING_DISALLOWED = b"User-agent: *\nDisallow: /"
 
@@ -157,6 +160,7 @@ class Comparison:
         self._rules_left = MAX_RULES
         self._rules_to_compare = MAX_COMPARED_RULES
         self._rules_to_list = MAX_LISTED_RULES
+        self._examples_left = MAX_EXAMPLES
         self._ranked: dict[tuple[int, int], Rules] = {}
         self._is_cut = False
         self._group_of = [
@@ -314,6 +318,9 @@ class Comparison:
 
     def _example(self, crawlers: Crawlers, pattern: str) -> str | None:
         """Return a path whose verdict changes, or None if none of a few does."""
+        self._examples_left -= 1
+        if self._examples_left < 0:
+            return None
         for path in examples(pattern):
             old, new = (verdict_for(side.robots, path, crawlers) for side in self._sides)
             if old.allowed != new.allowed:

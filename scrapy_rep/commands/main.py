@@ -47,6 +47,7 @@ SUBCOMMANDS = {
     "agents": Subcommand("agents", "list the well-known crawlers that -a knows by name"),
     "check": Subcommand("check", "say whether URLs are allowed, and why"),
     "lint": Subcommand("lint", "find lines that do not do what they seem to, and correct them"),
+    "report": Subcommand("report", "merge and show the reports of crawls (REP_REPORT)"),
     "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
     "diff": Subcommand("diff", "say what differs in meaning between two robots.txt files"),
     "test": Subcommand("test", "test a robots.txt against a file of expectations"),

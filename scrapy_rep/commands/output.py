@@ -155,7 +155,13 @@ def _started_bar() -> Progress:
 def _console(file: Any) -> Console:
     from rich.console import Console
 
-    return Console(file=file, highlight=False, emoji=False, markup=False)
+    class Raising(Console):
+        """A console that raises BrokenPipeError. That of rich would end with exit code 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    return Raising(file=file, highlight=False, emoji=False, markup=False)
 
 
 def _has_rich() -> bool:

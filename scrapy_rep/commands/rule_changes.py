@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 1_000_000
 """Comparisons of two patterns for a whole file. Rules that are left after them count as changed."""
 
-_OCTETS_PER_STEP = 64
+_OCTETS_PER_STEP = 16
+"""Octets of two patterns whose comparison counts as one more step."""
 
 
 class Steps:

@@ -49,6 +49,7 @@ OVERRIDDEN: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_FILE": None,
     "LOG_STDOUT": False,
+    "REP_REPORT": None,
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "SPIDER_MIDDLEWARES": {},

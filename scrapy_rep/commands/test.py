@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from .session import Session
 
 DESCRIPTION = (
-    "Test a robots.txt against a file of expectations, one on each line:\n\n"
-    "  allow Googlebot /public/\n"
-    "  disallow * /admin                # * is any crawler without a group of its own\n"
-    "  refuse ai-training train-ai /    # all crawlers with the purpose ai-training\n"
-    "  grant bingbot search /\n\n"
-    "An agent is a value of -a: the name of a known crawler, a purpose, or a product token."
+    "Test a robots.txt against a file of expectations. Each line is 'allow AGENT PATH',\n"
+    "'disallow AGENT PATH', 'refuse AGENT USE PATH' or 'grant AGENT USE PATH', such as\n"
+    "'disallow * /admin' or 'refuse GPTBot train-ai /art/'. '*' is any crawler without a group of\n"
+    "its own. '#' starts a comment."
 )
 EXAMPLES = (
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),

@@ -224,6 +224,8 @@ class FileCache(Generic[File]):
                 self._save(file, event, found)
             if found.is_hit or not isinstance(event, Cancelled):
                 self._record_response(file, from_store=found.is_hit)
+                body = event.body if isinstance(event, Rules) else found.body
+                self._record_fetch(file, event, body)
                 self._on_result(file, page)
             self._on_end(file)
             self.evict()
@@ -233,6 +235,13 @@ class FileCache(Generic[File]):
 
     def _on_result(self, file: File, page: Request) -> None:
         """Called when a fetch for a page has ended, unless it was cancelled."""
+
+    def _record_fetch(self, file: File, event: FetchResult, body: bytes | None) -> None:
+        """Called with the result of a fetch before :meth:`_on_result`.
+
+        ``body`` is the file as it was received; None where none was received. If the file came from
+        the store, ``event`` has no meaning.
+        """
 
     def _on_end(self, file: File) -> None:
         """Called when a fetch has ended."""

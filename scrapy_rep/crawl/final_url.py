@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..origin import Origin
     from .policy_cache import PolicyCache
+    from .recorder import Recorder
     from .waiting_responses import WaitingResponses
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class FinalUrlChecker:
         self._waiting = waiting
         self._verdict_of = verdict_of
         self._local_disallow = local_disallow
+        self.recorder: Recorder | None = None
         self._has_warned = False
 
     async def check(self, request: Request, url: str, response: Response) -> Verdict | None:
@@ -87,7 +89,9 @@ class FinalUrlChecker:
         return verdict
 
     def warn(self, request: Request, response: Response, verdict: Verdict) -> None:
-        """Warn, once in a crawl, that the spider gets disallowed pages."""
+        """Record that the spider gets a disallowed page. Warn once in a crawl."""
+        if self.recorder is not None:
+            self.recorder.final_url_disallowed(response.url, verdict, dropped=False)
         if self._has_warned:
             return
         self._has_warned = True

@@ -11,7 +11,6 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 
 from __future__ import annotations
 
-import logging
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
+from .drops import record_drop
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 
     from ..protocol.pacing import Pacing
     from ..protocol.tdmrep import TdmRule
-
-logger = logging.getLogger(__name__)
+    from .recorder import Recorder
 
 CLOSING = "the spider is closing"
 """The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
@@ -118,6 +117,7 @@ class RobotsTxtMiddleware:
         self._admission = AdmissionControl(
             rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
         )
+        self._recorder: Recorder | None = None
         waiting = WaitingResponses(self._engine)
         self._final_url_checker = FinalUrlChecker(
             crawler, self._policy_cache, waiting, self._verdict, self._local_disallow
@@ -309,16 +309,8 @@ class RobotsTxtMiddleware:
         was_sent = response is not None and CACHED_FLAG not in response.flags
         self._throttle.finish(request, sent=was_sent)
         self._wait_stats.finish(request)
-        self._stats.inc_value("robotstxt/forbidden")
-        self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
-        if verdict.reason is Reason.LOCAL_RULE:
-            self._stats.inc_value("robotstxt/local/disallowed")
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
-            {"request": response or request, "verdict": verdict},
-            extra={"spider": self._crawler.spider},
-        )
-        return RobotsTxtDisallowed(response.url if response else self._page_url(request), verdict)
+        url = response.url if response else self._page_url(request)
+        return record_drop(self._crawler, self._recorder, response or request, url, verdict)
 
     def _reschedule(self, request: Request) -> bool:
         """End the wait of a request, because the spider is closing.
@@ -372,7 +364,13 @@ class RobotsTxtMiddleware:
         """Return the verdict of an origin on a URL that a request was redirected to."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
 
-    # Policies without requests for pages, for the command-line tools.
+    # For the report of the crawl (REP_REPORT) and for the command-line tools.
+
+    def record(self, recorder: Recorder) -> None:
+        """Pass what happens in this crawl to a recorder, before the first request."""
+        self._recorder = self._policy_cache.recorder = self._wait_stats.recorder = recorder
+        self._final_url_checker.recorder, self._engine.on_send = recorder, recorder.sent
+        recorder.delay_of, recorder.is_complete = self._throttle.delay, self._engine.shows_sent
 
     @property
     def policy_cache(self) -> PolicyCache:
@@ -405,10 +403,9 @@ class RobotsTxtMiddleware:
     def _set_local_delay(self, key: str, last_end: float | None) -> None:
         """Set the local delay of an origin, unless the origin has a longer one."""
         seconds = self._local_rules.delay(key, self._now())
-        if seconds:
-            host = self._throttle.hosts.get(host_of(key))
-            if host is None or seconds > host.delays.get(key, 0):
-                self._throttle.set_delay(host_of(key), key, seconds, last_end)
+        host = self._throttle.hosts.get(host_of(key))
+        if seconds and (host is None or seconds > host.delays.get(key, 0)):
+            self._throttle.set_delay(host_of(key), key, seconds, last_end)
 
     # The pace of a host.
 
@@ -418,6 +415,9 @@ class RobotsTxtMiddleware:
         self._outages.update(origin)
         if self._tdm_files is not None:
             self._tdm_files.prefetch(origin, request, self._page_url(request))
+        if self._recorder is not None:
+            local_delay = self._local_rules.delay(origin.key, self._now())
+            self._recorder.paced(origin, self._tokens(request), local_delay)
 
     def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
         """Set the delay of the host of an origin, and return the pace of which it is a part."""

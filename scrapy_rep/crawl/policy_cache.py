@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from ..stores import Store
+    from .recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class PolicyCache(FileCache[Origin]):
         self.fetcher = Fetcher(
             crawler, settings, engine, throttle, self._fetch_limit, clock, shared=shared
         )
+        self.recorder: Recorder | None = None
         super().__init__(crawler, settings, clock, self.fetcher, self.store, new_origin)
         self.companions: list[FileCache[Any]] = []
         """Caches of other files, which are closed with this one and use the same clock."""
@@ -167,6 +169,10 @@ class PolicyCache(FileCache[Origin]):
 
     def _on_result(self, file: Origin, page: Request) -> None:
         self._on_policy(file, page)
+
+    def _record_fetch(self, file: Origin, event: FetchResult, body: bytes | None) -> None:
+        if self.recorder is not None:
+            self.recorder.fetched(file, event, body, from_store=file.from_store)
 
     def _on_end(self, file: Origin) -> None:
         self._throttle.unblock(file.host, file.key, BlockReason.POLICY)

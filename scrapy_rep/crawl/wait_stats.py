@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from ..scheduling.clock import Clock
+    from .recorder import Recorder
 
 MIN_WAIT = 0.01
 """Seconds. A shorter wait is not counted: it is only an iteration of the event loop."""
@@ -42,6 +43,7 @@ class WaitStats:
         self._stats = stats
         self._clock = clock
         self._waits: WeakKeyDictionary[Request, _Wait] = WeakKeyDictionary()
+        self.recorder: Recorder | None = None
 
     def start(self, request: Request, *, for_policy: bool) -> None:
         """Start a wait: for the robots.txt of a request, or else for the delay of its site."""
@@ -82,6 +84,12 @@ class WaitStats:
         if wait is not None:
             self._add("robots_txt", wait.policy_seconds)
             self._add("pace", wait.pace_seconds)
+            if self.recorder is not None:
+                counted = (
+                    seconds if seconds >= MIN_WAIT else 0
+                    for seconds in (wait.policy_seconds, wait.pace_seconds)
+                )
+                self.recorder.waited(request, *counted)
 
     def discard(self, request: Request) -> None:
         """Forget the waits of a request, which returns to the scheduler."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from ..crawl.recorder import Recorder
+
 logger = logging.getLogger(__name__)
 
 MAX_LOGGED_SITES = 10_000
@@ -59,6 +61,7 @@ class AccessTermsMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._logged: dict[str, None] = {}
+        self.recorder: Recorder | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -83,6 +86,8 @@ class AccessTermsMiddleware:
             self._stats.inc_value("robotstxt/payment_required")
         if terms.license_required:
             self._stats.inc_value("robotstxt/license_required")
+        if self.recorder is not None:
+            self.recorder.terms(response.url, terms)
         self._log(response, terms)
         return response
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from ..crawl.recorder import Recorder
     from ..protocol.robotstxt import RobotsTxt
     from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
@@ -103,6 +104,7 @@ class PageDirectivesMiddleware:
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
+        self.recorder: Recorder | None = None
         self._tdm_rule: Callable[[str], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
@@ -125,6 +127,8 @@ class PageDirectivesMiddleware:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
+        if self.recorder is not None:
+            self.recorder.page(response.url, page.directives, page.usage)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -140,6 +144,7 @@ class PageDirectivesMiddleware:
                 if not self._process_request(output, response, page, links):
                     continue
             elif output is not None and (reason := self._refusal(page)):
+                self._record_drop(response.url, page, reason)
                 await self._drop(output, response, reason)
                 continue
             yield output
@@ -216,6 +221,18 @@ class PageDirectivesMiddleware:
         reasons = (f"{name} ({', '.join(page.usage_sources[usage.use(name)])})" for name in refused)
         return ItemUsageRefused(f"its page refuses {', '.join(reasons)}")
 
+    def _record_drop(
+        self, url: str, page: _Page, reason: ItemNotIndexable | ItemUsageRefused
+    ) -> None:
+        if self.recorder is None:
+            return
+        if isinstance(reason, ItemUsageRefused):
+            refused = usage.refused(self._settings.require_usage, page.usage)
+            self.recorder.dropped_for_usage(url, [usage.use(name) for name in refused])
+        else:
+            name = "noindex" if page.directives.noindex else "unavailable_after"
+            self.recorder.dropped_for_directive(url, name)
+
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
     ) -> None:
@@ -256,6 +273,8 @@ class PageDirectivesMiddleware:
 
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
+        if self.recorder is not None:
+            self.recorder.dropped_for_directive(response.url, reason)
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},

@@ -30,7 +30,7 @@ REASONS: dict[str, str] = {
 
 def reason_text(reason: str) -> str:
     """Return what a reason means. A later version may have others."""
-    return REASONS.get(reason, reason)
+    return REASONS.get(reason, reason) if reason.strip() else "unknown"
 
 
 class Obedience(Enum):
@@ -108,8 +108,8 @@ def pace(report: Report) -> Pace:
     asked = [host for host in report.hosts if host.shortest_delay and host.paced_gaps.count]
     unasked = [host for host in report.hosts if not host.shortest_delay and host.gaps.count]
     return Pace(
-        sorted(asked, key=lambda host: (kept_ratio(host), host.host)),
-        sorted(unasked, key=lambda host: (host.gaps.smallest or 0, host.host)),
+        sorted(asked, key=lambda host: (round(kept_ratio(host), 3), host.host)),
+        sorted(unasked, key=lambda host: (round(host.gaps.smallest or 0, 3), host.host)),
         sum(host.paced_gaps.count for host in report.hosts),
         sum(host.too_short for host in report.hosts),
     )

@@ -204,11 +204,15 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
     Both axes are logarithmic. Hosts that are close to each other share a circle.
     """
     points = [
-        (host.shortest_delay or 0.001, host.paced_gaps.smallest or 0.001, host.too_short > 0)
+        (
+            max(round(host.shortest_delay or 0, 3), 0.001),
+            max(round(host.paced_gaps.smallest or 0, 3), 0.001),
+            host.too_short > 0,
+        )
         for host in hosts
     ]
     values = [value for delay, gap, _ in points for value in (delay, gap)]
-    low, high = floor(log10(max(min(values), 0.001))), ceil(log10(max(values)))
+    low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high = max(high, low + 1)
 
     def at(value: float) -> float:

@@ -93,7 +93,7 @@ def shown(text: str, length: int = MAX_TEXT) -> str:
 
 def code(text: str, length: int = MAX_TEXT) -> Html:
     """Return a text of a site in an element that its direction does not leave."""
-    return h("code", shown(text, length))
+    return h("code", shown(text, length) if text.strip() else "(empty)")
 
 
 def page(title: str, description: str, body: Html, style: str, script: str) -> str:

@@ -45,7 +45,8 @@ class Gaps:
         """Add the gaps of another record."""
         self.count += other.count
         if other.smallest is not None:
-            self.smallest = min(other.smallest, self.smallest or other.smallest)
+            own = other.smallest if self.smallest is None else self.smallest
+            self.smallest = min(own, other.smallest)
         for bucket, count in other.histogram.items():
             self.histogram[bucket] = self.histogram.get(bucket, 0) + count
 

@@ -15,7 +15,8 @@ from .answers import frequent, pace, states
 from .charts import Bar, bars, legend, scatter, timeline
 from .elements import code, h, page, shown
 from .html_answers import answers
-from .html_origins import COLUMNS, state_text, table_of
+from .html_details import state_text
+from .html_origins import COLUMNS, table_of
 from .practices import DRAFT, DRAFT_URL, Judgment, points
 from .quantities import count, moment, percent, seconds
 
@@ -287,7 +288,7 @@ def _origins(table: Table) -> Iterator[Html]:
                 rows,
                 class_="origins",
             ),
-            class_="chunk",
+            class_="chunk" if shown_number > ROWS_TOGETHER else None,
         )
     if table.origins_left_out:
         yield h("p", _rest(table.origins_left_out), class_="note")

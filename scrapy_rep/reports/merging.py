@@ -19,20 +19,15 @@ from .model import (
     RobotsFile,
     RuleText,
     Seen,
-    Time,
-    Timeline,
-    TimeSlot,
     Usage,
     Version,
 )
+from .timeline import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-
-MAX_TIME_SLOTS = 240
-"""The most intervals of a timeline. Beyond it, intervals become twice as long."""
 
 
 def merge(report: Report, other: Report) -> None:
@@ -40,7 +35,8 @@ def merge(report: Report, other: Report) -> None:
     report.runs += other.runs
     report.totals.add(other.totals)
     _add_texts(report.invalid_hosts, other.invalid_hosts)
-    report.timeline = merged_timeline(report.timeline, other.timeline)
+    seconds = max(report.timeline.seconds, other.timeline.seconds)
+    report.timeline = merged(seconds, report.timeline.slots + other.timeline.slots)
     _merge_limits(report.limits, other.limits)
     origins = {origin.origin: origin for origin in report.origins}
     for origin in other.origins:
@@ -57,23 +53,6 @@ def merge(report: Report, other: Report) -> None:
     _merge_by_key(report.files, other.files, _merge_file)
 
 
-def merged_timeline(timeline: Timeline, other: Timeline) -> Timeline:
-    """Return the sum of two timelines, with at most :data:`MAX_TIME_SLOTS` intervals."""
-    seconds = max(timeline.seconds, other.seconds)
-    slots = timeline.slots + other.slots
-    while True:
-        merged: dict[int, TimeSlot] = {}
-        for slot in slots:
-            index = int(slot.at // seconds)
-            into = merged.setdefault(index, TimeSlot(Time(index * seconds)))
-            into.sent += slot.sent
-            into.dropped += slot.dropped
-            into.robots_txt += slot.robots_txt
-        if len(merged) <= MAX_TIME_SLOTS:
-            return Timeline(seconds, [merged[index] for index in sorted(merged)])
-        seconds *= 2
-
-
 def _merge_limits(limits: Limits, other: Limits) -> None:
     for each in fields(Limits):
         own, more = getattr(limits, each.name), getattr(other, each.name)
@@ -83,9 +62,7 @@ def _merge_limits(limits: Limits, other: Limits) -> None:
 
 def _merge_origin(origin: OriginReport, other: OriginReport) -> None:
     origin.counts.add(other.counts)
-    for version in sorted(other.versions, key=lambda version: version.first_at):
-        _add_version(origin.versions, version)
-    origin.versions.sort(key=lambda version: version.first_at)
+    origin.versions = _merged_versions(origin.versions + other.versions)
     origin.versions_left_out += other.versions_left_out
     origin.deciding_left_out += other.deciding_left_out
     known = {_identity(each): each for each in origin.deciding}
@@ -104,19 +81,19 @@ def _merge_origin(origin: OriginReport, other: OriginReport) -> None:
     _merge_by_key(origin.licenses, other.licenses, _merge_seen)
 
 
-def _add_version(versions: list[Version], other: Version) -> None:
-    """Add a state that another run saw, to the same state if that run saw it at the same time."""
-    for version in versions:
-        overlaps = version.first_at <= other.last_at and other.first_at <= version.last_at
-        is_next = version is versions[-1] and version.last_at <= other.first_at
-        if version_key(version) == version_key(other) and (overlaps or is_next):
-            if other.last_at > version.last_at:
-                version.failure, version.expires_at = other.failure, other.expires_at
-            version.first_at = min(version.first_at, other.first_at)
-            version.last_at = max(version.last_at, other.last_at)
-            version.fetches += other.fetches
-            return
-    versions.append(other)
+def _merged_versions(versions: list[Version]) -> list[Version]:
+    """Return states in the order of time. The same state is one if there is none in between."""
+    merged: list[Version] = []
+    for version in sorted(versions, key=lambda version: version.first_at):
+        last = merged[-1] if merged else None
+        if last is None or version_key(last) != version_key(version):
+            merged.append(version)
+            continue
+        if version.last_at > last.last_at:
+            last.last_at, last.expires_at = version.last_at, version.expires_at
+            last.failure = version.failure
+        last.fetches += version.fetches
+    return merged
 
 
 def version_key(version: Version) -> tuple[object, ...]:
@@ -126,7 +103,7 @@ def version_key(version: Version) -> tuple[object, ...]:
         version.status,
         version.url,
         tuple(version.redirects),
-        version.uses_copy,
+        version.effect,
         version.sha256,
     )
 

@@ -59,7 +59,8 @@ class Counts:
     """Requests that waited for a robots.txt."""
     wait_seconds: float = 0.0
     robots_txt: int = 0
-    """Requests for robots.txt files that were sent to this origin, redirects to it included."""
+    """Requests for robots.txt files that were sent to this origin, redirects to it included; with
+    REP_TDMREP, those for TDM files, too."""
 
     @property
     def sent(self) -> int:
@@ -125,8 +126,11 @@ class Version:
     """One state of a robots.txt, from the first fetch that found it to the last."""
 
     result: str
-    """``rules``, ``unavailable`` (everything is allowed), ``disallowed`` (because of
-    REP_DISALLOW_STATUSES), or ``unreachable`` (everything is disallowed, unless ``uses_copy``)."""
+    """What the fetch found: ``rules``, ``unavailable``, ``disallowed`` (the status is one of
+    REP_DISALLOW_STATUSES), or ``unreachable``."""
+    effect: str
+    """What the crawl then applied: ``rules`` (of the file with this ``sha256``), ``allow``
+    (everything) or ``disallow`` (everything)."""
     source: str
     """``site``, ``store`` (another crawl fetched it) or ``http-cache``."""
     status: int | None = None
@@ -138,11 +142,9 @@ class Version:
     """The URLs that redirected, in order."""
     failure: str | None = None
     """Why it is unreachable, by the last fetch."""
-    uses_copy: bool = False
-    """The site is unreachable, and its last good copy is used: that with this ``sha256``."""
     sha256: str | None = None
-    """The SHA-256 of the file as it was received, up to 500 KiB and one octet. None without a file.
-    """
+    """The SHA-256 of the file as it was received, up to 500 KiB and one octet. Of an unreachable
+    site: that of its last good copy. None without a file, and if its octets are not known."""
     octets: int | None = None
     """The size of the file, up to this limit."""
     first_at: Time = Time(0)
@@ -244,9 +246,10 @@ class HostPace:
     """Seconds: the delays that the crawl had to keep, as the sites asked for them. None without
     any."""
     paced_gaps: Gaps = field(default_factory=Gaps)
-    """The gaps before requests that were sent while the crawl had to keep a delay."""
+    """The gaps before requests that were sent while the crawl had to keep a delay. A shorter gap
+    before the first of them does not count: that request left before the delay was known."""
     too_short: int = 0
-    """Those of them that were shorter than the delay."""
+    """Those of them that were shorter than the delay at both requests."""
 
 
 @dataclass(slots=True)
@@ -328,9 +331,6 @@ class Run:
     """The product tokens in it."""
     settings: dict[str, str] = field(default_factory=dict)
     """The settings of this package that differ from their defaults, without passwords."""
-    scrapy_settings: dict[str, str] = field(default_factory=dict)
-    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
-    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
     started_at: Time = Time(0)
     written_at: Time = Time(0)
     """When the counts were last written. Those of a process that was killed end here."""
@@ -341,6 +341,9 @@ class Run:
     """False if the downloader of the crawl does not show what it sends."""
     damage: str | None = None
     """What of the file of this run could not be read."""
+    scrapy_settings: dict[str, str] = field(default_factory=dict)
+    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
+    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
 
 
 @dataclass(slots=True)

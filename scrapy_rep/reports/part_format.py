@@ -23,6 +23,8 @@ from .model import VERSION, HostPace, Limits, OriginReport, Report, RobotsFile, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 PART = "part"
 """The value of ``type`` in the first line of a part file."""
 
@@ -54,7 +56,7 @@ def crawl_record(crawl: Report) -> dict[str, Any]:
 
 def to_line(record: dict[str, Any]) -> str:
     """Return a record as a line."""
-    return json.dumps(record, separators=(",", ":")) + "\n"
+    return _encode(record) + "\n"
 
 
 def parse_part(first: dict[str, Any], rest: bytes) -> Report:

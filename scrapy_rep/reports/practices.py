@@ -125,20 +125,23 @@ def _page_directives(report: Report) -> Point:
                 seen += directive.responses
                 dropped += directive.dropped
     drops = all(
-        run.settings.get("REP_NOINDEX") == "drop" and run.settings.get("REP_NOFOLLOW") == "drop"
+        run.settings.get(name) == repr("drop")
+        for name in ("REP_NOINDEX", "REP_NOFOLLOW")
         for run in report.runs
     )
+    had = f"{count(seen, 'response')} had noindex or nofollow"
+    were = (
+        f"{count(dropped, 'item or request was', 'items and requests were')} dropped because of it"
+    )
     if drops:
-        evidence = "REP_NOINDEX and REP_NOFOLLOW drop what pages with noindex and nofollow have: "
-        evidence += f"{count(seen, 'response')} had one of them, and {dropped:,} items and requests"
-        return Point("2.1", title, Judgment.MET, [f"{evidence} were dropped."])
+        evidence = f"REP_NOINDEX and REP_NOFOLLOW are drop. {had}, and {were}."
+        return Point("2.1", title, Judgment.MET, [evidence])
     if not seen:
         evidence = "The record has no response with noindex or nofollow."
     else:
         evidence = (
-            f"{count(seen, 'response')} had noindex or nofollow, in a header or in the page. "
-            f"{count(dropped, 'item or request', 'items and requests')} were dropped because of "
-            "it. The report does not know how the project uses the others."
+            f"{had}, in a header or in the page. {were}. The report does not know how the project "
+            "uses the others."
         )
     return Point("2.1", title, Judgment.NOT_TOLD, [evidence])
 

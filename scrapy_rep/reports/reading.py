@@ -32,14 +32,26 @@ def read_reports(
     damaged, and for each that is not used because another file has the same run. Raises
     :class:`ReportError`.
     """
-    found = [(str(path), read_report(path)) for path in paths]
+    if not paths:
+        raise ReportError("there is no file to read")
+    return merge_reports([(path, read_report(path)) for path in paths], note)
+
+
+def merge_reports(
+    found: Sequence[tuple[str | Path, Report]], note: Callable[[str], object]
+) -> Report:
+    """Return one report of all that was found in files. It changes these reports.
+
+    ``note`` is that of :func:`read_reports`. Raises :class:`ReportError` for files that have only
+    some of their runs in common.
+    """
     for name, report in found:
         for run in report.runs:
             if run.damage is not None:
                 note(f"{name} is damaged: {run.damage}. The rest of it is used")
     # Reports of several runs come before the parts of these runs, and the latest part of a run
     # before the others.
-    found.sort(key=lambda one: (-len(one[1].runs), -_written_at(one[1])))
+    found = sorted(found, key=lambda one: (-len(one[1].runs), -_written_at(one[1])))
     used: list[Report] = []
     known: set[str] = set()
     for name, report in found:
@@ -51,8 +63,6 @@ def read_reports(
         else:
             known |= runs
             used.append(report)
-    if not used:
-        raise ReportError("there is no file to read")
     # In the order of time, so that the last state of a robots.txt is the latest.
     first, *others = sorted(used, key=_written_at)
     for other in others:

@@ -69,6 +69,8 @@ class Engine:
         """How many connections a download handler has that may have a pool; 0 without one."""
         self.reserved_connections: Callable[[], int] = lambda: 0
         """Returns how many of these connections pages must leave free for robots.txt files."""
+        self.on_send: Callable[[Request], object] | None = None
+        """Called with each request that a download handler gets."""
         self.on_capacity_check: Callable[[], None] = lambda: None
         """Called when the engine checks whether it may start one more download."""
 
@@ -111,7 +113,8 @@ class Engine:
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
         if Feature.END in self._available:
             handlers = self._downloader.handlers
-            handlers.download_request_async = partial(run_transfer, handlers.download_request_async)
+            send = partial(self._send, handlers.download_request_async)
+            handlers.download_request_async = partial(run_transfer, send)
         if off:
             logger.warning(
                 "The engine or the downloader (%(downloader)s) of this crawl differs from those of "
@@ -187,6 +190,16 @@ class Engine:
         )
 
     # Downloads.
+
+    def _send(self, download: Callable[[Request], Any], request: Request) -> Any:
+        """Give a request to its download handler, by calling ``download``."""
+        if self.on_send is not None:
+            self.on_send(request)
+        return download(request)
+
+    def shows_sent(self) -> bool:
+        """Whether :attr:`on_send` is called."""
+        return Feature.END in self._available
 
     @property
     def _held(self) -> Collection[Request]:

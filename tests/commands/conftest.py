@@ -104,13 +104,17 @@ def environment_of(**more: str) -> dict[str, str]:
 _TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "SCRAPY_REP_DEBUG"}
 
 
-def schema(name: str) -> dict[str, Any]:
+def schema(name: str, package: str = "scrapy_rep.commands") -> dict[str, Any]:
     """A schema of the package."""
-    text = (
-        files("scrapy_rep.commands").joinpath("schemas", f"{name}.schema.json").read_text("utf-8")
-    )
+    text = files(package).joinpath("schemas", f"{name}.schema.json").read_text("utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
+
+
+def closed_schema(name: str, package: str) -> dict[str, Any]:
+    """A schema that has to describe every field."""
+    closed: dict[str, Any] = _closed(schema(name, package))
+    return closed
 
 
 def validate(record: dict[str, Any], name: str) -> None:

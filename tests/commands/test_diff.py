@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, open_store
 from testing.web import Page
 
-from .conftest import ROBOTS, Run, tool, validate
+from .conftest import ROBOTS, TIMEOUT, Run, environment_of, tool, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,7 +193,9 @@ def test_many_values_are_counted(run: Run, tmp_path: Path) -> None:
     assert "and 1,450 more rules" in done.out
     assert "and 1,480 more: Sitemap" in done.out
     record = run("diff", "old.txt", "new.txt", "--json").record
-    assert record["crawlers"][0]["rules_left_out"] == 500
+    (row,) = record["crawlers"]
+    assert row["rules_left_out"] == 500
+    assert sum(rule["example"] is not None for rule in row["rules"]) == 500
     assert record["file"][0]["left_out"] == 500
     validate(record, "diff")
 
@@ -208,6 +212,27 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     assert [flip["url"] for flip in flips] == [site.url("/a"), "/a"]
     assert "https://example.com/a is a URL of another site" in done.err
     assert (done.code, site.robots_fetches) == (1, 1)
+
+
+def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
+    """rich writes at once, and has an exit code of its own for a broken pipe."""
+    (tmp_path / "old.txt").write_text("")
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /")
+    (tmp_path / "urls.txt").write_text("/a\n" * 20_000)
+    command = [sys.executable, "-m", "scrapy_rep.commands", "diff", "old.txt", "new.txt"]
+    with subprocess.Popen(
+        [*command, "--urls", "urls.txt"],
+        cwd=tmp_path,
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(TIMEOUT) == 141
 
 
 def test_a_site_that_is_unreachable(web: Web, tmp_path: Path) -> None:

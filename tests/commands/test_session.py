@@ -441,6 +441,7 @@ def test_the_addon_is_added_unless_it_is_there() -> None:
         assert settings.getdict("ADDONS") == {key: 300}
     settings = session_settings(Settings({"ITEM_PIPELINES": {"no.such": 1}, "JOBDIR": "x"}))
     assert (settings.getdict("ITEM_PIPELINES"), settings["JOBDIR"]) == ({}, None)
+    assert session_settings(Settings({"REP_REPORT": "a.json"}))["REP_REPORT"] is None
 
 
 def test_an_interrupted_or_unfinished_session() -> None:

@@ -13,6 +13,7 @@ from scrapy_rep.commands import page as page_module
 from scrapy_rep.commands import view as view_module
 from scrapy_rep.commands.agent_option import of_user_agent, resolve
 from scrapy_rep.commands.page import content_of
+from scrapy_rep.commands.policy import Policy, of_file
 from scrapy_rep.commands.view import _View
 from scrapy_rep.commands.view_text import listing
 from testing.web import Page, redirect, text
@@ -21,6 +22,8 @@ from .conftest import Run, tool, validate
 from .test_session import session
 
 if TYPE_CHECKING:
+    from scrapy import Request
+
     from scrapy_rep.commands.session import Session
     from testing.web import Site, Web
 
@@ -227,6 +230,28 @@ class Dropping:
     def process_request(self, request: Any) -> None:
         if not request.url.endswith("/robots.txt"):
             raise IgnoreRequest("dropped here")
+
+
+async def test_ctrl_c() -> None:
+    view = _View(of_user_agent("mybot"), of_user_agent(MYBOT), strict=False)
+
+    class Closing:
+        is_closing = True
+
+        def __init__(self, error: Exception | None) -> None:
+            self.error = error
+
+        async def get_policy(self, origin: str) -> Policy | None:
+            return None if self.error is None else of_file("x", b"")
+
+        async def download(self, request: Request) -> Response:
+            assert self.error is not None
+            raise self.error
+
+    for error in (None, IgnoreRequest(), OSError("closed")):
+        closing: Any = Closing(error)
+        with pytest.raises(KeyboardInterrupt):
+            await view.record(closing, "https://example.com/")
 
 
 async def test_few_other_sites_are_asked(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

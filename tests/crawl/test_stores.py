@@ -414,6 +414,8 @@ async def test_a_spider_that_closes_releases_its_claims(
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.
+# Scrapy 2.14 leaves a file of its queue open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_spider_that_closes_waits_for_no_reservation(
     web: Web, crawl: Crawl, kept: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -1,0 +1,177 @@
+"""What a report (REP_REPORT) adds to the CPU time of a crawl.
+
+Crawls 20 origins of 60 pages each on loopback, with and without a report in turn, in processes of
+their own. It then measures the calls of the recorder for one request by themselves, since they are
+a small part of a crawl: one percent of a crawl is within the noise of its CPU time. Compare the
+ratios of the pairs: the speed of the machine changes over time.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import Settings as ScrapySettings
+
+from scrapy_rep.meta_keys import ROBOTSTXT
+from scrapy_rep.origin import Origin
+from scrapy_rep.protocol.access import CopyInfo, Rules
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
+from scrapy_rep.reports.model import Run
+from scrapy_rep.reports.part_format import to_line
+from scrapy_rep.reports.recorder import CrawlRecorder
+from scrapy_rep.scheduling.clock import Clock
+from scrapy_rep.settings import Settings
+from testing.harness import Duration, Parameter, Result, Row
+from testing.processes import call
+from testing.web import Web
+
+from .crawl_cost import ORIGINS, PAGES, ROBOTS, Visitor
+
+if TYPE_CHECKING:
+    from testing.harness import Options
+
+DURATION = Duration(60, 15)
+PARAMETERS = {
+    "pairs": Parameter(10, 2, "pairs of crawls"),
+    "rounds": Parameter(15, 5, "rounds of calls, of which the best counts"),
+}
+CALLS = 20_000
+NEW_ORIGINS = 2000
+
+
+def crawl(report: str | None, roots: list[str]) -> tuple[float, int]:
+    """Crawl in this process. Returns the CPU seconds and the number of pages."""
+    settings: dict[str, Any] = {
+        "LOG_ENABLED": False,
+        "ROOTS": roots,
+        "TELNETCONSOLE_ENABLED": False,
+        "CONCURRENT_REQUESTS": 32,
+        "ADDONS": {"scrapy_rep.Addon": 500},
+        "REP_REPORT": report,
+    }
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(Visitor)
+    process.crawl(crawler)
+    before = time.process_time()
+    process.start()
+    seconds = time.process_time() - before
+    assert crawler.stats is not None
+    return seconds, crawler.stats.get_value("downloader/response_status_count/200") - ORIGINS
+
+
+def recorder() -> CrawlRecorder:
+    """Return a recorder for the default settings."""
+    return CrawlRecorder(
+        Settings.read(ScrapySettings()), Clock(), Run("run", "visitor", "", "mybot")
+    )
+
+
+def new_origins(rounds: int) -> float:
+    """Return the CPU seconds of the report for an origin with a robots.txt and one page."""
+    body = ROBOTS.encode()
+    costs = []
+    for _ in range(rounds):
+        made = recorder()
+        found = []
+        for number in range(NEW_ORIGINS):
+            key = f"http://{number}.example"
+            origin, copy = Origin(key), CopyInfo(f"{key}/robots.txt")
+            event = Rules(RobotsTxt.parse(body), 200, copy, time.time() + 3600, body)
+            origin.start_fetch(time.time())
+            origin.apply(event, time.time())
+            robots = Request(copy.url, meta={"is_robotstxt_request": True})
+            page = Request(f"{key}/1", meta={ROBOTSTXT: Verdict(True, Reason.RULES, None, "*")})
+            found.append((origin, event, robots, page))
+        began = time.process_time()
+        for origin, event, robots, page in found:
+            made.sent(robots)
+            made.fetched(origin, event, body, from_store=False)
+            made.sent(page)
+        for record in made.changes():
+            to_line(record)
+        costs.append((time.process_time() - began) / NEW_ORIGINS)
+    return min(costs)
+
+
+def calls(rounds: int) -> dict[str, float]:
+    """Return the CPU seconds of the calls for one request, and of those for a new origin."""
+    made = recorder()
+    roots = [f"http://{number}.example" for number in range(ORIGINS)]
+    requests = [
+        Request(
+            f"{roots[number % ORIGINS]}/articles/{number}.html",
+            # Each request has a verdict of its own, as in a crawl.
+            meta={ROBOTSTXT: Verdict(True, Reason.RULES, Rule(True, "/articles/", 4), "*")},
+        )
+        for number in range(CALLS)
+    ]
+    verdict = Verdict(False, Reason.RULES, Rule(False, "/private/", 2), "*")
+    best: dict[str, float] = {}
+
+    def keep(name: str, began: float, number: int) -> None:
+        seconds = (time.process_time() - began) / number
+        best[name] = min(seconds, best.get(name, seconds))
+
+    for _ in range(rounds):
+        began = time.process_time()
+        for request in requests:
+            made.sent(request)
+        keep("sent", began, CALLS)
+        began = time.process_time()
+        for request in requests:
+            made.dropped(request.url, verdict)
+        keep("dropped", began, CALLS)
+    best["new origin"] = new_origins(rounds)
+    return best
+
+
+def run(options: Options) -> Result:
+    """Return the medians, with each pair as a detail."""
+    web = Web()
+    sites = [web.site(ROBOTS, host=f"127.0.1.{number + 1}") for number in range(ORIGINS)]
+    roots = [site.root for site in sites]
+    with_report: list[float] = []
+    without: list[float] = []
+    details = []
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder, "%(name)s-%(time)s.json"))
+        for pair in range(options.number("pairs")):
+            order = [(path, with_report), (None, without)]
+            for report, seconds in order if pair % 2 else reversed(order):
+                took, pages = call(crawl, report, roots)
+                assert pages == ORIGINS * PAGES, pages
+                seconds.append(took)
+                for site in sites:
+                    site.received.clear()
+            one, other = with_report[-1], without[-1]
+            ratio = one / other
+            details.append(f"pair {pair + 1}: {one:.3f} s, without {other:.3f} s, {ratio:.3f}")
+    web.close()
+    found = call(calls, options.number("rounds"))
+    request = median(without) / (ORIGINS * PAGES)
+    ratios = [one / other for one, other in zip(with_report, without, strict=True)]
+    return Result(
+        [
+            Row("CPU of a crawl with a report, median", median(with_report), "s"),
+            Row("the same without", median(without), "s"),
+            Row("median ratio", median(ratios), "ratio"),
+            Row("a request of a crawl without a report", request * 1e6, "us"),
+            Row("the report, for a request that is sent", found["sent"] * 1e6, "us"),
+            Row("the report, for one that is dropped", found["dropped"] * 1e6, "us"),
+            Row("the report, for a new origin", found["new origin"] * 1e6, "us"),
+            Row("share of a request", found["sent"] / request * 100, "%", 1),
+            Row(
+                "share of a robots.txt and a page of a new origin",
+                found["new origin"] / (2 * request) * 100,
+                "%",
+            ),
+        ],
+        details,
+    )

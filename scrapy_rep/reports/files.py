@@ -1,0 +1,83 @@
+"""Writes the files of a report: a part file while a crawl runs, and the report when it ends.
+
+These functions block, so a crawl calls them in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from .part_format import to_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+MIN_REWRITE = 1_000_000
+"""Octets that are appended to a part file before it is written again without outdated lines."""
+
+
+class PartFile:
+    """The part file of one run.
+
+    New lines are appended. When the file has doubled, it is replaced by one without the lines that
+    later ones replace, so that writing costs as much as what changes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._appended = 0
+        self._next_rewrite = MIN_REWRITE
+        self.needs_all = True
+        """Whether the next write has to have all records: the file is new, is to be rewritten, or
+        the last write failed."""
+
+    def write(self, head: dict[str, Any], records: Iterable[dict[str, Any]]) -> None:
+        """Write records: all of them if :attr:`needs_all` is true, else those that have changed.
+
+        Raises OSError. The file then has whole lines, of an earlier time, unless the disk fails.
+        """
+        lines = [to_line(record).encode() for record in records]
+        if self.needs_all:
+            self._replace([to_line(head).encode(), *lines])
+        else:
+            self._append(lines)
+
+    def _replace(self, lines: list[bytes]) -> None:
+        octets = b"".join(lines)
+        write_atomically(self.path, octets)
+        self.needs_all = False
+        self._appended, self._next_rewrite = 0, max(MIN_REWRITE, len(octets))
+
+    def _append(self, lines: list[bytes]) -> None:
+        octets = b"".join(lines)
+        self.needs_all = True  # if this fails
+        with self.path.open("r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                if file.write(octets) != len(octets):
+                    raise OSError("the end of the file could not be written")
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(end)
+                raise
+        self._appended += len(octets)
+        self.needs_all = self._appended > self._next_rewrite
+
+
+def write_atomically(path: Path, octets: bytes) -> None:
+    """Replace a file. A reader finds the old file or the new one. Raises OSError."""
+    temporary = path.with_name(f".{token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(octets)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_rep.reports.codec import RecordError, from_json, iso, to_json
+from scrapy_rep.reports.model import (
+    Counts,
+    Deciding,
+    HostPace,
+    OriginReport,
+    Report,
+    RuleText,
+    Time,
+    Version,
+)
+
+from .samples import NOW, fetched, recorder, sent
+
+
+def test_a_report_survives_json() -> None:
+    made = recorder()
+    origin = fetched(made, "http://a.example")
+    sent(
+        made, "http://a.example/b", origin.verdict("/b", ("mybot",), NOW, made._unreachable_policy)
+    )
+    report = made.report()
+    assert from_json(Report, json.loads(json.dumps(to_json(report)))) == report
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (NOW + 0.1239, "2023-11-14T22:13:20.123Z"),
+    ],
+)
+def test_times_are_iso_8601(seconds: float, text: str) -> None:
+    assert iso(seconds) == text
+
+
+def test_numbers_of_a_histogram_are_keys() -> None:
+    host = HostPace("a.example", first_at=Time(NOW), last_at=Time(NOW))
+    host.gaps.add(1)
+    record = json.loads(json.dumps(to_json(host)))
+    assert record["gaps"]["histogram"] == {"0": 1}
+    assert from_json(HostPace, record) == host
+
+
+def test_unknown_fields_are_ignored_and_defaults_may_be_missing() -> None:
+    assert from_json(Counts, {"sent_allowed": 3, "later": 1}) == Counts(sent_allowed=3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (Counts, [], "it must be of the type dict"),
+        (Counts, {"waited": "1"}, "waited: it must be of the type int"),
+        (Counts, {"waited": True}, "waited: it must be of the type int"),
+        (Counts, {"dropped_for": {"rules": None}}, "dropped_for: it must be of the type int"),
+        (Deciding, {}, "reason is missing"),
+        (Deciding, {"reason": "rules", "rule": {}}, "rule: allow is missing"),
+        (
+            Version,
+            {"result": "r", "effect": "", "source": "", "first_at": 5},
+            "first_at: it must be",
+        ),
+        (
+            Version,
+            {"result": "r", "effect": "", "source": "", "first_at": "x"},
+            "first_at: it must",
+        ),
+        (
+            HostPace,
+            {"host": "a", "gaps": {"histogram": {"x": 1}}},
+            "gaps: histogram: 'x' is no int",
+        ),
+    ],
+)
+def test_another_form_is_an_error_that_names_the_field(
+    kind: type, value: object, message: str
+) -> None:
+    with pytest.raises(RecordError, match=f"^{message}"):
+        from_json(kind, value)
+
+
+def test_a_whole_number_stands_for_a_float() -> None:
+    assert from_json(Counts, {"wait_seconds": 2}).wait_seconds == 2.0
+
+
+def test_optional_records() -> None:
+    deciding = Deciding("rules", True, rule=RuleText(True, "/", 1))
+    assert from_json(Deciding, to_json(deciding)) == deciding
+    assert from_json(Deciding, to_json(Deciding("rules"))).rule is None
+
+
+def test_derived_fields_are_in_json_only() -> None:
+    record = to_json(OriginReport("http://a.example", "a.example"))
+    assert (record["state"], record["counts"]["sent"]) == ("unknown", 0)
+    assert from_json(OriginReport, record) == OriginReport("http://a.example", "a.example")

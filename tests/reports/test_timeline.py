@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from scrapy_rep.reports.model import Time, TimeSlot
+from scrapy_rep.reports.timeline import MAX_TIME_SLOTS, LiveTimeline, merged
+
+START = 1_700_000_000
+
+
+def test_requests_of_one_second_are_in_one_interval() -> None:
+    live = LiveTimeline()
+    for now in (START + 0.1, START + 0.9, START + 1.0):
+        live.slot(now).sent += 1
+    assert live.timeline.seconds == 1
+    assert live.timeline.slots == [TimeSlot(Time(START), 2), TimeSlot(Time(START + 1), 1)]
+
+
+def test_a_long_crawl_has_longer_intervals_and_the_same_sum() -> None:
+    live = LiveTimeline()
+    for number in range(10 * MAX_TIME_SLOTS):
+        live.slot(START + number).sent += 1
+    timeline = live.timeline
+    assert len(timeline.slots) <= MAX_TIME_SLOTS
+    assert timeline.seconds == 16
+    assert sum(slot.sent for slot in timeline.slots) == 10 * MAX_TIME_SLOTS
+    assert all(slot.at % timeline.seconds == 0 for slot in timeline.slots)
+
+
+def test_a_clock_that_is_set_back_finds_the_earlier_interval() -> None:
+    live = LiveTimeline()
+    for now in (START, START + 5, START):
+        live.slot(now).dropped += 1
+    assert [slot.dropped for slot in live.timeline.slots] == [2, 1]
+
+
+def test_intervals_of_two_timelines_add_up() -> None:
+    first = [TimeSlot(Time(START), sent=1), TimeSlot(Time(START + 1), robots_txt=1)]
+    second = [TimeSlot(Time(START + 2), dropped=1)]
+    assert START % 2 == 0
+    timeline = merged(2, first + second)
+    assert timeline.slots == [
+        TimeSlot(Time(START), sent=1, robots_txt=1),
+        TimeSlot(Time(START + 2), dropped=1),
+    ]
