@@ -56,9 +56,7 @@ def using(store: ThreadedStore, url: str) -> Iterator[ThreadedStore]:
 
 def _open(url: str, context: Context, *, must_exist: bool) -> ThreadedStore:
     try:
-        return open_blocking(
-            url, ttl=context.settings.store_days * _DAY, must_exist=must_exist
-        )
+        return open_blocking(url, ttl=context.settings.store_days * _DAY, must_exist=must_exist)
     except StoreError as error:
         raise CommandError(
             f"the store {without_password(url)} cannot be used: {error}", ExitCode.USAGE

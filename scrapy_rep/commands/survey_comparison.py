@@ -19,7 +19,7 @@ def differences(total: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict
     known.
     """
     now, before = dict(_shares(total)), dict(_shares(other))
-    found = []
+    found: list[dict[str, Any]] = []
     for measure in {**now, **before}:
         if measure[0] in _LISTED and not (measure in now and measure in before):
             continue

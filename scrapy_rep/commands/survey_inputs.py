@@ -113,7 +113,7 @@ class Inputs:
         try:
             with tarfile.open(mode="r|*", tarinfo=_Member, **source) as tar:
                 for member in tar:
-                    tar.members = []  # else it keeps all of them
+                    tar.members = []  # type: ignore[attr-defined] # else it keeps all of them
                     handle = tar.extractfile(member) if member.isreg() else None
                     if handle is not None:
                         folders = PurePosixPath(member.name).parts[:-1]

@@ -12,6 +12,7 @@ from ..protocol.lint_codes import Code
 from ..protocol.printable import printable
 from ..reports.quantities import octets, percent
 from ..reports.quantities import seconds as seconds_text
+from ..reports.survey_names import FEATURES, NUMBERS, QUANTILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,54 +22,13 @@ if TYPE_CHECKING:
 MAX_ROWS = 15
 """Rows of a list. JSON has more of them."""
 
-FEATURES = {
-    "wildcard-group": "a group for all crawlers (*)",
-    "disallows-everything-for-all": "  which disallows everything",
-    "disallows-something-for-all": "  which disallows something",
-    "disallows-nothing-for-all": "  which disallows nothing",
-    "names-an-agent": "a group for a named crawler",
-    "disallow": "Disallow with a pattern",
-    "allow": "Allow with a pattern",
-    "star": "a pattern with *",
-    "end-anchor": "a pattern that ends in $",
-    "sitemap": "Sitemap",
-    "crawl-delay": "Crawl-delay",
-    "request-rate": "Request-rate",
-    "visit-time": "Visit-time",
-    "noindex": "Noindex",
-    "host": "Host",
-    "clean-param": "Clean-param",
-    "content-signal": "Content-Signal",
-    "content-usage": "Content-Usage",
-    "license": "License",
-    "findings": "findings of lint",
-    "no-group": "no group",
-    "empty": "nothing but white space",
-    "html": "a page of HTML",
-    "too-large": "more than 500 KiB",
-}
-"""What a file may have, in the order in which it is shown."""
-
-_NUMBERS = {
-    "size": "octets",
-    "lines": "lines",
-    "groups": "groups",
-    "agents": "agents named",
-    "rules": "rules",
-    "longest-pattern": "longest pattern",
-    "sitemaps": "sitemaps",
-    "crawl-delay": "Crawl-delay",
-}
-_QUANTILES = ("p10", "p25", "median", "p75", "p90", "p99", "max")
 _NAMES = {code.code: code.short_name for code in Code}
 
 
 def survey_text(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Yield the text of a survey."""
     total = record["total"]
-    yield Text(
-        f"{total['responses']:,} sites, {total['files']:,} robots.txt files", style="bold"
-    )
+    yield Text(f"{total['responses']:,} sites, {total['files']:,} robots.txt files", style="bold")
     if not record["complete"]:
         yield Text("This survey is not complete.", style="yellow")
     if total["statuses"] or len(total["results"]) > 1:
@@ -87,18 +47,20 @@ def _statuses(total: Mapping[str, Any]) -> Iterator[RenderableType]:
         rows = sorted(total[key].items(), key=lambda item: -item[1])[:MAX_ROWS]
         if rows:
             yield Text()
-            yield _table((title, "Sites", "Share"), (_row(*row, whole) for row in rows))
+            yield _table(
+                (title, "Sites", "Share"), (_row(name, number, whole) for name, number in rows)
+            )
 
 
 def _files(total: Mapping[str, Any]) -> Iterator[RenderableType]:
     files = total["files"]
     yield Text()
     rows = [
-        [_NUMBERS[name], *(_number(name, numbers[key]) for key in _QUANTILES)]
+        [NUMBERS[name], *(_number(name, numbers[key]) for key in QUANTILES)]
         for name, numbers in total["numbers"].items()
         if numbers["count"]
     ]
-    yield _table(("In a file", "10 %", "25 %", "50 %", "75 %", "90 %", "99 %", "most"), rows)
+    yield _table(("In a file", *QUANTILES.values()), rows)
     yield Text()
     features = [
         _row(text, total["features"][name], files)
@@ -209,7 +171,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for number, head in enumerate(heads):
         text_column = number == 0 or not head
         made.add_column(
-            head, justify="left" if text_column else "right", overflow="fold", no_wrap=not text_column
+            head,
+            justify="left" if text_column else "right",
+            overflow="fold",
+            no_wrap=not text_column,
         )
     for row in rows:
         made.add_row(*map(Text, row))

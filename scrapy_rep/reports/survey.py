@@ -112,18 +112,14 @@ class Tally:
             "results": dict(sorted(self.results.items())),
             "features": dict(self.features.most_common()),
             "numbers": {name: numbers.as_json() for name, numbers in self.numbers.items()},
-            "agents": [
-                self._agent(agent, purposes) for agent, _ in self.named.most(MAX_LISTED)
-            ],
+            "agents": [self._agent(agent, purposes) for agent, _ in self.named.most(MAX_LISTED)],
             "ai_agents": [
                 self._agent(agent, purposes)
                 for agent in in_order
                 if any(purpose in AI_PURPOSES for purpose in purposes[agent])
             ],
             "blocked_agents": _listed(self.extents[Extent.EVERYTHING], "agent"),
-            "agents_error": max(
-                top.error for top in (self.named, *self.extents.values())
-            ),
+            "agents_error": max(top.error for top in (self.named, *self.extents.values())),
             "purposes": {key: dict(value) for key, value in sorted(self.purposes.items())},
             "findings": dict(self.codes.most_common()),
             "unknown_fields": _listed(self.unknown_fields, "field"),

@@ -166,9 +166,7 @@ def _add_records(facts: Facts, text: bytes) -> int:
     return sitemaps
 
 
-def _add_preferences(
-    facts: Facts, name: str, stated: Iterable[tuple[str, bool | str]]
-) -> None:
+def _add_preferences(facts: Facts, name: str, stated: Iterable[tuple[str, bool | str]]) -> None:
     words = ("y", "n") if name == "Content-Usage" else ("yes", "no")
     for label, value in islice(stated, MAX_AGENTS - len(facts.preferences)):
         text = value if isinstance(value, str) else words[not value]

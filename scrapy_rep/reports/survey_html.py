@@ -8,10 +8,12 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.lint_codes import Code
 from .charts import Bar, bars, legend
 from .elements import code, h, page, shown
 from .quantities import count, octets, percent, seconds
+from .survey_names import FEATURES, NUMBERS, QUANTILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,50 +26,7 @@ MAX_BARS = 20
 MAX_DIFFERENCES = 50
 """The differences to another survey that are shown."""
 
-FEATURES = {
-    "wildcard-group": "A group for all crawlers (*)",
-    "names-an-agent": "A group for a named crawler",
-    "disallow": "Disallow with a pattern",
-    "allow": "Allow with a pattern",
-    "star": "A pattern with *",
-    "end-anchor": "A pattern that ends in $",
-    "sitemap": "Sitemap",
-    "crawl-delay": "Crawl-delay",
-    "request-rate": "Request-rate",
-    "visit-time": "Visit-time",
-    "noindex": "Noindex",
-    "host": "Host",
-    "clean-param": "Clean-param",
-    "content-signal": "Content-Signal",
-    "content-usage": "Content-Usage",
-    "license": "License",
-    "no-group": "No group",
-    "empty": "Nothing but white space",
-    "html": "A page of HTML",
-    "too-large": "More than 500 KiB",
-}
-"""What a file may have."""
-
 _EXTENTS = (("broken", "Everything"), ("dropped", "Something"), ("sent", "Nothing"))
-_NUMBERS = {
-    "size": "Size",
-    "lines": "Lines",
-    "groups": "Groups",
-    "agents": "Agents",
-    "rules": "Rules",
-    "longest-pattern": "Longest pattern",
-    "sitemaps": "Sitemaps",
-    "crawl-delay": "Crawl-delay",
-}
-_QUANTILES = {
-    "p10": "10 %",
-    "p25": "25 %",
-    "median": "Median",
-    "p75": "75 %",
-    "p90": "90 %",
-    "p99": "99 %",
-    "max": "Largest",
-}
 _CODES = {each.code: each for each in Code}
 
 
@@ -202,13 +161,13 @@ def _features(total: Mapping[str, Any]) -> Html:
 
 def _numbers(total: Mapping[str, Any]) -> Html:
     rows: list[list[Child]] = [
-        [text, *(_number(name, total["numbers"][name][key]) for key in _QUANTILES)]
-        for name, text in _NUMBERS.items()
+        [text, *(_number(name, total["numbers"][name][key]) for key in QUANTILES)]
+        for name, text in NUMBERS.items()
         if total["numbers"][name]["count"]
     ]
     return _figure(
         "Sizes and numbers",
-        _table("Percentiles of sizes and numbers", ("In a file", *_QUANTILES.values()), rows),
+        _table("Percentiles of sizes and numbers", ("In a file", *QUANTILES.values()), rows),
         h("p", "A percentile is exact, or less than 1 % too small.", class_="note"),
     )
 
@@ -238,11 +197,13 @@ def _row(heads: Sequence[str], row: Sequence[Child]) -> Html:
 
 def _agents(total: Mapping[str, Any]) -> list[Child]:
     whole = total["files"]
+    # The group for all others is among the features: it would make all other bars short.
+    named = [_extent_row(row) for row in total["agents"] if row["agent"] != WILDCARD_AGENT]
     blocked = [(code(row["agent"], 60), row["files"]) for row in total["blocked_agents"]]
     made: list[Child] = [
         _figure(
             "Agents that files name most",
-            _extents("Agents", "Agent", [_extent_row(row) for row in total["agents"]]),
+            _extents("Agents", "Agent", named),
         ),
         _figure(
             "Agents that may fetch nothing",
@@ -266,7 +227,11 @@ def _extents(
     """Return a stacked bar for each row: the files that disallow everything, something, nothing."""
     longest = max((sum(extents) for _, _, extents in rows), default=0) or 1
     return [
-        h("p", "What the groups for an agent disallow:", class_="note"),
+        h(
+            "p",
+            "What the groups for an agent disallow, and the number of files with each:",
+            class_="note",
+        ),
         legend(_EXTENTS),
         h(
             "table",
@@ -310,9 +275,7 @@ def _ai(total: Mapping[str, Any]) -> list[Child]:
         for purpose, row in purposes
     ]
     agents = [_extent_row(row) for row in total["ai_agents"]]
-    preferences = [
-        (code(row["preference"], 100), row["files"]) for row in total["preferences"]
-    ]
+    preferences = [(code(row["preference"], 100), row["files"]) for row in total["preferences"]]
     return [
         _figure("Files that name a crawler, by its purpose", _extents("Purposes", "Purpose", rows)),
         _figure("AI agents", _extents("AI agents", "Agent", agents))
@@ -329,7 +292,10 @@ def _ai(total: Mapping[str, Any]) -> list[Child]:
 
 def _findings(total: Mapping[str, Any]) -> Html:
     rows: list[tuple[Child, int]] = [
-        ((h("strong", shown(name, 10)), f" {_CODES[name].summary}" if name in _CODES else ""), number)
+        (
+            (h("strong", shown(name, 10)), f" {_CODES[name].summary}" if name in _CODES else ""),
+            number,
+        )
         for name, number in total["findings"].items()
     ]
     if not rows:

@@ -118,6 +118,8 @@ _STORED_RESULTS = (
     AccessResult.UNREACHABLE,
 )
 
+_RESULTS = {result.value: result for result in _STORED_RESULTS}
+
 _Checks = dict[str, "Callable[[Any], bool]"]
 
 _COPY_CHECKS: _Checks = {
@@ -183,7 +185,7 @@ def from_head(found: Any, body: bytes | None) -> Entry:
     """
     try:
         values = {name: found[name] for name in _ENTRY_CHECKS if name in found}
-        values["result"] = AccessResult(values["result"])
+        values["result"] = _RESULTS.get(values["result"])
         if values.get("copy") is not None:
             copy = values["copy"]
             values["copy"] = CopyInfo(**{name: copy[name] for name in _COPY_CHECKS if name in copy})

@@ -45,6 +45,10 @@ class ThreadedStore(ABC):
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPool(threads)
 
+    @abstractmethod
+    def open(self) -> None:
+        """Implement :meth:`.Store.open`."""
+
     async def close(self) -> None:
         await self._threads.close(self._disconnect)
 
