@@ -1,7 +1,7 @@
 """The distribution of whole numbers, in bounded memory.
 
-A number is rounded down to its first binary digits. With eight of them, numbers below 256 are exact,
-and a quantile is less than 1 % too small.
+A number is rounded down to its first binary digits. With eight of them, numbers below 256 are
+exact, and a quantile is less than 1 % too small.
 """
 
 from __future__ import annotations

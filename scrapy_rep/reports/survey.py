@@ -218,7 +218,7 @@ class Survey:
             tally.preferences.add(facts.preferences)
 
     def _purposes_of(self, agents: Mapping[str, Extent]) -> dict[str, list[str]]:
-        """Return the purposes of the crawlers that a file names, each with ``named`` and extents."""
+        """Return the purposes of the crawlers that a file names, with ``named`` and extents."""
         found: dict[str, set[str]] = {}
         for agent, extent in agents.items():
             for purpose in self._purposes.get(agent, ()):

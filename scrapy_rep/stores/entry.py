@@ -190,8 +190,8 @@ def from_head(found: Any, body: bytes | None) -> Entry:
             copy = values["copy"]
             values["copy"] = CopyInfo(**{name: copy[name] for name in _COPY_CHECKS if name in copy})
         entry = Entry(**values, body=body)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not an entry: {type(error).__name__}") from None
+    except (KeyError, TypeError):
+        raise ValueError("not an entry: a field is missing or has a wrong type") from None
     for name, is_valid in _ENTRY_CHECKS.items():
         if not is_valid(getattr(entry, name)):
             raise ValueError(f"not an entry: invalid {name}")

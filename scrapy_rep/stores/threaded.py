@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ADD_LEASE = 60.0
-"""Seconds for which :meth:`ThreadedStore.add` claims an origin: more than any of its calls takes."""
+"""Seconds for which :meth:`ThreadedStore.add` claims an origin: more than a call takes."""
 
 
 class Addition(Enum):
