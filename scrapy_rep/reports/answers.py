@@ -10,6 +10,7 @@ from ..protocol.verdict import Reason
 from .model import EXEMPT, UNCHECKED
 
 if TYPE_CHECKING:
+    from .gaps import Gaps
     from .model import Deciding, HostPace, OriginReport, Report
 
 REASONS: dict[str, str] = {
@@ -40,7 +41,7 @@ class Obedience(Enum):
     EXEMPT = "exempt"
     """Some requests were exempt from the check."""
     NOT_KNOWN = "not known"
-    """The record does not show each request that was sent."""
+    """The record does not show each request that was sent with its verdict, or it is damaged."""
     DISALLOWED = "disallowed"
     """Disallowed pages were requested."""
 
@@ -50,7 +51,8 @@ def obedience(report: Report) -> Obedience:
     totals = report.totals
     if totals.sent_disallowed or totals.final_url_disallowed:
         return Obedience.DISALLOWED
-    if totals.sent_unchecked or not all(run.sent_is_known for run in report.runs):
+    is_whole = all(run.sent_is_known and run.damage is None for run in report.runs)
+    if totals.sent_unchecked or not is_whole:
         return Obedience.NOT_KNOWN
     return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
 
@@ -100,7 +102,7 @@ class Pace:
     @property
     def slowest(self) -> HostPace | None:
         """The host with the longest median gap while a delay applied."""
-        return max(self.asked, key=lambda host: host.paced_gaps.median or 0, default=None)
+        return max(self.asked, key=lambda host: median(host.paced_gaps), default=None)
 
 
 def pace(report: Report) -> Pace:
@@ -113,6 +115,11 @@ def pace(report: Report) -> Pace:
         sum(host.paced_gaps.count for host in report.hosts),
         sum(host.too_short for host in report.hosts),
     )
+
+
+def median(gaps: Gaps) -> float:
+    """Return the median gap. The estimate of :class:`Gaps` may be below the smallest gap."""
+    return max(gaps.median or 0, gaps.smallest or 0)
 
 
 def kept_ratio(host: HostPace) -> float:

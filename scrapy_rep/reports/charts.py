@@ -6,7 +6,7 @@ numbers as text, too: bars are rows of a table, and the others are followed by a
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 from .elements import Html, h
@@ -210,8 +210,9 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
             host.too_short > 0,
         )
         for host in hosts
+        if isfinite(host.shortest_delay or 0) and isfinite(host.paced_gaps.smallest or 0)
     ]
-    values = [value for delay, gap, _ in points for value in (delay, gap)]
+    values = [value for delay, gap, _ in points for value in (delay, gap)] or [1]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high = max(high, low + 1)
 
@@ -219,13 +220,16 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
         share = (log10(min(max(value, 10**low), 10**high)) - low) / (high - low)
         return _SIDE * share
 
-    circles: dict[tuple[int, int, bool], int] = {}
+    # The place of a circle is that of its first host.
+    circles: dict[tuple[int, int, bool], tuple[int, float, float]] = {}
     for delay, gap, is_short in points:
-        key = (round(at(delay) / 6), round(at(gap) / 6), is_short)
-        circles[key] = circles.get(key, 0) + 1
+        x, y = _LEFT + at(delay), 10 + _SIDE - at(gap)
+        key = (round(x / 6), round(y / 6), is_short)
+        number, *place = circles.get(key, (0, x, y))
+        circles[key] = (number + 1, place[0], place[1])
     ticks: list[Html] = []
     lines: list[Html] = []
-    for exponent in range(low, high + 1):
+    for exponent in range(low, high + 1, max(1, (high - low) // 4)):
         position = at(10**exponent)
         text = f"{10**exponent:g} s"
         x, y = _LEFT + position, 10 + _SIDE - position
@@ -256,15 +260,15 @@ def scatter(hosts: Sequence[HostPace]) -> Html:
         (
             h(
                 "circle",
-                cx=_LEFT + 6 * x,
-                cy=10 + _SIDE - 6 * y,
+                cx=f"{x:.1f}",
+                cy=f"{y:.1f}",
                 r=f"{min(3.5 + 2 * log10(number), 9):.1f}",
                 class_="short" if is_short else "kept",
             )
-            for (x, y, is_short), number in sorted(circles.items())
+            for (_, _, is_short), (number, x, y) in sorted(circles.items())
         ),
         ticks,
-        h("text", "Delay asked for", x=_LEFT + _SIDE / 2, y=height - 2, text_anchor="middle"),
+        h("text", "Delay asked for", x=_LEFT + _SIDE / 2, y=height - 5, text_anchor="middle"),
         h(
             "text",
             "Smallest gap",

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from .answers import frequent, pace, states
+from .answers import frequent, median, pace, states
 from .charts import Bar, bars, legend, scatter, timeline
 from .elements import code, h, page, shown
 from .html_answers import answers
@@ -259,7 +259,7 @@ def _host(host: HostPace) -> Html:
         h("th", code(host.host, 100), scope="row"),
         h("td", asked),
         h("td", seconds(gaps.smallest or 0)),
-        h("td", seconds(gaps.median or 0)),
+        h("td", seconds(median(gaps))),
         h("td", gaps.count),
         h("td", host.too_short, class_="bad" if host.too_short else None),
     )

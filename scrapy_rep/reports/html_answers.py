@@ -10,6 +10,7 @@ from .answers import (
     deciding_text,
     disallowed_requests,
     drops,
+    median,
     obedience,
     pace,
     reason_text,
@@ -97,7 +98,8 @@ def _obedience(report: Report) -> Html:
     found = disallowed_requests(report)
     if found:
         more.append(_items(map(_disallowed, found[:_MOST]), len(found), "rule or reason"))
-    more.append(h("p", "By the record of the crawl itself.", class_="note"))
+    until = "" if all(run.ended_at for run in report.runs) else ", up to its last entry"
+    more.append(h("p", f"By the record of the crawl itself{until}.", class_="note"))
     return _card(question, answer, kind, *more)
 
 
@@ -186,7 +188,7 @@ def _asked_pace(found: Pace) -> list[Child]:
     ]
     if found.fastest is not None and found.slowest is not None:
         lines.append(_host_pace("Fastest", found.fastest, found.fastest.paced_gaps.smallest))
-        lines.append(_host_pace("Slowest", found.slowest, found.slowest.paced_gaps.median))
+        lines.append(_host_pace("Slowest", found.slowest, median(found.slowest.paced_gaps)))
     return lines
 
 
@@ -194,7 +196,7 @@ def _host_pace(title: str, host: HostPace, gap: float | None) -> Html:
     asked = seconds(host.shortest_delay or 0)
     if host.longest_delay and host.longest_delay != host.shortest_delay:
         asked += f" to {seconds(host.longest_delay)}"
-    return h("p", f"{title}: {seconds(gap or 0)}, asked {asked}, ", code(host.host, 100), ".")
+    return h("p", f"{title}: {seconds(gap or 0)} to ", code(host.host, 100), f", asked {asked}.")
 
 
 def _too_short(host: HostPace) -> Child:

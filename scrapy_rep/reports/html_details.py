@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..protocol.lint import lint
-from .answers import deciding_text
+from .answers import deciding_text, median
 from .elements import code, h, join, shown
 from .quantities import ABSENT, count, moment, octets, seconds
 
@@ -202,9 +202,7 @@ def _pace_facts(paces: list[AskedPace], host: HostPace | None) -> Iterator[tuple
     if host is not None:
         gaps = host.paced_gaps if host.paced_gaps.count else host.gaps
         if gaps.smallest is not None:
-            text = f"smallest {seconds(gaps.smallest)}"
-            if gaps.median is not None:
-                text += f", median about {seconds(gaps.median)}"
+            text = f"smallest {seconds(gaps.smallest)}, median about {seconds(median(gaps))}"
             if host.paced_gaps.count:
                 text += f", {host.too_short:,} of {host.paced_gaps.count:,} too short"
             yield "Gaps between requests to the host", text

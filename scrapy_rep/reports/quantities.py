@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from math import isfinite
 
 ABSENT = "\N{EN DASH}"
 """Is in place of a number that there is not."""
@@ -26,19 +27,26 @@ def percent(part: float, whole: float) -> str:
 
 
 def seconds(number: float) -> str:
-    """Return a length of time: ``0.25 s``, ``12 s``, ``3 min 20 s``, ``2 h 5 min``, ``3 d 4 h``."""
+    """Return a length of time, such as ``0.25 s``, ``12 s``, ``3 min 20 s`` and ``3 d 4 h``."""
+    if not isfinite(number):
+        return "unknown"
     if number < 0.0005:
-        return "0 s"
+        return "< 0.001 s" if number > 0 else "0 s"
     if number < 1:
         return f"{number:.3f}".rstrip("0").rstrip(".") + " s"
     if number < 100:
         return f"{number:.3g}" + " s"
     whole = round(number)
-    for large, size, small in (("d", 86_400, "h"), ("h", 3_600, "min"), ("min", 60, "s")):
-        if whole >= size:
-            rest = whole % size // {"h": 3_600, "min": 60, "s": 1}[small]
-            return f"{whole // size:,} {large}" + (f" {rest} {small}" if rest else "")
-    raise AssertionError(number)  # at least 100
+    if whole >= 86_400:
+        return _two_units(whole, 86_400, "d", 3_600, "h")
+    if whole >= 3_600:
+        return _two_units(whole, 3_600, "h", 60, "min")
+    return _two_units(whole, 60, "min", 1, "s")
+
+
+def _two_units(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    rest = whole % large // small
+    return f"{whole // large:,} {large_name}" + (f" {rest} {small_name}" if rest else "")
 
 
 def octets(number: int) -> str:

@@ -12,6 +12,7 @@ from scrapy_rep import Reason
 from scrapy_rep.reports import html, html_details, html_origins
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.codec import from_json
+from scrapy_rep.reports.gaps import Gaps
 from scrapy_rep.reports.html import render
 from scrapy_rep.reports.model import (
     EXEMPT,
@@ -89,8 +90,8 @@ def test_the_answers() -> None:
     assert answers["Was the pace kept that sites asked for?"] == [
         "Yes",
         "5 hosts had a delay, with 187 gaps between requests.",
-        "Fastest: 1 s, asked 1 s, jobs.example .",
-        "Slowest: 10.4 s, asked 10 s, travel.example .",
+        "Fastest: 1 s to jobs.example , asked 1 s.",
+        "Slowest: 10.4 s to travel.example , asked 10 s.",
         "Fastest without a delay: 0.056 s to forum.example .",
     ]
     assert answers["Which sites were unreachable?"] == [
@@ -138,11 +139,33 @@ def test_whether_a_disallowed_page_was_requested(
     assert cards(report)["Was a disallowed page requested?"][0] == answer
 
 
+def test_a_damaged_record_does_not_answer() -> None:
+    report = report_samples.report()
+    report.runs[0].damage, report.runs[0].ended_at = "line 7 cannot be read", None
+    answer = cards(report)["Was a disallowed page requested?"]
+    assert answer[0] == "Not known"
+    assert answer[-1] == "By the record of the crawl itself, up to its last entry."
+
+
 def test_the_pace_is_not_known_without_what_was_sent() -> None:
     report = report_samples.report()
     report.runs[0].sent_is_known = False
     assert cards(report)["Was the pace kept that sites asked for?"][0] == "Not known"
     assert "In 1 run, the downloader does not show what it sends." in text_of(report)
+
+
+def test_the_median_is_never_below_the_smallest_gap() -> None:
+    report = report_samples.report()
+    for host in report.hosts:
+        host.gaps, host.paced_gaps = Gaps(), Gaps()
+        if host.shortest_delay:
+            host.paced_gaps.add(1.04)
+    assert report.hosts[1].paced_gaps.median == 1
+    answers = cards(report)["Was the pace kept that sites asked for?"]
+    assert [line.split(" to ")[0] for line in answers[2:4]] == [
+        "Fastest: 1.04 s",
+        "Slowest: 1.04 s",
+    ]
 
 
 def test_an_empty_report() -> None:
@@ -386,6 +409,9 @@ def test_a_report_with_impossible_numbers_has_a_page() -> None:
     report.timeline.slots.append(TimeSlot(Time(1e15), 1, 1, 1))
     report.timeline.seconds = 0
     report.runs[0].started_at = Time(1e18)
+    report.hosts[3].shortest_delay = report.hosts[3].paced_gaps.smallest = float("inf")
+    report.hosts[3].paced_gaps.count = 1
+    report.origins[2].counts.delay_seconds = float("nan")
     report.origins[0].versions[0].last_at = Time(-1e18)
     report.origins[0].deciding[0].delay_seconds = -5.0
     report.origins[0].deciding[0].delayed = 3

@@ -26,10 +26,10 @@ def test_percent(part: int, whole: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (0, "0 s"), (0.0001, "0 s"), (0.05, "0.05 s"), (0.25, "0.25 s"), (0.9999, "1 s"),
+        (0, "0 s"), (0.0001, "< 0.001 s"), (0.05, "0.05 s"), (0.25, "0.25 s"), (0.9999, "1 s"),
         (1, "1 s"), (2.345, "2.35 s"), (59.96, "60 s"), (99.97, "100 s"), (100, "1 min 40 s"),
         (119.9, "2 min"), (3_600, "1 h"), (7_500, "2 h 5 min"), (86_400, "1 d"),
-        (100_000, "1 d 3 h"),
+        (100_000, "1 d 3 h"), (float("nan"), "unknown"), (float("inf"), "unknown"), (-5, "0 s"),
     ],
 )  # fmt: skip
 def test_seconds(number: float, text: str) -> None:
