@@ -41,7 +41,7 @@ def origin_with(number: int, body: bytes) -> Origin:
     origin = Origin(f"https://host{number}.example")
     url = f"https://host{number}.example/robots.txt"
     origin.start_fetch(0.0)
-    copy = CopyInfo(url, etag=f'"{number:x}"')
+    copy = CopyInfo(url, etag=f'"{number:x}"', sha256=f"{number:064x}")
     origin.apply(Rules(RobotsTxt.parse(body, url=url), 200, copy, 86_400.0), 0.0)
     origin.verdict(f"https://host{number}.example/some/page.html", AGENTS, 0.0, UnreachablePolicy())
     return origin

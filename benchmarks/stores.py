@@ -12,6 +12,7 @@ import random
 import tempfile
 import time
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def entry(number: int, body: bytes) -> Entry:
         now + 77_760,
         now + 86_400,
         body,
-        CopyInfo(url, etag=f'"{number:x}"'),
+        CopyInfo(url, etag=f'"{number:x}"', sha256=sha256(body).hexdigest()),
         status=200,
         url=url,
     )

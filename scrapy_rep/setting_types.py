@@ -1,4 +1,4 @@
-"""Parsers for the values of settings.
+"""Parsers for the values of settings, and how values are shown.
 
 Each parser takes the value of a setting, which is text if it comes from a command line, and returns
 it in the type that the package uses. It raises ValueError for an unusable value. The message says
@@ -7,6 +7,7 @@ what the value must be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from urllib.parse import urlsplit
@@ -15,6 +16,10 @@ from w3lib.url import safe_url_string
 
 from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
+from .stores.registry import find_type, store_forms
+from .stores.url import without_password
+
+_TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
 
 
 def boolean(value: object) -> bool:
@@ -134,6 +139,20 @@ def toml_path(value: object) -> str | None:
     raise ValueError("None or the path of a TOML file")
 
 
+def archive_path(value: object) -> str | None:
+    """Parse the path of a WARC file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str) and path.endswith(".warc.gz") and _TEMPLATE.fullmatch(path):
+            return path
+    raise ValueError(
+        "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
+        "replaced and %% stands for %"
+    )
+
+
 def _whole_number(value: object, *, minimum: int) -> int:
     try:
         number = int(str(value))
@@ -161,3 +180,40 @@ def _host_name(name: str) -> str:
     if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
         raise ValueError
     return parts.hostname
+
+
+def store(value: object) -> str | None:
+    """Parse the URL of a store. None and the empty text mean no store."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and find_type(value) is not None:
+        return value
+    raise ValueError(f"None, {store_forms()}")
+
+
+def user_agents(value: object) -> str | tuple[str, ...] | None:
+    """Parse a User-Agent header, a product token, or a list of tokens. None means none of these."""
+    if not value:
+        return None
+    # A header may contain commas. On a command line, commas separate the tokens of a list.
+    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
+        return value
+    try:
+        return strings(value)
+    except ValueError:
+        expected = "a product token, a list of them, or a User-Agent header"
+        raise ValueError(expected) from None
+
+
+def without_passwords(value: object) -> object:
+    """Return the value of a setting with ``***`` in place of each password in a URL."""
+    match value:
+        case str():
+            return without_password(value)
+        case bytes():
+            return without_password(value.decode("latin-1")).encode("latin-1")
+        case list() | tuple():
+            return type(value)(without_passwords(item) for item in value)
+        case Mapping():
+            return {without_passwords(key): without_passwords(item) for key, item in value.items()}
+    return value

@@ -6,7 +6,6 @@ into a frozen :class:`Settings`. An unusable value stops the crawl with a :class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from scrapy.utils.python import global_object_name
 
 from .exceptions import SettingError
 from .setting_types import (
+    archive_path,
     boolean,
     choice,
     count,
@@ -27,25 +27,20 @@ from .setting_types import (
     positive_count,
     seconds,
     statuses,
+    store,
     strings,
     tokens,
     toml_path,
+    user_agents,
+    without_passwords,
 )
-from .stores import url as store_url
-from .stores.registry import find_type, store_forms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
-
-
-def _store(value: object) -> str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, str) and find_type(value) is not None:
-        return value
-    raise ValueError(f"None, {store_forms()}")
 
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
@@ -62,6 +57,9 @@ _BEST_PRACTICE_NAMES = (
     "HTTPCACHE_POLICY",
 )
 """The settings of Scrapy that a report shows."""
+
+
+_ROBOTS_AGENT = {"name": "ROBOTSTXT_USER_AGENT", "default": None, "parse": user_agents}
 
 
 def _setting(name: str, default: Any, parse: Callable[[object], Any], meaning: str) -> Any:
@@ -315,7 +313,7 @@ class Settings:
     store: str | None = _setting(
         "REP_STORE",
         None,
-        _store,
+        store,
         "The URL of a store that keeps robots.txt results for later crawls. `sqlite:///path` is "
         "for crawls on one machine, `redis://host:port/db` for crawlers on several machines. "
         "`memory://name` is shared by the crawls of one process, and ends with it. `None` keeps "
@@ -334,6 +332,15 @@ class Settings:
         boolean,
         "Apply the delay between two requests to a site across all crawlers that share the store "
         "in `REP_STORE`. `False` applies it in each crawler on its own.",
+    )
+    archive: str | None = _setting(
+        "REP_ARCHIVE",
+        None,
+        archive_path,
+        "The path of a WARC file, such as `'archive/%(name)s.warc.gz'`. Each request for a "
+        "robots.txt is added to it, with its response. `%(name)s` is the name of the spider, "
+        "`%(time)s` the start of the crawl, `%(pid)s` the number of the process. See "
+        "[archive](archive.md). Needs `pip install scrapy-rep[archive]`.",
     )
 
     report: tuple[str, ...] = _setting(
@@ -379,7 +386,7 @@ class Settings:
         Raises :class:`SettingError` for an unusable value.
         """
         values = {name: _read(settings, metadata) for name, metadata in _documented_fields()}
-        robots_agent = _robots_agent(settings["ROBOTSTXT_USER_AGENT"])
+        robots_agent = _read(settings, _ROBOTS_AGENT)
         page_agent = _page_agent(settings, spider)
         return cls(
             **values,
@@ -427,7 +434,7 @@ def changed_settings(crawler: Crawler) -> dict[str, str]:
     Their values are in the form of Python.
     """
     return {
-        metadata["name"]: repr(without_password(value))
+        metadata["name"]: repr(without_passwords(value))
         for _, metadata in _documented_fields()
         if (value := crawler.settings.get(metadata["name"], metadata["default"]))
         != metadata["default"]
@@ -476,20 +483,6 @@ def is_strict(crawler: Crawler) -> bool:
     return bool(_read(crawler.settings, dict(_documented_fields())["strict"]))
 
 
-def without_password(value: object) -> object:
-    """Return the value of a setting with ``***`` in place of each password in a URL."""
-    match value:
-        case str():
-            return store_url.without_password(value)
-        case bytes():
-            return store_url.without_password(value.decode("latin-1")).encode("latin-1")
-        case list() | tuple():
-            return type(value)(without_password(item) for item in value)
-        case Mapping():
-            return {without_password(key): without_password(item) for key, item in value.items()}
-    return value
-
-
 def setting_reference() -> list[tuple[str, Any, str]]:
     """Return the name, default and meaning of every setting, in the order of this module."""
     return [
@@ -507,23 +500,8 @@ def _read(settings: BaseSettings, metadata: Mapping[str, Any]) -> Any:
     try:
         return metadata["parse"](value)
     except ValueError as expected:
-        name, shown = metadata["name"], without_password(value)
+        name, shown = metadata["name"], without_passwords(value)
         raise SettingError(f"{name} is {shown!r}: it must be {expected}") from None
-
-
-def _robots_agent(value: object) -> str | tuple[str, ...] | None:
-    if not value:
-        return None
-    # A header may contain commas. On a command line, commas separate the tokens of a list.
-    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
-        return value
-    try:
-        return strings(value)
-    except ValueError:
-        raise SettingError(
-            f"ROBOTSTXT_USER_AGENT is {value!r}: it must be a product token, a list of them, or a "
-            "User-Agent header"
-        ) from None
 
 
 def _zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:

@@ -34,6 +34,8 @@ class Received:
     method: str
     path: str
     headers: Mapping[str, str]
+    head: bytes = b""
+    """The request line and the headers as they were received."""
 
 
 @dataclass(frozen=True)
@@ -186,13 +188,14 @@ class Web:
 
 async def _answer(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
     """Answer one request. Returns whether the connection stays open."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    octets = await reader.readuntil(b"\r\n\r\n")
+    head = octets.decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = request_line.split(" ")
     headers = {
         name.lower(): value.strip() for name, _, value in (ln.partition(":") for ln in lines)
     }
-    received = Received(time.monotonic(), method, target, headers)
+    received = Received(time.monotonic(), method, target, headers, octets)
     site.received.append(received)
     page = site.pages.get(target) or site.pages.get("*") or Page()
     if not isinstance(page, Page):

@@ -47,6 +47,9 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"REP_TRAINING_TOKENS": "Google-Extended,GPTBot"}, "training_tokens",
          ("google-extended", "gptbot")),
         ({"REP_TRAINING_TOKENS": None}, "training_tokens", ()),
+        ({"REP_ARCHIVE": ""}, "archive", None),
+        ({"REP_ARCHIVE": Path("a/%(name)s-%(time)s-%(pid)s-%%.warc.gz")}, "archive",
+         "a/%(name)s-%(time)s-%(pid)s-%%.warc.gz"),
         ({"ROBOTSTXT_USER_AGENT": "bot"}, "robots_agent", "bot"),
         ({"ROBOTSTXT_USER_AGENT": ["a", "b"]}, "robots_agent", ("a", "b")),
         ({"ROBOTSTXT_USER_AGENT": "a, b"}, "robots_agent", "a, b"),  # a space: a header
@@ -78,6 +81,10 @@ def test_the_attribute_of_a_spider_is_its_user_agent() -> None:
     assert read(Named(), USER_AGENT="a/1").page_agent == "named/1"
 
 
+ARCHIVE = (
+    "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
+    "replaced and %% stands for %"
+)
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 
 
@@ -98,6 +105,21 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
         ("REP_DISALLOW_STATUSES", 403, "a list of statuses from 400 to 499"),
         ("REP_UNREACHABLE_STATUSES", ["no"], "a list of statuses from 400 to 499"),
+        *(
+            ("REP_ARCHIVE", value, ARCHIVE)
+            for value in (
+                1,
+                b"a.warc.gz",
+                "a.warc",
+                "a.gz",
+                "%(nam)s.warc.gz",
+                "%(name)d.warc.gz",
+                "%s.warc.gz",
+                "100%.warc.gz",
+                "a\0.warc.gz",
+                ["a.warc.gz"],
+            )
+        ),
         *(
             ("REP_5XX_AS_404", value, HOSTS)
             for value in (

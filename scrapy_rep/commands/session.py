@@ -21,7 +21,8 @@ from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..protocol.paths import robots_txt_url
 from ..scheduling.clock import fire, sleep
-from ..settings import read_settings, uses_async_process, without_password
+from ..setting_types import without_passwords
+from ..settings import read_settings, uses_async_process
 from .exits import CommandError, ExitCode
 from .policy import Policy, of_origin
 
@@ -70,7 +71,7 @@ class Session:
         self._crawler = crawler
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache: PolicyCache = middleware.policy_cache
-        self._store = without_password(read_settings(crawler).store)
+        self._store = without_passwords(read_settings(crawler).store)
         if keep_bodies:
             self._cache.bodies = {}
 

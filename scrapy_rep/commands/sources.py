@@ -9,7 +9,7 @@ from ..origin import DAY
 from ..protocol.access import AccessResult
 from ..protocol.paths import robots_txt_url
 from ..protocol.robotstxt import RobotsTxt
-from ..settings import without_password
+from ..setting_types import without_passwords
 from ..stores import StoreError, open_store
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
@@ -123,7 +123,7 @@ async def fetch(
 
 
 async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:
-    name = without_password(url)
+    name = without_passwords(url)
     try:
         store = open_store(url, jobdir=None, ttl=context.settings.store_days * DAY)
     except StoreError as error:

@@ -15,6 +15,7 @@ from ..protocol.paths import host_of
 from ..robotparser import RobotParser
 from ..scheduling.fetch_limit import FetchLimit
 from ..scheduling.hosts import BlockReason
+from .archiving import open_archive
 from .file_cache import FileCache
 from .policy_store import open_policy_store
 
@@ -67,9 +68,17 @@ class PolicyCache(FileCache[Origin]):
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
         self._blocked_by_limit: dict[str, None] = {}
         """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch."""
+        archive = open_archive(crawler, settings, clock)
         shared = self.shared_store is not None
         self.fetcher = Fetcher(
-            crawler, settings, engine, throttle, self._fetch_limit, clock, shared=shared
+            crawler,
+            settings,
+            engine,
+            throttle,
+            self._fetch_limit,
+            clock,
+            shared=shared,
+            record=archive.record if archive is not None else None,
         )
         self.recorder: Recorder | None = None
         super().__init__(crawler, settings, clock, self.fetcher, self.store, new_origin)

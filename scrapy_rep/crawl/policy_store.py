@@ -14,7 +14,7 @@ from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
 from ..origin import DAY
 from ..protocol.access import AccessResult, Rules, access_result
-from ..settings import without_password
+from ..setting_types import without_passwords
 from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE
 
@@ -262,7 +262,7 @@ def open_policy_store(
         store = open_store(settings.store, jobdir=settings.jobdir, ttl=settings.store_days * DAY)
     except StoreError as error:
         raise SettingError(
-            f"REP_STORE is {without_password(settings.store)!r}, which cannot be used: {error}"
+            f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {error}"
         ) from None
     return None if store is None else PolicyStore(store, settings, stats, clock, now)
 

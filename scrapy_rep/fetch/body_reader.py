@@ -73,6 +73,11 @@ class BodyReader:
         """Whether the body has a coding that only Scrapy may be able to decode."""
         return not self._is_supported and not self.broken
 
+    @property
+    def data(self) -> bytes:
+        """The octets of the content so far, up to one more than the limit."""
+        return bytes(self._data)
+
     def feed(self, data: bytes) -> None:
         """Read the next octets of the body."""
         if self.done:

@@ -23,6 +23,7 @@ from ..scheduling.connection_limit import ConnectionLimit
 from ..scheduling.handlers import TRANSFER, Transfer
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
+from .exchange import exchange_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ..scheduling.fetch_limit import FetchLimit
     from ..scheduling.throttle import Throttle
     from .addresses import Address
+    from .exchange import Exchange
 
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
@@ -122,6 +124,8 @@ class _Download:
     """The validators that this package put on the request."""
     cached: Response | None = None
     """The response that Scrapy's HTTP cache has but did not use."""
+    exchanges: list[Exchange] | None = None
+    """What was sent and received. None: it is not recorded."""
 
 
 def request_for(url: str, meta: Mapping[str, object]) -> Request:
@@ -156,24 +160,42 @@ class RobotsTxtDownloader:
         self._listeners = 0
 
     async def send(
-        self, request: Request, seconds: float, max_wait: float
+        self,
+        request: Request,
+        seconds: float,
+        max_wait: float,
+        record: Callable[[Exchange], object] | None = None,
     ) -> tuple[RobotsTxtResponse, float]:
         """Return the response, and the seconds that it took.
 
         The download may take ``seconds``. The time that the request waits for its host does not
         count, up to ``max_wait`` seconds. Raises TimeoutError, and the errors of Scrapy.
+
+        ``record`` is called with each response that a download handler received, also if a
+        component then fails or replaces it.
         """
         request.meta["download_timeout"] = seconds
         with self._listening():
             download = request.meta[DOWNLOAD] = _Download(
-                self._clock, self._clock.monotonic(), validators=_validators(request)
+                self._clock,
+                self._clock.monotonic(),
+                validators=_validators(request),
+                exchanges=[] if record is not None else None,
             )
+            body: bytes | None = None
             try:
-                response = await self._download(request, seconds, max_wait)
-            except StopDownload as stop:  # another component stopped it, as a failure
-                if stop.response is None:
-                    raise
-                response = stop.response
+                try:
+                    response = await self._download(request, seconds, max_wait)
+                except StopDownload as stop:  # another component stopped it, as a failure
+                    if stop.response is None:
+                        raise
+                    response = stop.response
+                body = _body_of(response, download.body)
+            finally:
+                if record is not None and download.exchanges:
+                    *others, last = download.exchanges
+                    for exchange in (*others, last._replace(file=body)):
+                        record(exchange)
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
@@ -181,7 +203,7 @@ class RobotsTxtDownloader:
             request.url,
             response.status,
             response.headers,
-            _body_of(response, download.body),
+            body,
             bool(download.validators),
             response.ip_address,
             download.by_proxy,
@@ -377,6 +399,9 @@ def _downloaded(request: Request, response: Response) -> None:
     if download is None:
         return
     request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
+    headers, length = response.headers, len(response.body)
+    if download.exchanges is not None:
+        headers = headers.copy()
     reader = download.body
     if not reader.received:  # the download handler sends no signals
         reader.start(_content_encoding(response.headers))
@@ -390,6 +415,14 @@ def _downloaded(request: Request, response: Response) -> None:
         response.headers.pop("Content-Encoding", None)
     if reader.done:
         _set_body(response, response.body[: reader.consumed])
+    if download.exchanges is not None:
+        ago = download.clock.monotonic() - download.started
+        exchange = exchange_of(request, response, headers, reader, length)._replace(
+            sent_at=download.clock.time() - ago,
+            by_proxy=download.by_proxy,
+            conditional=bool(download.validators),
+        )
+        download.exchanges.append(exchange)
 
 
 _HANDLERS = (

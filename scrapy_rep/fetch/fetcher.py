@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,6 +30,7 @@ from ..protocol.access import (
     Unreachable,
 )
 from ..protocol.lines import SIZE_LIMIT
+from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.unwrap import unwrap_browser_page
 from ..stores.entry import VALIDATOR_LIMIT
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .downloader import RobotsTxtResponse
+    from .exchange import Exchange
 
     MayFetch = Callable[[Request, str], Awaitable[bool]]
     """Returns whether a URL may be fetched for a page."""
@@ -79,7 +83,8 @@ MAX_FAILURE_LENGTH = 300
 class Fetcher:
     """Fetches the files of the origins of one crawl: their robots.txt, and others like it.
 
-    ``shared`` says whether several crawlers use the copies, through a shared store.
+    ``shared`` says whether several crawlers use the copies, through a shared store. ``record`` is
+    called with each request that was sent and its response.
     """
 
     def __init__(
@@ -92,6 +97,7 @@ class Fetcher:
         clock: Clock,
         *,
         shared: bool = False,
+        record: Callable[[Exchange], object] | None = None,
     ) -> None:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
@@ -100,6 +106,7 @@ class Fetcher:
         self._clock = clock
         self._now = clock.time
         self._shared = shared
+        self._record = record
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
         self.cancelled: set[OriginFile[Any]] = set()
@@ -256,11 +263,24 @@ class Fetcher:
     ) -> tuple[RobotsTxtResponse, float]:
         self._count(file, "request_count")
         response, took = await self._downloader.send(
-            request, left, deadline - self._clock.monotonic() - left
+            request,
+            left,
+            deadline - self._clock.monotonic() - left,
+            partial(self._record_exchange, file) if self._is_recorded(file) else None,
         )
         self._count(file, "response_count")
         self._count(file, f"response_status_count/{response.status}")
         return response, took
+
+    def _is_recorded(self, file: OriginFile[Any]) -> bool:
+        """Whether the archive keeps requests for this file. It keeps those for robots.txt files."""
+        return self._record is not None and file.resource.path == ROBOTS_TXT
+
+    def _record_exchange(self, file: OriginFile[Any], exchange: Exchange) -> None:
+        assert self._record is not None
+        copy = file.copy if exchange.conditional else None
+        digest = copy.sha256 if copy is not None else None
+        self._record(exchange._replace(origin=file.key, copy_sha256=digest))
 
     def _count(self, file: OriginFile[Any], stat: str) -> None:
         self._stats.inc_value(f"{file.resource.stats}/{stat}")
@@ -315,6 +335,7 @@ class Fetcher:
             etag=_field_value(response.header("ETag")),
             last_modified=_field_value(response.header("Last-Modified")),
             lifetime=freshness.lifetime(response.cache_headers(), now, shared=self._shared),
+            sha256=sha256(body).hexdigest(),
         )
         return Rules(
             file.resource.parse(body, strict=self._settings.strict, url=response.url),

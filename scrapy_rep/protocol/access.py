@@ -113,6 +113,8 @@ class CopyInfo(NamedTuple):
     lifetime: float | None = None
     """The freshness lifetime that the headers gave. It applies again after a 304 that gives none
     (RFC 9111 §3.2)."""
+    sha256: str | None = None
+    """The SHA-256 of the file as it was received, decoded, up to the size limit, in hexadecimal."""
 
 
 class Rules(NamedTuple):

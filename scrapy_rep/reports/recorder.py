@@ -269,7 +269,8 @@ class CrawlRecorder:
         if origin.robots is None:
             digest = None
         elif body is not None:
-            digest = sha256(body).hexdigest()
+            copy = origin.copy
+            digest = (copy.sha256 if copy is not None else None) or sha256(body).hexdigest()
             if digest not in self._files:
                 self._files[digest] = self._texts.file(body, origin.robots.text)
                 self._new_files.append(digest)

@@ -84,9 +84,10 @@ MAX_FAILURES = 1_000_000_000
 
 _URL = re.compile("(?:https?|ftp)://[!-~]+")
 _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
+_SHA256 = re.compile("[0-9a-f]{64}")
 _FAILURE = re.compile("[^\ud800-\udfff]*")  # the characters that UTF-8 can encode
 
-VERSION = b"\x03"
+VERSION = b"\x04"
 """The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
 them needs a new version."""
 
@@ -107,7 +108,7 @@ _DICTIONARY = (
     b"Sitemap: https://www./sitemap_index.xml\nDisallow: /wp-admin/\n"
     b"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
     b'{"result": "rules", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "copy": {"url": '
-    b'"https://www./robots.txt"}, "status": 200, "url": "https://www./robots.txt"}\n'
+    b'"https://www./robots.txt", "sha256": "0"}, "status": 200, "url": "https://www./robots.txt"}\n'
     b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
 )
 
@@ -127,6 +128,7 @@ _COPY_CHECKS: _Checks = {
     "etag": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
     "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
     "lifetime": lambda value: value is None or _is_number(value, -LATEST, LATEST),
+    "sha256": lambda value: value is None or _is_text(value, _SHA256, 64),
 }
 _ENTRY_CHECKS: _Checks = {
     "result": lambda value: value in _STORED_RESULTS,
@@ -218,7 +220,7 @@ def _head_of(record: Entry | CopyInfo, checks: _Checks) -> dict[str, Any]:
         elif name == "failure" and value is not None:
             value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
         elif isinstance(value, CopyInfo):
-            if is_valid(value._replace(etag=None, last_modified=None, lifetime=None)):
+            if is_valid(value._replace(etag=None, last_modified=None, lifetime=None, sha256=None)):
                 head[name] = _head_of(value, _COPY_CHECKS)
             continue
         if (name not in defaults or value != defaults[name]) and is_valid(value):

@@ -3,10 +3,10 @@
 =========================  ======  ==========================================================
 key                        value   expires
 =========================  ======  ==========================================================
-``rep:3:{origin}``         entry   REP_STORE_DAYS after the last put
-``rep:3:{origin}:claim``   token   with the claim; its owner may delete it earlier
-``rep:3:host:{host}``      token   with the reservation of the host
-``rep:3:host:{host}``      ``-``   with the delay, after which the host can be reserved again
+``rep:4:{origin}``         entry   REP_STORE_DAYS after the last put
+``rep:4:{origin}:claim``   token   with the claim; its owner may delete it earlier
+``rep:4:host:{host}``      token   with the reservation of the host
+``rep:4:host:{host}``      ``-``   with the delay, after which the host can be reserved again
 =========================  ======  ==========================================================
 
 The 3 is the version. Stores of other versions use other keys. The braces are a hash tag: they keep

@@ -396,17 +396,17 @@ async def test_a_slot_that_was_collected_keeps_its_pace(web: Web, crawl: Crawl) 
 
 
 async def test_other_sites_are_not_slowed(web: Web, crawl: Crawl) -> None:
-    slow = [web.site(delayed(1), host=f"127.0.0.{number}") for number in range(31, 35)]
+    slow = [web.site(delayed(5), host=f"127.0.0.{number}") for number in range(31, 35)]
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(41, 44)]
-    urls = [url for site in slow for url in site.urls("/1", "/2", "/3")]
+    urls = [url for site in slow for url in site.urls("/1", "/2")]
     urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(10)))]
     await crawl(urls, {"CONCURRENT_REQUESTS": 3})
-    assert [site.page_paths for site in slow] == [["/1", "/2", "/3"]] * 4
+    assert [site.page_paths for site in slow] == [["/1", "/2"]] * 4
     assert [len(site.page_paths) for site in live] == [10] * 3
-    assert min(min(gaps(site)) for site in slow) >= 1
+    assert min(min(gaps(site)) for site in slow) >= 5
     last = max(received.at for site in live for received in site.received)
-    third = min(site.received[3].at for site in slow)
-    assert last < third, "thirty quick pages were there before the third of a slow site"
+    second = min(site.received[2].at for site in slow)
+    assert last < second, "thirty quick pages were there before the second of a slow site"
 
 
 async def test_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl: Crawl) -> None:

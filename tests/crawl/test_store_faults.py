@@ -118,12 +118,12 @@ async def test_a_claim_that_never_expires_is_ignored(
 ) -> None:
     site = web.site(PRIVATE)
     with redis_server.client as client:
-        client.set(f"rep:3:{{{site.root}}}:claim", "theirs")
+        client.set(f"rep:4:{{{site.root}}}:claim", "theirs")
     outcome = await crawl(site.urls(*PATHS), {"REP_STORE": redis_server.url})
     assert site.paths == ["/robots.txt", "/"]
     assert "robotstxt/store/wait_count" not in outcome.stats
     with redis_server.client as client:
-        assert not client.exists(f"rep:3:{{{site.root}}}:claim")
+        assert not client.exists(f"rep:4:{{{site.root}}}:claim")
 
 
 async def test_a_crawl_that_ends_during_a_claim_releases_it(
@@ -159,7 +159,7 @@ async def test_a_reservation_that_never_expires_is_ignored(
         assert await ahead.reserve_host("127.0.0.1", 90) == 0
         await ahead.close()
     else:
-        other._client.set("rep:3:host:{127.0.0.1}", "theirs")
+        other._client.set("rep:4:host:{127.0.0.1}", "theirs")
     await crawl(site.urls("/1", "/2"), kept)
     assert site.page_paths == ["/1", "/2"]
 
@@ -218,7 +218,7 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
         db.close()
     else:
         store = RedisStore(url, ttl=60)
-        store._client.set(f"rep:3:{{{origin}}}", entry)
+        store._client.set(f"rep:4:{{{origin}}}", entry)
         store._disconnect()
 
 

@@ -39,6 +39,7 @@ FULL = Entry(
         etag='"1"',
         last_modified="Mon, 01 Jan 2024 00:00:00 GMT",
         lifetime=0,
+        sha256="b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
     ),
     status=503,
     url="https://b.example/robots.txt",
@@ -160,6 +161,8 @@ def test_unknown_fields_are_ignored() -> None:
         pytest.param(head(failures=-1), id="negative failures"),
         pytest.param(head(failures=1.5), id="a fraction as failures"),
         pytest.param(head(copy=copy(lifetime=float("-inf"))), id="an infinite lifetime"),
+        pytest.param(head(copy=copy(sha256="B" * 64)), id="a digest in upper case"),
+        pytest.param(head(copy=copy(sha256="b" * 63)), id="a short digest"),
         pytest.param(head(unreachable_since="long"), id="a string as unreachable_since"),
     ],
 )  # fmt: skip
@@ -233,7 +236,12 @@ PLAUSIBLE = st.fixed_dictionaries(
         "copy": st.none()
         | st.fixed_dictionaries(
             {"url": st.text() | st.just("https://a.example/robots.txt")},
-            optional={"lifetime": NUMBERS, "etag": st.text(), "last_modified": st.text()},
+            optional={
+                "lifetime": NUMBERS,
+                "etag": st.text(),
+                "last_modified": st.text(),
+                "sha256": st.text() | st.just("0" * 64),
+            },
         ),
         **{
             name: st.text()
@@ -273,6 +281,7 @@ def test_any_json_is_an_entry_or_a_value_error(value: object, body: bytes | None
             etag=st.none() | st.text(),
             last_modified=st.none() | st.text(),
             lifetime=st.none() | st.floats(allow_nan=False),
+            sha256=st.none() | st.text(),
         ),
         status=st.none() | st.integers(),
         url=st.none() | st.text(),
@@ -290,7 +299,8 @@ def test_the_format_of_this_version_does_not_change() -> None:
 
 
 GOLDEN = (
-    "0378bba057af90abc65342a2f8d9c2000af40c8d8c3102002a6b0693450d0d734b0880c9e20a9a44bdd48ac4"
-    "dc829c5464df22955f314a8690028c50a96882af543440097160a98f19e249381c825169c4e401f52be82ac4"
-    "941a18a425e3ac3e400160082a8da10180549718e38b4daeff0c0017ed7a9a"
+    "0478bb5f41b2c78595bb0e02211045adfd8a8dbd9be125f02f34030c951a1b13133fdeddcd42221270427743"
+    "c11972ee7b20cc0a81813c33e3a2e191d34b496b38daee53d21e299ce985b7c7957e70159db913db7df64f92"
+    "722449a816e0ad8c5c7b6b858c82c0a0e2a478d411d7e31306692425121a95304064c198a43110a71422d97a"
+    "7f6ba5b4fbf39d67358de4eeebfde93cb927400add6eda70b24df519e7575189d1df387e0e0b4e77908e"
 )

@@ -35,14 +35,14 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:3:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:3:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:3:host:{a.example}": pytest.approx(20, abs=2),
-        "rep:3:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:4:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:4:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:4:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:4:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:3:{https://a.example}:claim")
+        assert not client.exists("rep:4:{https://a.example}:claim")
     await store.close()
 
 
@@ -51,10 +51,10 @@ async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kin
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         if kind == "another type":
-            client.lpush("rep:3:{https://a.example}", b"something")
+            client.lpush("rep:4:{https://a.example}", b"something")
         else:
             octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:3:{https://a.example}", octets)
+            client.set("rep:4:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
     assert await store.claim(ORIGIN, 1) == (True, None)
     await store.put(ORIGIN, ENTRY)
@@ -72,7 +72,7 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
 ) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        for key in ("rep:3:{https://a.example}:claim", "rep:3:host:{a.example}"):
+        for key in ("rep:4:{https://a.example}:claim", "rep:4:host:{a.example}"):
             if value == "list":
                 client.lpush(key, value)
             else:

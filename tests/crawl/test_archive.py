@@ -1,0 +1,713 @@
+"""The archive of a crawl (REP_ARCHIVE), read back with warcio and compared with the traffic."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from contextlib import redirect_stdout
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from scrapy import Request
+from scrapy.utils.reactor import is_reactor_installed
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from scrapy_rep.crawl.archiving import path_of
+from scrapy_rep.exceptions import SettingError
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.reports import archive as archive_module
+from scrapy_rep.reports import archive_file
+from scrapy_rep.reports.archive import ArchiveProblem, read
+from scrapy_rep.settings import Settings
+from testing.faults import RULES, raw
+from testing.web import Page, redirect, text
+
+from .conftest import Visitor, make_crawler, our_warnings, run_crawler, together
+from .ftp import FtpSite
+
+if TYPE_CHECKING:
+    from testing.web import Web
+
+    from .conftest import Clock, Crawl
+
+ROOT = Path(__file__).resolve().parents[2]
+ADDRESS = "127.0.0.1"
+
+
+class Record(NamedTuple):
+    """One record of a WARC file."""
+
+    kind: str
+    headers: dict[str, str]
+    block: bytes
+
+    @property
+    def head(self) -> bytes:
+        return self.block.partition(b"\r\n\r\n")[0]
+
+    @property
+    def body(self) -> bytes:
+        return self.block.partition(b"\r\n\r\n")[2]
+
+    @property
+    def fields(self) -> set[tuple[str, str]]:
+        """The header fields of the message."""
+        return fields_of(self.block)
+
+
+def fields_of(message: bytes) -> set[tuple[str, str]]:
+    lines = message.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
+    pairs = (line.partition(": ") for line in lines)
+    return {(name.lower(), value) for name, _, value in pairs}
+
+
+def records_of(path: Path) -> list[Record]:
+    with path.open("rb") as stream:
+        return [
+            Record(record.rec_type, dict(record.rec_headers.headers), record.raw_stream.read())
+            for record in ArchiveIterator(stream, no_record_parse=True)
+        ]
+
+
+def octets_of(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def content_of(path: Path) -> bytes:
+    """All records of an archive."""
+    return gzip.decompress(octets_of(path))
+
+
+def tear(path: Path) -> bytes:
+    """Cut the end of the last record off. Returns what is left of the file."""
+    torn = octets_of(path)[:-20]
+    path.write_bytes(torn)
+    return torn
+
+
+def of_kind(path: Path, *kinds: str) -> list[Record]:
+    return [record for record in records_of(path) if record.kind in kinds]
+
+
+def check(path: Path) -> None:
+    """Do what ``warcio check`` does, which compares all digests."""
+    output = io.StringIO()
+    with redirect_stdout(output):
+        status = Checker(SimpleNamespace(inputs=[str(path)], verbose=True)).process_all()
+    assert not status, output.getvalue()
+    assert "digest pass" in output.getvalue()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "archive" / "visitor.warc.gz"
+
+
+@pytest.fixture
+def settings(path: Path) -> dict[str, Any]:
+    return {"REP_ARCHIVE": str(path.parent / "%(name)s.warc.gz")}
+
+
+async def test_an_exchange_is_archived_as_it_was_on_the_wire(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    robots = text(RULES, ETag='"1"', Set_Cookie="a=b", X_Other="1, 2")
+    site = web.site(robots)
+    before = time.time()
+    outcome = await crawl([site.url("/page"), site.url("/private")], settings)
+    assert outcome.stats["robotstxt/archive/exchange_count"] == 1
+    info, response, request = records_of(path)
+    check(path)
+    sent = robots.octets()
+    assert response.block.split(b"\r\n", 1)[0] == b"HTTP/1.1 200 OK"
+    assert response.fields == fields_of(sent)
+    assert response.body == RULES
+    received = site.received[0].head
+    assert request.block.split(b"\r\n", 1)[0] == b"GET /robots.txt HTTP/1.1"
+    assert request.fields <= fields_of(received)
+    assert {"user-agent", "host", "accept-encoding"} <= {name for name, _ in request.fields}
+    if is_reactor_installed():
+        assert request.block == received
+    assert [record.kind for record in (info, response, request)] == [
+        "warcinfo",
+        "response",
+        "request",
+    ]
+    for record in (response, request):
+        headers = record.headers
+        assert headers["WARC-Target-URI"] == site.url("/robots.txt")
+        assert headers["X-Robots-Txt-Origin"] == site.root
+        assert headers["WARC-Warcinfo-ID"] == info.headers["WARC-Record-ID"]
+        assert headers["WARC-Date"] == response.headers["WARC-Date"]
+        assert headers["WARC-Block-Digest"] == f"sha256:{sha256(record.block).hexdigest()}"
+        assert headers.get("WARC-IP-Address", ADDRESS) == ADDRESS
+        if is_reactor_installed():
+            assert headers["WARC-IP-Address"] == ADDRESS
+            assert headers["WARC-Protocol"] == "http/1.1"
+    assert request.headers["WARC-Concurrent-To"] == response.headers["WARC-Record-ID"]
+    digest = f"sha256:{sha256(RULES).hexdigest()}"
+    assert response.headers["WARC-Payload-Digest"] == digest
+    assert response.headers["X-Robots-Txt-Digest"] == digest
+    assert "WARC-Truncated" not in response.headers
+    [archived] = read(path)
+    assert (archived.body, archived.status) == (RULES, 200)
+    assert f"sha256:{archived.sha256}" == digest
+    assert before - 1 < archived.time < time.time() + 1
+    origin = outcome.middleware.origins[site.root]
+    assert origin.copy is not None
+    assert origin.copy.sha256 == archived.sha256
+
+
+async def test_the_first_record_describes_the_crawl(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    changed = {"REP_TIMEOUT": 5, "REP_DISALLOW_STATUSES": [403, 401]}
+    site = web.site(RULES)
+    await crawl([site.url("/page")], {**settings, **changed})
+    info = records_of(path)[0]
+    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
+    assert fields["software"].startswith("scrapy-rep")
+    assert "Scrapy/" in fields["software"]
+    assert fields["format"] == "WARC File Format 1.1"
+    assert fields["robots"] == "RFC 9309"
+    assert fields["isPartOf"] == "visitor"
+    assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
+    values = json.loads(fields["x-scrapy-rep-settings"])
+    assert values["REP_TIMEOUT"] == 5
+    assert values["REP_DISALLOW_STATUSES"] == [401, 403]
+    assert "REP_STRICT" not in values
+    assert info.headers["WARC-Filename"] == "visitor.warc.gz"
+
+
+def test_no_password_of_a_store_is_archived(settings: dict[str, Any]) -> None:
+    changed = {"REP_STORE": "redis://me:Zk9@127.0.0.1/", "ROBOTSTXT_USER_AGENT": "mybot,other"}
+    read_settings = Settings.read(make_crawler(Visitor, {**settings, **changed}).settings)
+    values = archive_module._info("visitor", read_settings)
+    assert "Zk9" not in str(values)
+    assert "redis://me:***@127.0.0.1/" in values["x-scrapy-rep-settings"]
+    assert values["http-header-user-agent"] == "mybot, other"
+
+
+async def test_every_hop_of_a_redirect_is_archived(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    last = web.site(pages={"/rules": text(RULES)}, host="127.0.0.2")
+    second = web.site(pages={"/next?a=1": redirect(f"{last.url('/rules')}#top", 307)})
+    first = web.site(redirect(second.url("/next?a=1")))
+    await crawl([first.url("/page")], settings)
+    check(path)
+    responses = of_kind(path, "response")
+    assert [record.headers["WARC-Target-URI"] for record in responses] == [
+        first.url("/robots.txt"),
+        second.url("/next?a=1"),
+        last.url("/rules"),
+    ]
+    assert {record.headers["X-Robots-Txt-Origin"] for record in responses} == {first.root}
+    assert [record.block.split(b"\r\n")[0] for record in responses] == [
+        b"HTTP/1.1 301 Moved Permanently",
+        b"HTTP/1.1 307 Temporary Redirect",
+        b"HTTP/1.1 200 OK",
+    ]
+    requests = of_kind(path, "request")
+    assert [record.block.split(b"\r\n")[0] for record in requests] == [
+        b"GET /robots.txt HTTP/1.1",
+        b"GET /next?a=1 HTTP/1.1",
+        b"GET /rules HTTP/1.1",
+    ]
+    for request, site in zip(requests, (first, second, last)):
+        assert request.fields <= fields_of(site.received[0].head)
+    found = list(read(path))
+    assert [(each.status, each.origin) for each in found] == [
+        (301, first.root),
+        (307, first.root),
+        (200, first.root),
+    ]
+    assert found[-1].body == RULES
+
+
+async def test_a_long_body_is_truncated(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    body = RULES + random.Random(1).randbytes(600 * 1024)
+    site = web.site(body)
+    outcome = await crawl([site.url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.headers["WARC-Truncated"] == "length"
+    assert ("content-length", str(len(body))) in response.fields
+    assert response.body == body[: SIZE_LIMIT + 1]
+    [archived] = read(path)
+    assert (archived.body, archived.truncated) == (body[: SIZE_LIMIT + 1], "length")
+    origin = outcome.middleware.origins[site.root]
+    assert origin.copy is not None
+    assert archived.sha256 == sha256(body[: SIZE_LIMIT + 1]).hexdigest() == origin.copy.sha256
+
+
+async def test_a_body_that_ends_at_the_limit_is_whole(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    body = RULES + b"\n" * (SIZE_LIMIT + 1 - len(RULES))
+    await crawl([web.site(body).url("/page")], settings)
+    [response] = of_kind(path, "response")
+    assert response.body == body
+    assert "WARC-Truncated" not in response.headers
+
+
+async def test_a_compressed_body_is_archived_as_it_was_received(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    body = gzip.compress(RULES)
+    site = web.site(text(body, Content_Encoding="gzip"))
+    outcome = await crawl([site.url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.body == body
+    assert ("content-encoding", "gzip") in response.fields
+    assert response.headers["WARC-Payload-Digest"] == f"sha256:{sha256(body).hexdigest()}"
+    assert response.headers["X-Robots-Txt-Digest"] == f"sha256:{sha256(RULES).hexdigest()}"
+    with path.open("rb") as stream:  # other tools decode it
+        [content] = [
+            record.content_stream().read()
+            for record in ArchiveIterator(stream)
+            if record.rec_type == "response"
+        ]
+    assert content == RULES
+    [archived] = read(path)
+    origin = outcome.middleware.origins[site.root]
+    assert origin.copy is not None
+    assert (archived.body, archived.sha256) == (RULES, origin.copy.sha256)
+
+
+async def test_a_compressed_body_that_is_too_long_is_truncated(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    content = RULES + random.Random(1).randbytes(700 * 1024)
+    body = gzip.compress(content)
+    await crawl([web.site(text(body, Content_Encoding="gzip")).url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.headers["WARC-Truncated"] == "length"
+    assert body.startswith(response.body)
+    assert zlib.decompressobj(31).decompress(response.body)[:SIZE_LIMIT] == content[:SIZE_LIMIT]
+    [archived] = read(path)
+    assert archived.body == content[: SIZE_LIMIT + 1]
+
+
+@pytest.mark.parametrize(
+    ("robots", "truncated", "body"),
+    [
+        pytest.param(
+            raw(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + RULES),
+            "disconnect",
+            RULES,
+            id="cut off",
+        ),
+        pytest.param(
+            text(b"no gzip" * 9, Content_Encoding="gzip"), None, b"no gzip" * 9, id="no gzip"
+        ),
+        pytest.param(
+            raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", b"no gzip", b"more" * 9000),
+            "unspecified",
+            b"no gzip",
+            id="no gzip, without a length",
+        ),
+        pytest.param(Page(b"gone", 404), None, b"gone", id="404"),
+        pytest.param(Page(b"", 503), None, b"", id="503"),
+    ],
+)
+async def test_responses_without_rules_are_archived(
+    web: Web,
+    crawl: Crawl,
+    path: Path,
+    settings: dict[str, Any],
+    robots: Any,
+    truncated: str | None,
+    body: bytes,
+) -> None:
+    await crawl([web.site(robots).url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.headers.get("WARC-Truncated") == truncated
+    assert response.body.startswith(body)
+    assert "X-Robots-Txt-Digest" not in response.headers
+    [archived] = read(path)
+    assert archived.sha256 is None
+
+
+async def test_a_transfer_coding_is_removed_from_the_body(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in (RULES[:9], RULES[9:], b""))
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    await crawl([web.site(raw(head + chunks)).url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.body == RULES
+    assert "transfer-encoding" not in dict(response.fields)
+    [archived] = read(path)
+    assert archived.body == RULES
+
+
+async def test_a_304_in_a_second_crawl_is_a_revisit(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path, clock: Clock
+) -> None:
+    robots = text(RULES, ETag='"1"', Cache_Control="max-age=300")
+    site = web.site(robots)
+    settings["REP_STORE"] = f"sqlite:///{tmp_path}/robots.db"
+    await crawl([site.url("/page")], settings)
+    clock.ahead += 1000
+    site.pages["/robots.txt"] = Page(b"", 304, {"ETag": '"1"', "Content-Length": "31"})
+    outcome = await crawl([site.url("/other"), site.url("/private")], settings)
+    assert outcome.stats["robotstxt/forbidden"] == 1
+    check(path)
+    kinds = [record.kind for record in records_of(path)]
+    assert kinds == ["warcinfo", "response", "request", "warcinfo", "revisit", "request"]
+    [revisit] = of_kind(path, "revisit")
+    assert revisit.headers["WARC-Profile"].endswith("/warc/1.1/revisit/server-not-modified")
+    assert revisit.headers["WARC-Refers-To-Target-URI"] == site.url("/robots.txt")
+    assert revisit.block.startswith(b"HTTP/1.1 304 Not Modified\r\n")
+    assert ("etag", '"1"') in revisit.fields
+    [first, second] = read(path)
+    assert (second.status, second.body) == (304, None)
+    assert first.sha256 == second.sha256 == sha256(RULES).hexdigest()
+    conditional = of_kind(path, "request")[1]
+    assert ("if-none-match", '"1"') in conditional.fields
+
+
+async def test_a_304_that_was_not_asked_for_is_a_response(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    await crawl([web.site(Page(b"", 304)).url("/page")], settings)
+    check(path)
+    assert [archived.status for archived in read(path)] == [304]
+    assert len(of_kind(path, "response")) == 1
+
+
+async def test_a_response_from_a_cache_is_not_archived(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    site = web.site(RULES)
+    settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        await crawl([site.url("/page")], settings)
+    assert (site.robots_fetches, len(list(read(path)))) == (1, 1)
+
+
+async def test_secrets_of_the_request_are_not_archived(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    site = web.site(RULES)
+    headers = {
+        "Authorization": "Basic c2VjcmV0",
+        "Cookie": "session=Zk9",
+        "X-Api-Key": "Zk9",
+        "X-Other": "shown",
+    }
+    await crawl([site.url("/page")], {**settings, "DEFAULT_REQUEST_HEADERS": headers})
+    assert site.received[0].headers["authorization"] == "Basic c2VjcmV0"
+    [request] = of_kind(path, "request")
+    assert {
+        ("authorization", "***"),
+        ("cookie", "***"),
+        ("x-api-key", "***"),
+        ("x-other", "shown"),
+    } <= request.fields
+    content = content_of(path)
+    assert b"Zk9" not in content
+    assert b"c2VjcmV0" not in content
+
+
+async def test_a_request_to_a_proxy_is_archived_in_its_form(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    url = "http://name.example/robots.txt"
+    proxy = web.site(pages={url: text(RULES)})
+    proxied = {"proxy": f"http://me:secret@127.0.0.1:{proxy.port}"}
+    await crawl([Request("http://name.example/page", meta=proxied)], settings)
+    [request] = of_kind(path, "request")
+    assert request.block.startswith(f"GET {url} HTTP/1.1\r\n".encode())
+    assert request.headers["WARC-Target-URI"] == url
+    assert "WARC-IP-Address" not in request.headers  # it is that of the proxy
+    assert b"bWU6" not in request.block  # me:
+
+
+async def test_hostile_headers_do_not_change_a_record(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    hostile = [
+        b"X-Long: " + b"a" * (16_000 if is_reactor_installed() else 8000),  # what clients read
+        # Scrapy's handler for aiohttp fails with octets that are not UTF-8.
+        b"X-Bytes: " + (b"\xe9\xff " if is_reactor_installed() else b"") + b"\xe2\x98\x83",
+        b"X-Fake: WARC/1.1 WARC-Type: response",
+        b"WARC-Target-URI: https://other.example/robots.txt",
+        b'Content-Type: text/plain; name="\xc3\xbc"; x=1',
+        b"X-Twice: 1",
+        b"X-Twice: 2",
+    ]
+    length = b"Content-Length: %d" % len(RULES)
+    head = b"\r\n".join((b"HTTP/1.1 200 Fine", *hostile, length))
+    site = web.site(raw(head + b"\r\n\r\n" + RULES))
+    await crawl([site.url("/page")], settings)
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.headers["WARC-Target-URI"] == site.url("/robots.txt")
+    lines = response.head.split(b"\r\n")
+    for line in hostile:
+        name, _, value = line.partition(b": ")
+        assert (name.lower(), value) in [
+            (found.partition(b": ")[0].lower(), found.partition(b": ")[2]) for found in lines
+        ]
+    [archived] = read(path)
+    assert archived.body == RULES
+
+
+async def test_a_file_over_ftp_is_a_resource(
+    crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    if not is_reactor_installed():
+        pytest.skip("Scrapy has no handler for FTP without a reactor")
+    folder = tmp_path / "served"
+    folder.mkdir()
+    site = FtpSite(folder, {"robots.txt": RULES, "file": b""})
+    try:
+        await crawl(site.urls("/file"), settings)
+    finally:
+        site.close()
+    check(path)
+    [resource] = of_kind(path, "resource")
+    assert resource.block == RULES
+    [archived] = read(path)
+    assert (archived.status, archived.body) == (None, RULES)
+
+
+async def test_two_crawls_one_after_another_append(
+    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+) -> None:
+    sites = [web.site(RULES), web.site(RULES)]
+    for site in sites:
+        before = content_of(path)
+        await crawl([site.url("/page")], settings)
+        assert content_of(path).startswith(before)
+    check(path)
+    assert [archived.origin for archived in read(path)] == [site.root for site in sites]
+    assert len(of_kind(path, "warcinfo")) == 2
+
+
+async def test_two_crawls_at_once_append(web: Web, path: Path, settings: dict[str, Any]) -> None:
+    sites = [web.site(RULES) for _ in range(20)]
+    crawlers = [make_crawler(Visitor, settings) for _ in range(2)]
+    urls = [[site.url("/page") for site in sites[half::2]] for half in range(2)]
+    await together(*crawlers, requests=urls)
+    check(path)
+    assert {archived.origin for archived in read(path)} == {site.root for site in sites}
+    kinds = [record.kind for record in records_of(path) if record.kind != "warcinfo"]
+    assert kinds == ["response", "request"] * 20  # a request is next to its response
+
+
+async def test_a_full_disk_does_not_stop_the_crawl(
+    web: Web,
+    crawl: Crawl,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    full = tmp_path / "full.warc.gz"
+    full.symlink_to("/dev/full")
+    sites = [web.site(RULES) for _ in range(3)]
+    urls = [site.url(each) for site in sites for each in ("/page", "/private")]
+    outcome = await crawl(urls, {"REP_ARCHIVE": str(full)})
+    assert len(outcome.responses) == len(outcome.failures) == 3
+    stats = outcome.stats
+    assert stats["robotstxt/archive/lost_count"] == 4  # with that of the crawl itself
+    assert stats["robotstxt/archive/lost_count/write_failed"] == 4
+    [warning] = our_warnings(caplog)
+    assert "No space left on device" in warning
+    assert "The crawl continues" in warning
+
+
+async def test_a_full_queue_does_not_stop_the_crawl(
+    web: Web,
+    crawl: Crawl,
+    path: Path,
+    settings: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive_module, "QUEUE_LIMIT", 2 * archive_module.EXCHANGE_OVERHEAD)
+    release = threading.Event()
+
+    def write(file: int, data: memoryview) -> int:
+        assert release.wait(60)
+        return os.write(file, data)
+
+    monkeypatch.setattr(archive_file, "_write", write)
+    sites = [web.site(RULES) for _ in range(3)]
+
+    class Last(Visitor):
+        def parse(self, response: Any, **arguments: Any) -> Any:
+            super().parse(response, **arguments)
+            if len(self.outcome.responses) == 3:  # no write has ended so far
+                release.set()
+
+    try:
+        outcome = await crawl([site.url("/page") for site in sites], settings, spider=Last)
+    finally:
+        release.set()
+    assert len(outcome.responses) == 3
+    assert outcome.stats["robotstxt/archive/lost_count/queue_full"] == 2
+    assert outcome.stats["robotstxt/archive/exchange_count"] == 1
+    assert len(list(read(path))) == 1
+    [warning] = our_warnings(caplog)
+    assert "faster than the disk" in warning
+
+
+async def test_a_disk_that_hangs_does_not_keep_the_crawl_open(
+    web: Web,
+    crawl: Crawl,
+    settings: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive_module, "CLOSE_TIMEOUT", 0.1)
+    release = threading.Event()
+    monkeypatch.setattr(archive_file, "_write", lambda _, data: release.wait(60) and len(data))
+    try:
+        outcome = await crawl([web.site(RULES).url("/page")], settings)
+    finally:
+        release.set()
+    assert len(outcome.responses) == 1
+    assert outcome.stats["robotstxt/archive/lost_count/too_slow"] == 1
+    [warning] = our_warnings(caplog)
+    assert "did not write all records" in warning
+
+
+async def test_the_torn_end_of_a_killed_crawl_is_moved(
+    web: Web,
+    crawl: Crawl,
+    path: Path,
+    settings: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = web.site(RULES)
+    await crawl([site.url("/page")], settings)
+    torn = tear(path)
+    outcome = await crawl([site.url("/page")], settings)
+    [warning] = our_warnings(caplog)
+    assert "was incomplete" in warning
+    assert outcome.stats["robotstxt/archive/repaired_count"] == 1
+    check(path)
+    kinds = [record.kind for record in records_of(path)]
+    assert kinds == ["warcinfo", "response", "warcinfo", "response", "request"]
+    [moved] = path.parent.glob("*.torn-*")
+    assert torn.endswith(octets_of(moved))
+
+
+async def fails_to_start(settings: dict[str, Any], caplog: pytest.LogCaptureFixture) -> str:
+    with pytest.raises(SettingError) as error:
+        await run_crawler(make_crawler(Visitor, settings), requests=[])
+    assert f"{error.value}. The crawl does not start." in caplog.messages
+    return str(error.value)
+
+
+async def test_a_path_that_cannot_be_written_stops_the_crawl(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.warc.gz").mkdir()
+    (tmp_path / "text.warc.gz").write_text("text")
+    for name, reason in (
+        ("file/a.warc.gz", "Not a directory|File exists"),
+        ("folder.warc.gz", "Is a directory"),
+        ("text.warc.gz", "not a WARC file with one gzip member for each record, at offset 0"),
+    ):
+        template = str(tmp_path / name)
+        message = await fails_to_start({"REP_ARCHIVE": template}, caplog)
+        assert message.startswith(f"REP_ARCHIVE is {template!r}, which cannot be used: {template}")
+        assert any(each in message for each in reason.split("|"))
+    assert (tmp_path / "text.warc.gz").read_text() == "text"
+
+
+async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
+    settings: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [*sys.modules]:
+        if name.startswith("scrapy_rep.reports") or name.partition(".")[0] == "warcio":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "warcio", None)
+    message = await fails_to_start(settings, caplog)
+    assert "needs warcio. Install it with: pip install 'scrapy-rep[archive]'" in message
+
+
+def test_the_parameters_of_a_path() -> None:
+    found = path_of("%(name)s/%(time)s-%(pid)s-%%.warc.gz", "mine")
+    folder, _, name = found.partition("/")
+    day, pid, rest = name.rsplit("-", 2)
+    assert (folder, pid, rest) == ("mine", str(os.getpid()), "%.warc.gz")
+    assert time.strptime(day, "%Y-%m-%dT%H-%M-%S+00-00")
+
+
+def run(urls: list[str], **settings: Any) -> subprocess.Popen[str]:
+    arguments = json.dumps({"urls": urls, "settings": settings})
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.crawl.archive_crawl", arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_crawl_without_an_archive_imports_neither_reports_nor_warcio(
+    web: Web, path: Path
+) -> None:
+    site = web.site(RULES)
+    output, log = run([site.url("/page")]).communicate(timeout=120)
+    assert (output.strip(), site.robots_fetches) == ("", 1), log
+    output, log = run([site.url("/page")], REP_ARCHIVE=str(path)).communicate(timeout=120)
+    assert "scrapy_rep.reports.archive" in output, log
+    assert "warcio" in output
+
+
+def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
+    body = RULES + random.Random(1).randbytes(300_000)
+    sites = [web.site(body) for _ in range(30)]
+    problems: list[ArchiveProblem] = []
+    for number in (3, 10, 20):
+        before = sum(site.robots_fetches for site in sites)
+        process = run([site.url("/page") for site in sites], REP_ARCHIVE=str(path))
+        while sum(site.robots_fetches for site in sites) < before + number:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        found = list(read(path, problems.append)) if path.exists() else []
+        assert all(archived.body == body for archived in found)
+    # The next crawl appends to what is whole.
+    process = run([site.url("/page") for site in sites], REP_ARCHIVE=str(path))
+    log = process.communicate(timeout=120)[1]
+    problems.clear()
+    archived = list(read(path, problems.append))
+    assert problems == [], log
+    assert {each.origin for each in archived} == {site.root for site in sites}
+    check(path)
+
+
+def test_two_processes_append_to_one_file(web: Web, path: Path) -> None:
+    sites = [web.site(RULES) for _ in range(20)]
+    halves = [[site.url("/page") for site in sites[half::2]] for half in range(2)]
+    processes = [run(urls, REP_ARCHIVE=str(path)) for urls in halves]
+    logs = [process.communicate(timeout=120)[1] for process in processes]
+    check(path)
+    assert {each.origin for each in read(path)} == {site.root for site in sites}, logs
