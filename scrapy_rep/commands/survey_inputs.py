@@ -5,7 +5,6 @@ Everything is read as a stream. No file is written, and names are only compared.
 
 from __future__ import annotations
 
-import importlib
 import lzma
 import os
 import sys
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from .context import Context
-
-ARCHIVE_READER = "scrapy_rep.reports.archive_reader"
-"""The module that reads WARC files."""
 
 MAX_HEADER = 1 << 20
 """Octets of the name of a member of a tar file, and of its other headers. A longer one is no
@@ -137,7 +133,11 @@ class Inputs:
 
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Sample]:
         policy = StatusPolicy()
-        for found in reader.read(path, lambda problem: self._problem(str(problem))):
+
+        def on_problem(problem: object) -> None:
+            self._problem(str(problem))
+
+        for found in reader.read(path, on_problem):
             result = AccessResult.RULES
             if found.status == 304:
                 result = AccessResult.NOT_MODIFIED
@@ -161,8 +161,9 @@ class _Member(tarfile.TarInfo):
 
 def _archive_reader() -> Any:
     try:
-        return importlib.import_module(ARCHIVE_READER)
+        from ..reports import archive_reader  # warcio is an optional dependency
     except ImportError:
         raise CommandError(
             "archives need the package warcio: pip install 'scrapy-rep[archive]'"
         ) from None
+    return archive_reader

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import sys
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,26 +167,51 @@ def test_a_store(run: Run, tmp_path: Path) -> None:
     assert "503" in run("survey", "sqlite:///a.sqlite").out
 
 
-def test_an_archive(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Found:
-        def __init__(self, status: int | None, body: bytes | None) -> None:
-            self.status, self.body = status, body
+def warc_of(*responses: tuple[str, bytes]) -> bytes:
+    """A WARC file with a gzip member for each response."""
+    members = []
+    for number, (status, body) in enumerate(responses):
+        http = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n\r\n".encode() + body
+        head = (
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: 2026-11-22T09:00:00Z\r\n"
+            f"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{number:012}>\r\n"
+            f"WARC-Target-URI: https://{number}.example/robots.txt\r\n"
+            "Content-Type: application/http;msgtype=response\r\n"
+            f"Content-Length: {len(http)}\r\n\r\n"
+        )
+        members.append(gzip.compress(head.encode() + http + b"\r\n\r\n"))
+    return b"".join(members)
 
-    class Reader:
-        @staticmethod
-        def read(path: Path, on_problem: Any) -> Iterator[Found]:
-            yield Found(200, FILES["news/c.txt"])
-            on_problem(f"{path.name}: no readable record")
-            yield from (Found(301, b""), Found(304, None), Found(404, b"a: b"), Found(None, b""))
 
-    (tmp_path / "a.warc.gz").write_bytes(b"")
-    monkeypatch.setattr(survey_inputs, "_archive_reader", lambda: Reader)
+def test_an_archive(run: Run, tmp_path: Path) -> None:
+    whole = warc_of(
+        ("200 OK", FILES["news/c.txt"]),
+        ("301 Moved", b""),
+        ("304 Not Modified", b""),
+        ("404 Not Found", b"a: b"),
+        ("503 Busy", b""),
+    )
+    (tmp_path / "a.warc.gz").write_bytes(whole)
+    done = run("survey", "a.warc.gz", "--json")
+    assert done.code == 0
+    total = done.record["total"]
+    assert total["results"] == dict.fromkeys(
+        ("not-modified", "redirect", "rules", "unavailable", "unreachable"), 1
+    )
+    assert total["statuses"] == dict.fromkeys(("200", "301", "304", "404", "503"), 1)
+    assert total["files"] == total["features"]["disallows-everything-for-all"] == 1
+    page = run("survey", "a.warc.gz", "--html", "x.html")
+    assert "unreachable" in page.out
+    assert "<h2>Statuses</h2>" in (tmp_path / "x.html").read_text("utf-8")
+
+
+def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
+    whole = warc_of(("200 OK", b"User-agent: *"), ("200 OK", os.urandom(5000)))
+    (tmp_path / "a.warc.gz").write_bytes(whole[:-1000])
     done = run("survey", "a.warc.gz", "--json")
     assert done.code == 3
-    assert "no readable record" in done.err
-    total = done.record["total"]
-    assert total["results"] == {"not-modified": 1, "redirect": 1, "rules": 2, "unavailable": 1}
-    assert total["files"] == 2
+    assert "a.warc.gz: no readable record" in done.err
+    assert done.record["total"]["files"] == 1
 
 
 @pytest.mark.parametrize(
@@ -378,7 +404,9 @@ def test_an_archive_without_the_package(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.warc").write_bytes(b"")
-    monkeypatch.setattr(survey_inputs, "ARCHIVE_READER", "scrapy_rep.none")
+    monkeypatch.setitem(sys.modules, "warcio.archiveiterator", None)
+    monkeypatch.delitem(sys.modules, "scrapy_rep.reports.archive_reader", raising=False)
+    monkeypatch.delattr("scrapy_rep.reports.archive_reader", raising=False)
     done = run("survey", "a.warc")
     assert done.code == 2
     assert "scrapy-rep[archive]" in done.err
