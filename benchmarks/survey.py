@@ -47,7 +47,7 @@ def run(options: Options) -> Result:
         Row("survey, one process", number / one, "files/s"),
         Row("  CPU time, Protego's is 1", one_cpu / protego_cpu, "ratio", 10),
         Row(f"survey, {cores} processes", number / every, "files/s"),
-        Row("  wall time, that of Protego in one process is 1", every / protego, "ratio"),
+        Row("  wall time, Protego's is 1", every / protego, "ratio"),
         Row("memory for four times as many files", growth, "ratio", 1.5),
     ]
     return Result(rows, [f"files: {found.source}, {times} times"])
