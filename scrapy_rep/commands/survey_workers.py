@@ -8,6 +8,7 @@ import signal
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -73,18 +74,46 @@ def _counted(batches: Iterator[list[Sample]], processes: int) -> Iterator[Survey
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_ignore_interrupts)
     waiting: deque[Future[Survey]] = deque()
     try:
-        for batch in chain(first, batches):
-            if len(waiting) >= 2 * processes:
-                yield waiting.popleft().result()
-            waiting.append(pool.submit(_count, batch))
-        while waiting:
-            yield waiting.popleft().result()
+        try:
+            for batch in chain(first, batches):
+                with _without_interrupts():
+                    waiting.append(pool.submit(_count, batch))
+                while waiting and (waiting[0].done() or len(waiting) >= 2 * processes):
+                    yield _first_of(waiting)
+            while waiting:
+                yield _first_of(waiting)
+        except KeyboardInterrupt:
+            # What the processes are counting belongs to what is counted.
+            for future in waiting:
+                future.cancel()
+            yield from (each.result() for each in waiting if not each.cancelled())
+            raise
     except BrokenProcessPool:
         raise CommandError(
             "a process that counts has ended, perhaps for lack of memory", ExitCode.UNKNOWN
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _first_of(waiting: deque[Future[Survey]]) -> Survey:
+    part = waiting[0].result()
+    waiting.popleft()  # only now: Ctrl-C may end the wait
+    return part
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C. Processes that start meanwhile ignore it from their start."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _ignore_interrupts() -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -22,7 +23,7 @@ from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
 
-from .conftest import tool, validate
+from .conftest import TIMEOUT, environment_of, tool, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -306,6 +307,31 @@ def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.Mo
     assert not done.record["complete"]
     assert done.record["total"]["files"] == 3
     assert "interrupted" in done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
+def test_ctrl_c_while_processes_count() -> None:
+    files = {f"{number}": b"User-agent: *\nDisallow: /x" for number in range(4_000)}
+    command = (sys.executable, "-m", "scrapy_rep.commands", "survey", "-", "--json")
+    with subprocess.Popen(
+        [*command, "--processes", "2"],
+        env=environment_of(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None
+        # All is written once the tool has read all but a part: it waits for more.
+        process.stdin.write(tar_of(files)[: 3_900 * 1024])
+        process.stdin.flush()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        out, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 130, err
+    assert err == b"note: interrupted: this is what was counted until then\n"
+    record = json.loads(out)
+    assert not record["complete"]
+    assert 500 <= record["total"]["files"] < 4_000
 
 
 def test_many_strata(run: Run, tmp_path: Path) -> None:
