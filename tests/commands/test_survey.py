@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ import pytest
 from scrapy_rep.commands import survey_inputs, survey_workers
 from scrapy_rep.commands.survey_comparison import differences
 from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.reports import survey
 from scrapy_rep.reports.survey import MAX_STRATA, Sample, Survey
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -307,6 +309,113 @@ def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.Mo
     assert not done.record["complete"]
     assert done.record["total"]["files"] == 3
     assert "interrupted" in done.err
+
+
+class SlowFuture(Future[Survey]):
+    """A future that nothing knows to be done before its result is read."""
+
+    def done(self) -> bool:
+        return False
+
+
+class Pool:
+    """Counts in this process, at once."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def submit(self, work: Any, batch: list[Sample]) -> SlowFuture:
+        future = SlowFuture()
+        future.set_running_or_notify_cancel()
+        future.set_result(work(batch))
+        return future
+
+    def shutdown(self, **_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey_workers, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(survey_workers, "BATCH_FILES", 1)
+
+
+@pytest.mark.usefixtures("pool")
+def test_ctrl_c_keeps_what_the_processes_count() -> None:
+    def samples() -> Iterator[Sample]:
+        yield from [Sample(b"User-agent: *")] * 6
+        raise KeyboardInterrupt
+
+    found, is_complete = survey_workers.survey_of(samples(), 2)
+    assert not is_complete
+    assert found.total.files == 6
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_survey_in_a_thread() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(survey_workers.survey_of, [Sample(b"")] * 9, 2)
+        found, is_complete = done.result()
+    assert is_complete
+    assert found.total.files == 9
+
+
+def test_the_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5, 7}, raising=False)
+    assert survey_workers.default_processes() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert survey_workers.default_processes() == 1
+
+
+def test_a_large_batch_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey_workers, "BATCH_OCTETS", 10)
+    done: list[int] = []
+    survey_workers.survey_of([Sample(b"a: b\n")] * 5, 1, done.append)
+    assert done == [2, 4, 5]
+
+
+def test_errors_of_counts_are_said(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "CAPACITY", 1)
+    done = run("survey", str(folder), "--html", "x.html")
+    text = "Each number of an agent may be up to 1 too small."
+    assert text in done.out
+    assert text in (tmp_path / "x.html").read_text("utf-8")
+
+
+def test_a_page_says_what_is_left_out(run: Run, tmp_path: Path) -> None:
+    files = {f"site{number}/robots.txt": b"a: b" for number in range(MAX_STRATA + 5)}
+    (tmp_path / "x.tar").write_bytes(tar_of(files))
+    (tmp_path / "old.json").write_text(run("survey", "x.tar", "--json").out)
+    run("survey", "x.tar", "--html", "x.html", "--compare", "old.json")
+    page = (tmp_path / "x.html").read_text("utf-8")
+    assert "5 sites of other strata count only in the total." in page
+    assert "No share differs from the other survey." in page
+
+
+def test_a_page_that_cannot_be_written(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    done = run("survey", str(folder), "--html", "x.html")
+    assert done.code == 2
+    assert "cannot write x.html: No space left on device" in done.err
+    assert "5 sites" in done.out
+
+
+def test_an_entry_of_a_store_that_cannot_be_read(run: Run, tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e6)
+    store.add("https://a.example", Entry(AccessResult.UNAVAILABLE, 1, 2, 2), replace=True)
+    store._connect().execute("UPDATE entries SET entry = x'00'")
+    store.disconnect()
+    done = run("survey", "sqlite:///a.sqlite", "--json")
+    assert done.code == 3
+    assert "the entry of https://a.example cannot be read" in done.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")

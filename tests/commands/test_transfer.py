@@ -323,3 +323,24 @@ def test_a_store_that_fails_is_one_line(
     assert done.code == 3
     assert "failed" in done.err
     assert "disk I/O error" in done.err
+
+
+def test_a_store_that_is_read_only(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = run("import", "sqlite:///a.sqlite", "x.jsonl")
+    assert done.code == 2
+    assert "a.sqlite is read-only" in done.err
+
+
+def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scrapy_rep.stores.redis", None)
+    done = run("export", "redis://127.0.0.1:1/0")
+    assert done.code == 2
+    assert "pip install scrapy-rep[redis]" in done.err
+
+
+def test_the_reader_of_an_export_ends(store: Path, tmp_path: Path) -> None:
+    done = tool("export", "sqlite:///a.sqlite", "/dev/full", cwd=tmp_path)
+    assert done.code == 2
+    assert done.err == "scrapy-rep: cannot write /dev/full: No space left on device\n"
