@@ -380,7 +380,7 @@ def test_errors_of_counts_are_said(
 ) -> None:
     monkeypatch.setattr(survey, "CAPACITY", 1)
     done = run("survey", str(folder), "--html", "x.html")
-    text = "Each number of an agent may be up to 1 too small."
+    text = "Each number of an agent may be up to 2 too small."
     assert text in done.out
     assert text in (tmp_path / "x.html").read_text("utf-8")
 
