@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-from collections import deque
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -16,10 +10,10 @@ from typing import TYPE_CHECKING
 from ..reports.survey import Sample, Survey
 from .crawlers import well_known_crawlers
 from .exits import CommandError, ExitCode
+from .process_pool import ProcessPool, ProcessPoolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
 
 BATCH_FILES = 500
 """Samples that a process gets at once."""
@@ -69,55 +63,18 @@ def _counted(batches: Iterator[list[Sample]], processes: int) -> Iterator[Survey
     if processes == 1 or len(first) < 2:  # the start of processes would take longer
         yield from map(_count, chain(first, batches))
         return
-    # A progress bar has a thread, so that a fork is not safe.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_ignore_interrupts)
-    waiting: deque[Future[Survey]] = deque()
     try:
-        try:
-            for batch in chain(first, batches):
-                with _without_interrupts():
-                    waiting.append(pool.submit(_count, batch))
-                while waiting and (waiting[0].done() or len(waiting) >= 2 * processes):
-                    yield _first_of(waiting)
-            while waiting:
-                yield _first_of(waiting)
-        except KeyboardInterrupt:
-            # What the processes are counting belongs to what is counted.
-            for future in waiting:
-                future.cancel()
-            yield from (each.result() for each in waiting if not each.cancelled())
-            raise
-    except BrokenProcessPool:
-        raise CommandError(
-            "a process that counts has ended, perhaps for lack of memory", ExitCode.UNKNOWN
-        ) from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _first_of(waiting: deque[Future[Survey]]) -> Survey:
-    part = waiting[0].result()
-    waiting.popleft()  # only now: Ctrl-C may end the wait
-    return part
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C. Processes that start meanwhile ignore it from their start."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal
+        with ProcessPool(_count, processes) as pool:
+            try:
+                for batch in chain(first, batches):
+                    yield from pool.submit(batch)
+            except KeyboardInterrupt:
+                # What the processes are counting belongs to what is counted.
+                yield from pool.results()
+                raise
+            yield from pool.results()
+    except ProcessPoolError as error:
+        raise CommandError(f"a process that counts {error}", ExitCode.UNKNOWN) from None
 
 
 def _count(batch: list[Sample]) -> Survey:

@@ -52,7 +52,8 @@ def merged(seconds: int, slots: Iterable[TimeSlot]) -> Timeline:
             index = int(slot.at // seconds)
             into = found.setdefault(index, TimeSlot(Time(index * seconds)))
             into.sent += slot.sent
-            into.dropped += slot.dropped
+            for reason, number in slot.dropped_for.items():
+                into.dropped_for[reason] = into.dropped_for.get(reason, 0) + number
             into.robots_txt += slot.robots_txt
         if len(found) <= MAX_TIME_SLOTS:
             return Timeline(seconds, [found[index] for index in sorted(found)])

@@ -5,18 +5,19 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import tarfile
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.commands import survey_inputs, survey_workers
+from scrapy_rep.commands import process_pool, survey_inputs, survey_workers
 from scrapy_rep.commands.survey_comparison import differences
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.reports import survey
@@ -25,7 +26,7 @@ from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
 
-from .conftest import TIMEOUT, environment_of, tool, validate
+from .conftest import TIMEOUT, FakeProcess, environment_of, tool, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -277,24 +278,31 @@ def test_a_damaged_survey_counts_as_zero() -> None:
     assert differences(odd, odd) == []
 
 
-def test_processes_count_the_same(tmp_path: Path) -> None:
-    samples = [Sample(body, stratum="x") for body in generated.files(1200).values()]
+def test_processes_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey_workers, "BATCH_FILES", 10)
+    bodies = generated.files(60).values()
+    samples = [Sample(body, stratum=str(number % 3)) for number, body in enumerate(bodies)]
     one, is_complete = survey_workers.survey_of(samples, 1)
     two, _ = survey_workers.survey_of(samples, 2)
     assert is_complete
     assert one.as_json() == two.as_json()
-    assert one.total.files == 1200
+    assert one.total.files == 60
     assert one.total.named.error == 0
 
 
 def test_a_process_that_ends_is_one_line(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def start(_: object) -> Any:
+        connection, other = multiprocessing.Pipe()
+        other.close()
+        return connection, FakeProcess()
+
     monkeypatch.setattr(survey_workers, "BATCH_FILES", 1)
-    monkeypatch.setattr(survey_workers, "_ignore_interrupts", os.abort)
+    monkeypatch.setattr(process_pool, "_start", start)
     done = run("survey", str(folder), "--processes", "2")
-    assert done.code == 3
-    assert "a process that counts has ended" in done.err
+    assert (done.code, done.out) == (3, "")
+    assert done.err == ("scrapy-rep: a process that counts has ended, perhaps for lack of memory\n")
 
 
 def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,32 +319,8 @@ def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.Mo
     assert "interrupted" in done.err
 
 
-class SlowFuture(Future[Survey]):
-    """A future that nothing knows to be done before its result is read."""
-
-    def done(self) -> bool:
-        return False
-
-
-class Pool:
-    """Counts in this process, at once."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def submit(self, work: Any, batch: list[Sample]) -> SlowFuture:
-        future = SlowFuture()
-        future.set_running_or_notify_cancel()
-        future.set_result(work(batch))
-        return future
-
-    def shutdown(self, **_: object) -> None:
-        pass
-
-
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_workers, "ProcessPoolExecutor", Pool)
+def pool(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
     monkeypatch.setattr(survey_workers, "BATCH_FILES", 1)
 
 

@@ -405,8 +405,8 @@ def test_a_report_with_impossible_numbers_has_a_page() -> None:
         host.shortest_delay = host.longest_delay = 1e-9
     report.hosts[0].paced_gaps.add(1e9)
     report.hosts[0].shortest_delay = 1e12
-    report.timeline.slots.append(TimeSlot(Time(-1e15), 10**20, 0, -5))
-    report.timeline.slots.append(TimeSlot(Time(1e15), 1, 1, 1))
+    report.timeline.slots.append(TimeSlot(Time(-1e15), 10**20, {}, -5))
+    report.timeline.slots.append(TimeSlot(Time(1e15), 1, {"rules": 1}, 1))
     report.timeline.seconds = 0
     report.runs[0].started_at = Time(1e18)
     report.hosts[3].shortest_delay = report.hosts[3].paced_gaps.smallest = float("inf")
