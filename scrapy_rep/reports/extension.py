@@ -101,7 +101,7 @@ class CrawlReport:
             _software(),
             user_agent,
             list(product_tokens(settings.user_agent(None))),
-            changed_settings(crawler),
+            {name: repr(value) for name, value in changed_settings(settings).items()},
             Time(now),
             Time(now),
             scrapy_settings=scrapy_settings(crawler, practices.SETTINGS),

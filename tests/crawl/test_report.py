@@ -125,7 +125,7 @@ async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_pa
     assert sum(slot.dropped for slot in report.timeline.slots) == 3
     (run,) = report.runs
     assert (run.spider, run.finish_reason, run.tokens) == ("visitor", "finished", ["testbot"])
-    assert run.settings["REP_REPORT"] == repr(str(tmp_path / "report.json"))
+    assert run.settings["REP_REPORT"] == repr([str(tmp_path / "report.json")])
 
 
 async def test_retries_count_as_the_server_has_them(web: Web, crawl: Crawl, tmp_path: Path) -> None:
