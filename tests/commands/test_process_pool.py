@@ -28,7 +28,7 @@ def results_of(pool: ProcessPool[Any, Any], items: Iterable[Any]) -> list[Any]:
 
 
 def test_processes() -> None:
-    with ProcessPool(operator.neg, 2) as pool:
+    with ProcessPool[int, int](operator.neg, 2) as pool:
         assert results_of(pool, range(20)) == [-number for number in range(20)]
     assert multiprocessing.active_children() == []
 
@@ -65,14 +65,14 @@ def test_results_have_the_order_of_their_items() -> None:
 def test_an_error_of_the_function_is_reported() -> None:
     with (
         pytest.raises(RuntimeError, match="in a process: ZeroDivisionError: "),
-        ProcessPool(lambda number: 1 / number, 1) as pool,
+        ProcessPool[int, float](lambda number: 1 / number, 1) as pool,
     ):
         results_of(pool, [1, 0])
 
 
 @pytest.mark.usefixtures("threads")
 def test_a_pool_in_a_thread() -> None:
-    with ThreadPoolExecutor(1) as executor, ProcessPool(operator.neg, 2) as pool:
+    with ThreadPoolExecutor(1) as executor, ProcessPool[int, int](operator.neg, 2) as pool:
         assert executor.submit(results_of, pool, [1, 2]).result() == [-1, -2]
 
 
