@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.reports.model import Report
     from testing.harness import Options
 
-DURATION = Duration(60, 25)
+DURATION = Duration(80, 40)
 PARAMETERS = {
     "origins": Parameter(10_000, 2_000, "origins of the large page"),
     "images": Parameter("", "", "the folder of the screenshots; none if empty"),
