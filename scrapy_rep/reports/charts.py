@@ -26,6 +26,7 @@ _WIDTH, _HEIGHT = 960, 200
 _MAX_ROWS = 24
 """The rows of the table of a timeline."""
 _MAX_COLUMNS = 160
+_ROW_HEADS = ("Time", *dict(SERIES).values(), "Why not requested")
 _MAX_REASONS = 5
 """The reasons in one row of the table of a timeline."""
 _DAY = 86_400
@@ -150,16 +151,15 @@ def _columns(line: Timeline, most: int) -> tuple[int, dict[int, tuple[int, int, 
 
 def _timeline_table(line: Timeline) -> Html:
     length, _ = _columns(line, _MAX_ROWS)
-    heads = ("Time", *dict(SERIES).values(), "Why not requested")
     return h(
         "details",
         h("summary", "Requests over time as a table"),
         h(
             "table",
             h("caption", f"Intervals of {seconds(length)} from each time (UTC)", class_="unseen"),
-            h("thead", h("tr", (h("th", name, scope="col") for name in heads))),
+            h("thead", h("tr", (h("th", name, scope="col") for name in _ROW_HEADS))),
             h("tbody", (_timeline_row(slot) for slot in merged(length, line.slots).slots)),
-            class_="numbers",
+            class_="numbers labeled",
         ),
     )
 
@@ -169,11 +169,13 @@ def _timeline_row(slot: TimeSlot) -> Html:
     reasons = [f"{number:,} {shown(reason, 40)}" for reason, number in found[:_MAX_REASONS]]
     if len(found) > _MAX_REASONS:
         reasons.append(f"and {count(len(found) - _MAX_REASONS, 'other reason')}")
+    _, *heads, last = _ROW_HEADS
+    numbers = (slot.sent, slot.dropped, slot.robots_txt)
     return h(
         "tr",
         h("th", moment(slot.at), scope="row"),
-        (h("td", number) for number in (slot.sent, slot.dropped, slot.robots_txt)),
-        h("td", ", ".join(reasons)),
+        (h("td", number, data_value=head) for head, number in zip(heads, numbers, strict=True)),
+        h("td", ", ".join(reasons), data_value=last, class_="long") if reasons else h("td"),
     )
 
 

@@ -61,7 +61,7 @@ def render(record: Mapping[str, Any]) -> str:
         class_="page",
     )
     description = "The state of the robots.txt files of many sites."
-    return page(title, description, body, _asset("page.css") + _asset("survey.css"), "")
+    return page(title, description, body, _asset("page.css"), "")
 
 
 def _asset(name: str) -> str:
