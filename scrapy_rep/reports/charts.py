@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .elements import Html, h, shown
 from .quantities import count, moment, seconds
-from .timeline import merged
+from .timeline import merged, usable_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ def timeline(line: Timeline) -> Html:
 
 def _columns(line: Timeline, most: int) -> tuple[int, dict[int, tuple[int, int, int]]]:
     """Return a length in seconds, and the numbers of each interval of this length that has any."""
-    length = max(line.seconds, 1)
+    length = usable_length(line.seconds)
     first, last = min(slot.at for slot in line.slots), max(slot.at for slot in line.slots)
     while last // length - first // length >= most:
         length *= 2

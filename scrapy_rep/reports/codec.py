@@ -22,6 +22,9 @@ Converter = Callable[[Any], Any]
 
 _UNIONS = (Union, UnionType)
 
+_YEAR_10000 = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp() + 86_400
+"""The first second that no text in ISO 8601 has. A zone may lead beyond it."""
+
 
 class RecordError(ValueError):
     """A JSON value is no such record. The message names the field."""
@@ -59,9 +62,12 @@ def _time(value: object) -> float:
     if not isinstance(value, str):
         raise RecordError("it must be a time in ISO 8601")
     try:
-        return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
+        seconds = datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         raise RecordError("it must be a time in ISO 8601") from None
+    if not 0 <= seconds < _YEAR_10000:
+        raise RecordError("it must be a time from 1970 to 9999")
+    return seconds
 
 
 def _unchanged(value: Any) -> Any:

@@ -88,6 +88,14 @@ def test_unknown_fields_are_ignored_and_defaults_may_be_missing() -> None:
             {"result": "r", "effect": "", "source": "", "first_at": "x"},
             "first_at: it must",
         ),
+        *(
+            (
+                Version,
+                {"result": "r", "effect": "", "source": "", "first_at": at},
+                "first_at: it must be a time from 1970 to 9999",
+            )
+            for at in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00")
+        ),
         (
             HostPace,
             {"host": "a", "gaps": {"histogram": {"x": 1}}},

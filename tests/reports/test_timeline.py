@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from scrapy_rep.reports.model import Time, TimeSlot
-from scrapy_rep.reports.timeline import MAX_TIME_SLOTS, LiveTimeline, merged
+from scrapy_rep.reports.timeline import MAX_SECONDS, MAX_TIME_SLOTS, LiveTimeline, merged
 
 START = 1_700_000_000
 
@@ -43,3 +45,10 @@ def test_intervals_of_two_timelines_add_up() -> None:
         TimeSlot(Time(START + 2), 0, {"rules": 1}),
     ]
     assert [slot.dropped for slot in timeline.slots] == [4, 1]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0, 1), (-8, 1), (10**400, MAX_SECONDS)])
+def test_intervals_of_any_length_add_up(seconds: int, expected: int) -> None:
+    timeline = merged(seconds, [TimeSlot(Time(START), 1), TimeSlot(Time(START), 2)])
+    assert timeline.seconds == expected
+    assert [slot.sent for slot in timeline.slots] == [3]
