@@ -1,6 +1,7 @@
 """The console script ``scrapy-rep``, and the table of subcommands.
 
-``scrapy robots`` (see ``robots``) calls :func:`main`, too, so both are the same.
+``scrapy robots`` (see ``robots``) calls :func:`main`, too, so both are the same. This module
+imports Scrapy in :func:`main`, where Ctrl-C ends without a traceback.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..protocol.printable import printable
-from .context import Context
 from .exits import EXIT_CODES, CommandError, ExitCode
 from .output import writing
 
@@ -135,12 +135,15 @@ def _run(arguments: list[str], program: str, settings: Settings | None) -> int:
     row = SUBCOMMANDS.get(name)
     if row is None:
         raise CommandError(f"no subcommand {printable(name)!r}: there are {', '.join(SUBCOMMANDS)}")
+    from .context import Context  # Scrapy, which takes most of the time
+
     module = importlib.import_module(f"{__package__}.{row.module}")
     parser = _parser_of(module, program, name)
     parsed = parser.parse_args([*options, *others])
     with Context.open(parsed, settings) as context:
         code: int = module.run(parsed, context)
-        return code
+        is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
+        return code if is_known else ExitCode.UNKNOWN
 
 
 def _run_without_subcommand(options: list[str], program: str) -> int:
