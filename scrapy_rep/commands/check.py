@@ -11,7 +11,8 @@ from . import check_output
 from .context import run_without_network
 from .exits import CommandError
 from .inputs import add_format_arguments, urls_from
-from .sources import read_file
+from .moments import ARCHIVED, add_archive_argument
+from .sources import read_local
 from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
@@ -52,12 +53,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "repeated; default: ROBOTSTXT_USER_AGENT or USER_AGENT of the settings",
     )
     parser.add_argument(
-        "--robots", metavar="FILE", help="use this robots.txt for every URL; '-': standard input"
+        "--robots",
+        metavar="FILE",
+        help="use this robots.txt for every URL; '-': standard input; "
+        f"{ARCHIVED}SITE@TIME: what an archive has",
     )
     parser.add_argument(
         "--from", dest="source", metavar="FILE", help="read URLs from a file; '-': standard input"
     )
     add_format_arguments(parser)
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
@@ -78,7 +83,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     is_detailed = arguments.source is None
     work = _Work(context, agents, urls, is_detailed=is_detailed)
     if arguments.robots is not None:
-        policy = read_file(arguments.robots, context)
+        policy = read_local(arguments.robots, context)
         return run_without_network(work.run(OneFile(policy)))
     return context.run(work.run, keep_bodies=is_detailed)
 
@@ -113,6 +118,8 @@ class _Work:
                     progress(number)
         finally:
             writer.finish()
+        if not number:
+            output.note("there are no URLs to check")
         return tally.exit_code
 
     @property
