@@ -1,4 +1,4 @@
-"""The sessions on the pages below `docs/commands/`: commands with the output that they really have.
+"""The sessions on the pages below `docs/usage/commands/`: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from testing.web import Misbehaviour, Received
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "commands"
+PAGES = ROOT / "docs" / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
@@ -117,7 +117,8 @@ def _message(message: str) -> Misbehaviour:
     """Answer with a whole HTTP message."""
 
     async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        writer.write(message.replace("\n", "\r\n").encode())
+        head, _, body = message.partition("\n\n")
+        writer.write(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body.encode())
         await writer.drain()
         writer.close()
 

@@ -50,7 +50,7 @@ def _fetched(access: dict[str, Any]) -> str:
     status = f"status {access['status']}, " if access["status"] is not None else ""
     age = "" if access["age"] is None else f", {_age(access['age'])}"
     if access["source"] == "archive":
-        age = f", of {_time(access['fetched_at'])}"
+        age = f", requested at {_time(access['fetched_at'])}"
     state = ", the last good copy" if access["state"] == "stale-copy" else ""
     return f"{status}{source}{age}{state}"
 

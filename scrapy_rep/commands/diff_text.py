@@ -87,7 +87,7 @@ def _source(name: str, access: dict[str, Any]) -> Text:
     if access["source"] == "store":
         notes.append(f"in the store since {at}")
     elif access["source"] == "archive":
-        notes.append(f"in the archive, of {at}")
+        notes.append(f"in the archive, requested at {at}")
     return text.append(f"  ({', '.join(notes)})" if notes else "", style="not bold")
 
 
