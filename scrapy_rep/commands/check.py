@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import check_output
@@ -12,7 +13,7 @@ from .context import run_without_network
 from .exits import CommandError
 from .inputs import add_format_arguments, urls_from
 from .moments import ARCHIVED, add_archive_argument
-from .sources import read_local
+from .sources import names_file, read_local
 from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         raise CommandError("--robots and --from cannot both read standard input")
     if arguments.source is None and (arguments.format or arguments.field):
         raise CommandError("--format and --field belong to --from FILE")
+    for name in arguments.urls:
+        if names_file(name) and not name.startswith("/") and Path(name).is_file():
+            raise CommandError(
+                f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
+            )
     agents = context.agents(arguments.agent)
     urls: Iterator[str] = iter(arguments.urls)
     if arguments.source is not None:

@@ -67,7 +67,9 @@ class Context:
         try:
             given = arglist_to_dict(arguments.set)
         except ValueError:
-            raise CommandError("-s takes NAME=VALUE") from None
+            given = {"": ""}
+        if "" in given:
+            raise CommandError("-s takes NAME=VALUE")
         for name, value in given.items():
             try:
                 settings.set(name, value, priority="cmdline")

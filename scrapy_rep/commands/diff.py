@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .context import STANDARD_INPUT
 from .difference import VERSION, Comparison, Side
 from .exits import CommandError, ExitCode
 from .flips import Flips
@@ -67,10 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, context: Context) -> int:
     """Run this subcommand."""
     names: list[str] = [arguments.old, arguments.new]
-    if [*names, arguments.urls].count("-") > 1:
+    if [*names, arguments.urls].count(STANDARD_INPUT) > 1:
         raise CommandError("only one argument can be standard input")
     if arguments.urls is None and (arguments.format or arguments.field):
         raise CommandError("--format and --field belong to --urls FILE")
+    if arguments.urls not in (None, STANDARD_INPUT) and not Path(arguments.urls).exists():
+        raise CommandError(f"cannot read {arguments.urls}: No such file or directory")
     agents = context.agents(arguments.agent) if arguments.agent else None
     policies = get_policies([source_of(name, context) for name in names], context)
     unknown = [policy for policy in policies if policy.access.is_unreachable]

@@ -99,6 +99,8 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     names: list[str] = arguments.source
     if arguments.pages and len(names) > 1:
         raise CommandError("--pages takes one FILE or URL")
+    if arguments.agent != "*" and not arguments.pages:
+        raise CommandError("-a belongs to --pages FILE")
     strict = arguments.strict or context.settings.strict
     found: list[tuple[str, Finding]] = []
     unknown = False

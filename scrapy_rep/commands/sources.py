@@ -112,6 +112,8 @@ def read_local(given: str, context: Context) -> Policy:
 
     Raises :class:`CommandError` if it cannot be read.
     """
+    if given.startswith(STORED) and not Path(given).exists():
+        raise CommandError(f"{given}: only show and diff read a store")
     if not given.startswith(ARCHIVED) or Path(given).exists():
         return read_file(given, context)
     source = source_of(given, context)

@@ -111,7 +111,9 @@ def test_the_last_response_up_to_a_time_counts(run: Run, time: str, code: int) -
 def test_the_other_subcommands(run: Run, tmp_path: Path) -> None:
     at = f"archive:{SITE}@2025-03-01"
     done = run("check", "--robots", at, f"{SITE}/a", "-a", "bot", *ARCHIVE)
-    assert "from the archive a.warc.gz, requested at 2025-03-01 06:00:00 UTC" in " ".join(done.out.split())
+    assert "from the archive a.warc.gz, requested at 2025-03-01 06:00:00 UTC" in " ".join(
+        done.out.split()
+    )
     assert run("lint", at, *ARCHIVE).out.startswith(f"{at}:3:10: error R502 relative-url")
     fixing = run("lint", at, "--fix", *ARCHIVE)
     assert (fixing.code, f"and {at} is none" in fixing.err) == (2, True)

@@ -345,8 +345,10 @@ def test_a_short_file_is_a_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("/b\n")
     assert "Why, for mybot" in check(run, "--from", "urls.txt").out
     (tmp_path / "urls.txt").write_text("# nothing\n")
-    done = check(run, "--from", "urls.txt")
-    assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
+    (tmp_path / "urls.csv").write_text("")
+    for name in ("urls.txt", "urls.csv"):
+        done = check(run, "--from", name)
+        assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
 
 
 @pytest.mark.parametrize("agents", [["otherbot"], []])
