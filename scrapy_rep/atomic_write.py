@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from errno import EINVAL
+from pathlib import Path
 from secrets import token_hex
 from stat import S_IMODE, S_ISREG
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write_atomically(path: Path, octets: bytes) -> None:
@@ -19,7 +16,7 @@ def write_atomically(path: Path, octets: bytes) -> None:
     The new file has the permissions of the old one, and its owner where that is possible. If the
     path is a symbolic link, the file that it leads to is replaced.
     """
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     try:
         old = path.stat()
     except FileNotFoundError:

@@ -463,6 +463,7 @@ def test_names_are_imported_when_they_are_used() -> None:
     }
     assert imported == scrapy_rep._MODULES
     assert sorted(imported) == scrapy_rep.__all__
+    assert set(scrapy_rep.__all__) <= set(dir(scrapy_rep))
     code = (
         "import sys, scrapy_rep; first = set(dir(scrapy_rep));"
         "assert not [name for name in sys.modules if name.startswith('scrapy_rep.')];"

@@ -47,6 +47,7 @@ LOG_FILE = "log.txt"
 FEEDS = {"out.json": {"format": "json"}}
 CLOSESPIDER_PAGECOUNT = 1
 REP_TDMREP = True
+REP_ARCHIVE = "archive/%(name)s.warc.gz"
 REP_STORE = f"sqlite:///{pathlib.Path(__file__).parent}/store.sqlite"
 DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
