@@ -17,6 +17,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
+from ..atomic_write import write_atomically
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..pages.access_terms import AccessTermsMiddleware
 from ..pages.middleware import PageDirectivesMiddleware
@@ -36,7 +37,7 @@ from .destination import (
     has_other_parts,
     new_run_id,
 )
-from .files import PartFile, write_atomically
+from .files import PartFile
 from .model import Run, Time
 from .reading import ReportError, merge_reports, read_report
 from .recorder import CrawlRecorder
