@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
+
+
+def pytest_configure() -> None:
+    # A shell has its jobs in the background ignore Ctrl-C. The tests of Ctrl-C send the signal
+    # themselves, and the tools that they start inherit what this process does with it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
