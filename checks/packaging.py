@@ -52,7 +52,7 @@ class Feature(NamedTuple):
 FEATURES = {
     "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install 'scrapy-rep[archive]'"),
     "cli": Feature(
-        ("scrapy-rep", "lint", "robots.txt"), "unknown-record", "pip install 'scrapy-rep[cli]'"
+        ("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install 'scrapy-rep[cli]'"
     ),
     # No server has this address: the store says so.
     "redis": Feature(REDIS, "refused", "pip install scrapy-rep[redis]"),
