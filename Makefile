@@ -58,6 +58,8 @@ contracts: .venv/test
 # Fails below the coverage given here, in percent.
 tests: .venv/test
 	$(call say,All tests on asyncio with branch coverage: about 8 minutes)
+	@# Compiles the tests once, not in each of the processes.
+	@$(BIN)/python -m pytest -q --collect-only --reactor=asyncio > /dev/null 2>&1 || true
 	$(call pytest,$(BIN),1,newest Scrapy on asyncio) --reactor=asyncio --cov --cov-report=
 	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
