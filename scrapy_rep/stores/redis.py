@@ -1,22 +1,28 @@
 """Entries in Redis, for the workers of a crawl on many machines.
 
-=========================  ======  ==========================================================
-key                        value   expires
-=========================  ======  ==========================================================
-``rep:4:{origin}``         entry   REP_STORE_DAYS after the last put
-``rep:4:{origin}:claim``   token   with the claim; its owner may delete it earlier
-``rep:4:host:{host}``      token   with the reservation of the host
-``rep:4:host:{host}``      ``-``   with the delay, after which the host can be reserved again
-=========================  ======  ==========================================================
+=========================  ============  ====================================================
+key                        value         expires
+=========================  ============  ====================================================
+``rep:5:{origin}``         fence, entry  REP_STORE_DAYS after the last put
+``rep:5:{origin}:claim``   token         with the claim; its owner may delete it earlier
+``rep:5:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
+``rep:5:host:{host}``      token         with the reservation of the host
+``rep:5:host:{host}``      ``-``         with the delay, after which it can be reserved again
+=========================  ============  ====================================================
 
-The 3 is the version. Stores of other versions use other keys. The braces are a hash tag: they keep
+The 5 is the version. Stores of other versions use other keys. The braces are a hash tag: they keep
 the keys of one origin on one node of a cluster. All times are durations that the server counts, so
 that the clocks of the workers need not agree. A claim or a reservation that does not expire within
 :data:`~.base.MAX_LEASE` was written by another program, and counts as expired.
+
+A fence is the fencing token of a claim, a number in decimal. Each claim of an origin gets one more
+than the greater of the two that are stored. The first one is a time in milliseconds, so that it is
+greater than those from before a server lost its data. A space follows it.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager, suppress
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -26,7 +32,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from .base import MAX_LEASE, MAX_RETRY, StoreError
+from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, decode, encode
 from .threaded import ThreadedStore
 from .url import HIDDEN, is_ambiguous
@@ -48,32 +54,75 @@ SOCKET_TIMEOUT = 5.0
 MAX_ERROR_LENGTH = 300
 """The most characters of a server's error message that are shown."""
 
+VALUE_LIMIT = OCTETS_LIMIT + 16
+"""The most octets of a value: a fence of 15 digits, a space and an entry."""
+
 MAX_TTL = 100 * 366 * 86_400
 """Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
 
 # Each script declares all keys that it uses, so that it also runs on a cluster. It uses pcall where
 # a key may have another type.
 
-# KEYS: claim, entry. ARGV: token, milliseconds, the maximum of a claim, index of the last octet.
-_CLAIM = """
+_FENCE_OF = """
+local function fence_of(value)
+    local digits = type(value) == "string" and string.match(value, "^%d+") or ""
+    return #digits <= 15 and tonumber(digits) or 0
+end
+"""
+
+# KEYS: claim, fence, entry. ARGV: token, milliseconds, the maximum of a claim, the lowest fence,
+# the seconds that the fence is kept, index of the last octet.
+_CLAIM = f"""{_FENCE_OF}
 local left = redis.call("PTTL", KEYS[1])
 local claimed = left <= 0 or left > tonumber(ARGV[3]) or redis.pcall("GET", KEYS[1]) == ARGV[1]
+local entry = redis.pcall("GETRANGE", KEYS[3], 0, ARGV[6])
+local fence = math.max(fence_of(redis.pcall("GET", KEYS[2])), fence_of(entry))
 if claimed then
+    fence = math.max(fence + 1, tonumber(ARGV[4]))
     redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+    redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[1], "EX", ARGV[5])
 end
-local entry = redis.pcall("GETRANGE", KEYS[2], 0, ARGV[4])
 if type(entry) == "table" then
     entry = ""
 end
-return {claimed and 1 or 0, entry}
+return {{claimed and 1 or 0, entry, string.format("%.0f", fence)}}
 """
 
-# KEYS: claim. ARGV: token.
-_RELEASE = """
-if redis.pcall("GET", KEYS[1]) == ARGV[1] then
-    return redis.call("DEL", KEYS[1])
+# KEYS: claim, fence. ARGV: token, milliseconds, fence. A later claim has changed the fence.
+_RENEW = """
+if redis.pcall("GET", KEYS[2]) ~= ARGV[3] .. " " .. ARGV[1] then
+    return 0
 end
-return 0
+redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+return 1
+"""
+
+# KEYS: fence, entry. ARGV: fence or an empty string, octets, the seconds that the entry is kept.
+_PUT = f"""{_FENCE_OF}
+local stored = fence_of(redis.pcall("GETRANGE", KEYS[2], 0, 15))
+local fence = tonumber(ARGV[1]) or stored
+if fence < stored then
+    return 0
+end
+redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[2], "EX", ARGV[3])
+if fence_of(redis.pcall("GET", KEYS[1])) <= fence then
+    redis.call("DEL", KEYS[1])
+end
+return 1
+"""
+
+# KEYS: claim, fence. ARGV: token, the seconds that the fence is kept. The new fence refuses a
+# renewal that comes late.
+_RELEASE = f"""{_FENCE_OF}
+if redis.pcall("GET", KEYS[1]) ~= ARGV[1] then
+    return 0
+end
+redis.call("DEL", KEYS[1])
+local fence = fence_of(redis.pcall("GET", KEYS[2]))
+if fence > 0 then
+    redis.call("SET", KEYS[2], string.format("%.0f", fence + 1), "EX", ARGV[2])
+end
+return 1
 """
 
 # KEYS: host. ARGV: token, milliseconds, the maximum of a reservation.
@@ -132,6 +181,8 @@ class RedisStore(ThreadedStore):
         ]
         register: Callable[[str], Any] = self._client.register_script
         self._claim_script = register(_CLAIM)
+        self._renew_script = register(_RENEW)
+        self._put_script = register(_PUT)
         self._release_script = register(_RELEASE)
         self._reserve_host_script = register(_RESERVE_HOST)
         self._release_host_script = register(_RELEASE_HOST)
@@ -146,24 +197,45 @@ class RedisStore(ThreadedStore):
 
     def _get(self, origin: str) -> Entry | None:
         try:
-            return _entry(self._client.getrange(_key(origin), 0, OCTETS_LIMIT))
+            return _entry(self._client.getrange(_key(origin), 0, VALUE_LIMIT))
         except redis.ResponseError as error:
             if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
             raise
 
-    def _put(self, origin: str, entry: Entry) -> None:
-        self._client.set(_key(origin), encode(entry), ex=self._ttl)
-
-    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        claimed, octets = self._claim_script(
-            keys=[f"{_key(origin)}:claim", _key(origin)],
-            args=[self._token, _milliseconds(seconds), _milliseconds(MAX_LEASE), OCTETS_LIMIT],
+    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
+        is_stored = self._put_script(
+            keys=[f"{_key(origin)}:fence", _key(origin)],
+            args=["" if fence is None else fence, encode(entry), self._ttl],
         )
-        return bool(claimed), _entry(octets)
+        return bool(is_stored)
+
+    def _claim(self, origin: str, seconds: float) -> Claim:
+        key = _key(origin)
+        claimed, value, fence = self._claim_script(
+            keys=[f"{key}:claim", f"{key}:fence", key],
+            args=[
+                self._token,
+                _milliseconds(seconds),
+                _milliseconds(MAX_LEASE),
+                int(time.time() * 1000),
+                self._ttl,
+                VALUE_LIMIT,
+            ],
+        )
+        return Claim(bool(claimed), _entry(value), int(fence))
+
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
+        has_claim = self._renew_script(
+            keys=[f"{_key(origin)}:claim", f"{_key(origin)}:fence"],
+            args=[self._token, _milliseconds(seconds), fence],
+        )
+        return bool(has_claim)
 
     def _release(self, origin: str) -> None:
-        self._release_script(keys=[f"{_key(origin)}:claim"], args=[self._token])
+        self._release_script(
+            keys=[f"{_key(origin)}:claim", f"{_key(origin)}:fence"], args=[self._token, self._ttl]
+        )
 
     def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
         remaining, is_new = self._reserve_host_script(
@@ -200,8 +272,9 @@ def _host_key(host: str) -> str:
     return f"{PREFIX}host:{{{host}}}"
 
 
-def _entry(octets: bytes) -> Entry | None:
-    if not octets:
+def _entry(value: bytes) -> Entry | None:
+    fence, space, octets = value.partition(b" ")
+    if not space or not fence.isdigit():
         return None
     try:
         return decode(octets)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from .base import Claim
     from .entry import Entry
 
 T = TypeVar("T")
@@ -33,16 +34,18 @@ class ThreadedStore(ABC):
     async def get(self, origin: str) -> Entry | None:
         return await self._run(self._get, origin)
 
-    async def put(self, origin: str, entry: Entry) -> None:
-        await self._run(self._put, origin, entry, shield=True)
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        return await self._run(self._put, origin, entry, fence, shield=True)
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        def undo(result: tuple[bool, Entry | None]) -> None:
-            claimed, _ = result
-            if claimed:
+    async def claim(self, origin: str, seconds: float) -> Claim:
+        def undo(claim: Claim) -> None:
+            if claim.claimed:
                 self._call(self._release, origin)
 
         return await self._run(self._claim, origin, seconds, undo=undo)
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        return await self._run(self._renew, origin, fence, seconds)
 
     async def release(self, origin: str) -> None:
         await self._run(self._release, origin, shield=True)
@@ -87,12 +90,16 @@ class ThreadedStore(ABC):
         """Implement :meth:`.Store.get`."""
 
     @abstractmethod
-    def _put(self, origin: str, entry: Entry) -> None:
+    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
         """Implement :meth:`.Store.put`."""
 
     @abstractmethod
-    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+    def _claim(self, origin: str, seconds: float) -> Claim:
         """Implement :meth:`.Store.claim`."""
+
+    @abstractmethod
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
+        """Implement :meth:`.Store.renew`."""
 
     @abstractmethod
     def _release(self, origin: str) -> None:

@@ -35,14 +35,20 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:4:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:4:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:4:host:{a.example}": pytest.approx(20, abs=2),
-        "rep:4:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:5:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:5:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:5:{https://a.example}:fence": pytest.approx(86_400, abs=2),
+        "rep:5:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:5:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:4:{https://a.example}:claim")
+        assert not client.exists("rep:5:{https://a.example}:claim")
+    claim = await store.claim(ORIGIN, 30)
+    await store.put(ORIGIN, ENTRY, claim.fence)
+    with redis_server.client as client:
+        assert not client.exists("rep:5:{https://a.example}:fence")
+        assert client.ttl("rep:5:{https://a.example}") == pytest.approx(86_400, abs=2)
     await store.close()
 
 
@@ -51,12 +57,12 @@ async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kin
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         if kind == "another type":
-            client.lpush("rep:4:{https://a.example}", b"something")
+            client.lpush("rep:5:{https://a.example}", b"something")
         else:
             octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:4:{https://a.example}", octets)
+            client.set("rep:5:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
-    assert await store.claim(ORIGIN, 1) == (True, None)
+    assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
     await store.close()
@@ -72,19 +78,20 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
 ) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        for key in ("rep:4:{https://a.example}:claim", "rep:4:host:{a.example}"):
+        for key in ("rep:5:{https://a.example}:claim", "rep:5:host:{a.example}"):
             if value == "list":
                 client.lpush(key, value)
             else:
                 client.set(key, value, ex=seconds)
-    assert await store.claim(ORIGIN, 30) == (True, None)
+    assert (await store.claim(ORIGIN, 30))[:2] == (True, None)
     assert await store.reserve_host("a.example", 30) == 0
     with redis_server.client as client:
-        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*"))
+        fence = b"rep:5:{https://a.example}:fence"
+        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*") if key != fence)
     await store.release(ORIGIN)
     await store.release_host("a.example", 0)
     with redis_server.client as client:
-        assert client.keys("*") == []
+        assert client.keys("*") == [fence]
     await store.close()
 
 
@@ -96,12 +103,14 @@ async def test_no_lease_is_longer_than_an_hour(redis_server: RedisServer) -> Non
     await store.reserve_host("b.example", 1)
     await store.release_host("b.example", 1e300)
     other = RedisStore(redis_server.url, ttl=60)
-    assert await other.claim(ORIGIN, 1) == (False, ENTRY)
+    assert (await other.claim(ORIGIN, 1))[:2] == (False, ENTRY)
     assert await other.reserve_host("a.example", 1) == MAX_RETRY
     assert await store.reserve_host("b.example", 1) == MAX_RETRY
     with redis_server.client as client:
         lives = sorted(client.ttl(key) for key in client.keys("*"))
-    assert all(3590 < life <= MAX_LEASE for life in lives[:-1])
+    assert all(3590 < life <= MAX_LEASE for life in lives[:-2]), (
+        "but that of the entry and its fence"
+    )
     await store.close()
     await other.close()
 
