@@ -11,7 +11,7 @@ from scrapy_rep.crawl.claims import CLAIM_SECONDS, RENEWAL_INTERVAL, Claims
 from scrapy_rep.crawl.policy_store import MAX_POLL_INTERVAL
 from scrapy_rep.scheduling.clock import Clock, sleep
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.redis import SOCKET_TIMEOUT
+from scrapy_rep.stores.redis_client import SOCKET_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
