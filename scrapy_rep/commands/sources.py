@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..stores import Entry, Store
+    from ..stores.registry import StoreSource
     from .context import Context
     from .session import Session
 
@@ -124,7 +125,7 @@ async def fetch(
     session: Session,
     sources: Sequence[Source],
     files: Mapping[Source, Policy],
-    store_url: str | None,
+    store_url: StoreSource | None,
     context: Context,
 ) -> list[Policy]:
     """Return the policies of some sources, in their order. ``files`` has those of files."""
@@ -138,7 +139,9 @@ async def fetch(
     return [files.get(source) or found[source.key] for source in sources]
 
 
-async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:
+async def _read_store(
+    url: StoreSource, origins: Sequence[str], context: Context
+) -> dict[str, Policy]:
     name = without_passwords(url)
     try:
         store = open_store(url, jobdir=None, ttl=context.settings.store_days * DAY)

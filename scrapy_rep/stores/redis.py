@@ -12,9 +12,9 @@ key                        value         expires
 ``rep:5:host:{host}``      ``-``         with the delay, after which it can be reserved again
 =========================  ============  ====================================================
 
-The prefix of the URL, if it has one, comes first. The 5 is the version: stores of other versions use
-other keys. The braces are a hash tag, which keeps the keys of one origin in one slot of a cluster.
-All times are durations that the server counts, so that the clocks of the workers need not agree. A
+The prefix of the URL, if it has one, comes first. The 5 is the version: stores of other versions
+use other keys. The braces are a hash tag: the keys of one origin are in one slot of a cluster. All
+times are durations that the server counts, so that the clocks of the workers need not agree. A
 claim or a reservation that does not expire within :data:`~.base.MAX_LEASE` was written by another
 program, and counts as expired.
 
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import redis
-from redis.exceptions import NoScriptError, RedisClusterException
+from redis.exceptions import ClusterDownError, ClusterError, NoScriptError, RedisClusterException
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, decode, encode
@@ -56,6 +56,9 @@ PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 CONNECTIONS = 8
 """The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
 connections by default, which is enough for 1,250 workers."""
+
+MOVE_TIMEOUT = 5.0
+"""Seconds that a call waits for a slot that moves to another node of a cluster."""
 
 REPLICA_PAUSE = 30.0
 """Seconds without reads from replicas after one has failed."""
@@ -92,6 +95,17 @@ class _Script:
 
     def run(self, client: Any, keys: Sequence[str], *arguments: object) -> Any:
         """Run the script. All keys must be in one slot."""
+        until = time.monotonic() + MOVE_TIMEOUT
+        while True:
+            try:
+                return self._run_once(client, keys, arguments)
+            except ClusterError as error:
+                # TRYAGAIN: some keys of the slot have moved, and some have not. The client has
+                # tried several times, with pauses.
+                if isinstance(error, ClusterDownError) or time.monotonic() > until:
+                    raise
+
+    def _run_once(self, client: Any, keys: Sequence[str], arguments: tuple[object, ...]) -> Any:
         try:
             return client.evalsha(self._hash, len(keys), *keys, *arguments)
         except NoScriptError:  # a server that was started since, or a replica that is primary now

@@ -19,7 +19,7 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
 from testing.web import Page, gaps, text
 
-from .conftest import Closer, Visitor, make_crawler, our_warnings, run_crawler, together
+from .conftest import Closer, Disturber, Visitor, make_crawler, our_warnings, run_crawler, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -435,21 +435,6 @@ def a_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     server = RedisServer(tmp_path_factory.mktemp("mortal"))
     yield server
     server.kill()
-
-
-class Disturber(Visitor):
-    """After each page, calls the next function of ``then`` and requests the next URL."""
-
-    then: list[Callable[[], None]]
-    next_urls: list[str]
-
-    async def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if self.then:
-            self.then.pop(0)()
-        if self.next_urls:
-            return Request(self.next_urls.pop(0), callback=self.parse)
-        return None
 
 
 async def test_redis_may_fail_and_work_again(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import TYPE_CHECKING
 
 import pytest
+import trustme
 
 from scrapy_rep.stores import FallbackStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.testing import SharedStoreTests, StoreTests
+from testing.redis_server import TlsProxy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_rep.stores import Store
@@ -54,3 +58,27 @@ class TestRedis(SharedStoreTests):
         store = RedisStore(self.url, ttl=60)
         store.open()
         return store
+
+
+# The commands that docs/stores.md lists.
+ACL = "on >secret ~news:rep:* +getrange +evalsha +eval +get +set +del +pttl"
+
+
+class TestRedisWithTlsAndUser(TestRedis):
+    """The user may use the keys with the prefix only, and only the commands that are needed."""
+
+    @pytest.fixture(autouse=True)
+    def _choose_server(self, redis_server: RedisServer, tmp_path: Path) -> Iterator[None]:
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        proxy = TlsProxy(redis_server, context)
+        with redis_server.client as client:
+            client.execute_command("ACL", "SETUSER", "crawler", *ACL.split())
+        options = f"ssl_ca_certs={tmp_path}/ca.pem&prefix=news:"
+        self.url = f"rediss://crawler:secret@localhost:{proxy.port}/0?{options}"
+        yield
+        with redis_server.client as client:
+            client.execute_command("ACL", "DELUSER", "crawler")
+        proxy.close()
