@@ -219,7 +219,7 @@ class RedisStore(ThreadedStore):
 
     def open(self) -> None:
         try:
-            self._call(self._read, self._client, "")
+            self._call(lambda: self._read(self._client, ""))
         except (TypeError, ValueError) as error:  # an unknown option in the URL, or a wrong value
             raise StoreError(f"its URL has an invalid option ({type(error).__name__})") from None
 

@@ -60,7 +60,7 @@ class TestRedis(SharedStoreTests):
         return store
 
 
-# The commands that docs/stores.md lists.
+# The commands that docs/usage/stores.md lists.
 ACL = "on >secret ~news:rep:* +getrange +evalsha +eval +get +set +del +pttl"
 
 

@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError, open_store
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
-from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis import _RELEASE, RedisStore
 
 if TYPE_CHECKING:
     from testing.redis_server import RedisServer
@@ -132,6 +133,71 @@ async def test_an_error_of_the_server_raises_store_error(redis_server: RedisServ
             assert await store.get(ORIGIN) is None
         finally:
             client.config_set("maxmemory", 0)
+    await store.close()
+
+
+async def test_a_replica_that_fails_is_not_used_for_some_time(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[str] = []
+
+    def fail() -> None:
+        failures.append("")
+        raise ConnectionError("the replica does not run")
+
+    store = RedisStore(redis_server.url, ttl=60)
+    store._target = store._target._replace(connect_replicas=fail)
+    await store.put(ORIGIN, ENTRY)
+    for _ in range(2):
+        assert await store.get(ORIGIN) == ENTRY
+    assert len(failures) == 1
+    monkeypatch.setattr("scrapy_rep.stores.redis.REPLICA_PAUSE", 0)
+    store._replicas_from = 0
+    for _ in range(2):
+        assert await store.get(ORIGIN) == ENTRY
+    assert len(failures) == 3
+    await store.close()
+
+
+class MovingSlot:
+    """A cluster in which the slot of all keys moves. A call gets the next of some errors."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = [*errors]
+
+    def evalsha(self, *_: object) -> int:
+        if self.errors:
+            raise self.errors.pop(0)
+        return 1
+
+
+def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = [ClusterError("TTL exhausted.")] * 2
+    assert _RELEASE.run(MovingSlot(*again), ("a", "b")) == 1
+    cluster = MovingSlot(ClusterDownError("The cluster is down"), *again)
+    with pytest.raises(ClusterDownError):
+        _RELEASE.run(cluster, ("a", "b"))
+    assert cluster.errors == again
+    monkeypatch.setattr("scrapy_rep.stores.redis.MOVE_TIMEOUT", -1)
+    with pytest.raises(ClusterError, match="TTL exhausted"):
+        _RELEASE.run(cluster, ("a", "b"))
+    assert len(cluster.errors) == 1
+
+
+async def test_a_cluster_without_nodes_is_a_store_error() -> None:
+    store = RedisStore("redis+cluster://:Zk9@127.0.0.1:1", ttl=60)
+    with pytest.raises(StoreError, match="cannot be connected"):
+        store.open()
+    with pytest.raises(StoreError) as error:
+        await store.get(ORIGIN)
+    assert "Zk9" not in str(error.value)
+    await store.close()
+
+
+async def test_without_sentinels_there_is_a_store_error() -> None:
+    store = RedisStore("redis+sentinel://127.0.0.1:1/name", ttl=60)
+    with pytest.raises(StoreError, match="No master found for 'name'"):
+        store.open()
     await store.close()
 
 
