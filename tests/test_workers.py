@@ -112,7 +112,7 @@ def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: st
         assert stopped.is_asked.wait(30)
         both = [killed.site.url("/third"), stopped.site.url("/third")]
         with workers([*options, *both]) as (third,):
-            time.sleep(4)  # longer than a claim: both workers renew theirs
+            time.sleep(3)  # longer than a claim: both workers renew theirs
             assert [killed.site.robots_fetches, stopped.site.robots_fetches] == [1, 1]
             one.kill()
             other.send_signal(signal.SIGSTOP)
