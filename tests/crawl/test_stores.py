@@ -268,7 +268,7 @@ async def refused(url: str) -> str:
     ("value", "message"),
     [
         *(
-            (value, "must be None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name'")
+            (value, "must be None, 'sqlite:///path', 'redis://host:port/db', ")
             for value in (
                 "postgres://h/db",
                 "sqlite://robots.db",
