@@ -9,15 +9,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from redis import exceptions
 from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry, StoreError, open_store
+from scrapy_rep.stores import Entry, FallbackStore, StoreError, open_store
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.redis import _RELEASE, RedisStore
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy_rep.stores import Store
     from testing.redis_server import RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
@@ -182,6 +186,61 @@ def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ClusterError, match="TTL exhausted"):
         _RELEASE.run(cluster, ("a", "b"))
     assert len(cluster.errors) == 1
+
+
+class FailingClient:
+    """A client whose every call raises an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def evalsha(self, *_: object) -> None:
+        raise self.error
+
+    getrange = evalsha
+
+    def close(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exceptions.AskError("1 127.0.0.1:1"),
+        exceptions.BusyLoadingError("loading"),
+        exceptions.ClusterDownError("the cluster is down"),
+        exceptions.MasterDownError("the link with the primary is down"),
+        exceptions.MaxConnectionsError("too many connections"),
+        exceptions.MovedError("1 127.0.0.1:1"),
+        exceptions.NoPermissionError("no permission"),
+        exceptions.ReadOnlyError("a replica"),
+        exceptions.RedisClusterException("no node"),
+        exceptions.SlotNotCoveredError("no node has the slot"),
+        exceptions.TimeoutError("a time-out"),
+        ConnectionResetError("reset"),
+        IndexError("the table of nodes changed"),
+        KeyError("the table of nodes changed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
+    """A method of the store raises StoreError. A crawl goes on in memory."""
+    store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
+    store._clients[store._target.connect] = FailingClient(error)
+    calls: list[Callable[[Store], Awaitable[object]]] = [
+        lambda store: store.get(ORIGIN),
+        lambda store: store.put(ORIGIN, ENTRY, 1),
+        lambda store: store.claim(ORIGIN, 1),
+        lambda store: store.renew(ORIGIN, 1, 1),
+        lambda store: store.release(ORIGIN),
+        lambda store: store.reserve_host("a.example", 1),
+        lambda store: store.release_host("a.example", 1),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError):
+            await call(store)
+        await call(FallbackStore(store))
+    await store.close()
 
 
 async def test_a_cluster_without_nodes_is_a_store_error() -> None:
