@@ -31,7 +31,9 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from math import ceil
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -47,7 +49,7 @@ from .threaded import ThreadedStore
 from .url import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from .entry import Entry
 
@@ -62,6 +64,9 @@ MOVE_TIMEOUT = 5.0
 
 REPLICA_PAUSE = 30.0
 """Seconds without reads from replicas after one has failed."""
+
+PAGE_SIZE = 100
+"""Keys that are read at once when all entries are read."""
 
 MAX_ERROR_LENGTH = 300
 """The most characters of a server's error message that are shown."""
@@ -289,6 +294,25 @@ class RedisStore(ThreadedStore):
     def _host_key(self, host: str) -> str:
         return f"{self._prefix}host:{{{host}}}"
 
+    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
+        start, end = f"{self._prefix}{{".encode(), b"}"
+        keys = position
+        if not isinstance(keys, Iterator):
+            # The client of a cluster scans each primary.
+            keys = self._client.scan_iter(match=f"{self._prefix}{{*}}", count=PAGE_SIZE)
+        page = list(islice(keys, PAGE_SIZE))
+        found = [key for key in page if key.startswith(start) and key.endswith(end)]
+        with self._client.pipeline(transaction=False) as pipeline:
+            for key in found:
+                pipeline.getrange(key, 0, VALUE_LIMIT)
+            values = pipeline.execute(raise_on_error=False)
+        return keys if len(page) == PAGE_SIZE else None, [
+            # A key of another type is no entry.
+            (key[len(start) : -len(end)].decode("utf-8", "replace"), _octets(value))
+            for key, value in zip(found, values, strict=True)
+            if value != b""  # it has expired meanwhile
+        ]
+
     # The connections
 
     @property
@@ -323,9 +347,15 @@ class RedisStore(ThreadedStore):
         self._clients.clear()
 
 
-def _entry(value: bytes) -> Entry | None:
-    fence, space, octets = value.partition(b" ")
-    if not space or not fence.isdigit():
+def _octets(value: object) -> bytes | None:
+    """Return the octets of the entry in a value, without its fence. None if it is no entry."""
+    fence, space, octets = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
+    return octets if space and fence.isdigit() else None
+
+
+def _entry(value: object) -> Entry | None:
+    octets = _octets(value)
+    if octets is None:
         return None
     try:
         return decode(octets)
