@@ -23,6 +23,7 @@ from .crawl.fingerprinter import RequestFingerprinter
 from .crawl.middleware import RobotsTxtMiddleware
 from .exceptions import RobotsTxtDisallowed
 from .pages.access_terms import AccessTermsMiddleware
+from .pages.link_filter import LinkFilterMiddleware
 from .pages.middleware import PageDirectivesMiddleware, page_directives
 from .protocol.access_terms import AccessTerms, PaymentOffer
 from .protocol.lint import Finding, Severity, lint
@@ -43,6 +44,7 @@ __all__ = [
     "CleanParam",
     "Finding",
     "Group",
+    "LinkFilterMiddleware",
     "PageDirectives",
     "PageDirectivesMiddleware",
     "PaymentOffer",
