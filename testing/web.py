@@ -76,6 +76,8 @@ class Site:
         self.port = port
         self.pages = pages
         self.received: list[Received] = []
+        self.connections = 0
+        """The number of connections that were opened."""
         self.root = f"{'https' if tls else 'http'}://{host}:{port}"
 
     def url(self, path: str = "/") -> str:
@@ -173,6 +175,7 @@ class Web:
     ) -> None:
         task = asyncio.current_task()
         assert task is not None
+        site.connections += 1
         self._connections.add(task)
         self._transports.add(writer.transport)
         try:

@@ -70,7 +70,7 @@ def scheduled(outcome: Outcome) -> list[str]:
 
 def filtered(outcome: Outcome) -> int:
     """The number of requests that were dropped before the scheduler."""
-    return outcome.stats.get("robotstxt/filtered_count", 0)
+    return int(outcome.stats.get("robotstxt/filtered_count", 0))
 
 
 @pytest.mark.parametrize("spider", [Follower, AsyncFollower])
