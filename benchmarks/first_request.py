@@ -43,6 +43,7 @@ class Visitor(Spider):
     name = "visitor"
 
     async def start(self) -> AsyncIterator[Any]:
+        self.began = time.process_time()
         self.left = iter(self.settings["ROOTS"])
         for request in self.next_requests():
             yield request
@@ -56,18 +57,23 @@ class Visitor(Spider):
     def parse(self, _: Response) -> Iterator[Request]:
         return self.next_requests()
 
+    def closed(self, reason: str) -> None:
+        assert reason == "finished"
+        self.cpu = time.process_time() - self.began
+
 
 def crawl(middleware: str, roots: list[str], one_by_one: bool) -> float:
-    """Crawl in this process. Returns the CPU seconds."""
+    """Crawl in this process. Returns the CPU seconds from the first request to the last page."""
     process = AsyncCrawlerProcess(
         {"LOG_ENABLED": False, "ROOTS": roots, "TELNETCONSOLE_ENABLED": False}
         | {"CONCURRENT_REQUESTS": 32, "ONE_BY_ONE": one_by_one}
         | MIDDLEWARES[middleware]
     )
-    process.crawl(Visitor)
-    before = time.process_time()
+    crawler = process.create_crawler(Visitor)
+    process.crawl(crawler)
     process.start()
-    return time.process_time() - before
+    assert isinstance(crawler.spider, Visitor)
+    return crawler.spider.cpu
 
 
 def seconds_between(sites: list[Site]) -> list[float]:
