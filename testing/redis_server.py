@@ -74,3 +74,8 @@ class RedisServer:
         """Make the server accept connections without an answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """End what :meth:`freeze` began."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)

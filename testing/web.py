@@ -180,7 +180,7 @@ class Web:
         self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                while await _answer(site, reader, writer):
+                while await answer(site, reader, writer):
                     pass
         except asyncio.CancelledError:
             pass
@@ -189,9 +189,18 @@ class Web:
             writer.close()
 
 
-async def _answer(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Answer one request. Returns whether the connection stays open."""
-    octets = await reader.readuntil(b"\r\n\r\n")
+async def answer(
+    site: Site,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    *,
+    idle: float | None = None,
+) -> bool:
+    """Answer one request. Returns whether the connection stays open.
+
+    Raises asyncio.TimeoutError if there is no request within ``idle`` seconds.
+    """
+    octets = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), idle)
     head = octets.decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = request_line.split(" ")
