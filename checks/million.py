@@ -19,10 +19,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_rep.stores.fallback import RETRY_INTERVAL
 from testing.harness import Duration, Parameter, Result, Row
 from testing.many_origins import ManyOrigins, is_allowed, work
 from testing.soak import GOOD
-from testing.soak_cluster import STORES, Span, Worker, shared_store
+from testing.soak_cluster import STORES, Outage, Worker, shared_store
 from testing.soak_worker import ENDS
 
 if TYPE_CHECKING:
@@ -30,20 +31,26 @@ if TYPE_CHECKING:
     from testing.soak import Soak
     from testing.soak_cluster import SharedStore
 
-DURATION = Duration(240, 60)
+DURATION = Duration(400, 60)
 PARAMETERS = {
-    "percent": Parameter(10, 1, "percent of a million requests over 20,000 origins"),
+    "requests": Parameter(100_000, 10_000, "requests, 50 for each origin; a million are the soak"),
     "workers": Parameter(3, 3, "workers that share a store"),
     "stores": Parameter("sqlite, redis", "sqlite, redis", f"of {', '.join(STORES)}"),
     "seed": Parameter(1, 1, "chooses the faults, and the workers that are killed"),
 }
-REQUESTS = 1_000_000
-ORIGINS = 20_000
+MILLION = 1_000_000
+REQUESTS_OF_ORIGIN = 50
 KILLS = 20
 """How many workers are killed in a million requests."""
 
+LONG = 50_000
+"""The requests from which on the growth of memory has a limit."""
+
 FETCH_SECONDS = 15.0
 """The time from a request for a robots.txt to the end of its claim, at most."""
+
+STORE_TIMEOUT = 5.0
+"""The seconds after which a call to a store fails."""
 
 FIRST_RETRY = 55.0
 """Seconds within which an unreachable robots.txt is not fetched again. The first retry comes after
@@ -65,7 +72,7 @@ class Crawl(NamedTuple):
     workers: list[Worker]
     received: dict[str, Any]
     kills: list[float]
-    faults: list[Span]
+    faults: list[Outage]
     seconds: float
 
 
@@ -75,17 +82,16 @@ def run(options: Options) -> Result:
     rows, details = [], []
     for name in names:
         crawl = _crawl(name, options, len(names))
-        found, problems = _rows(crawl, is_long=options.number("percent") >= 10)
+        found, problems = _rows(crawl, is_long=options.number("requests") >= LONG)
         rows += [Row(f"{name}: {row.name}", *row[1:]) for row in found]
         details += [f"{name}: {problem}" for problem in problems]
     return Result(rows, details)
 
 
 def _crawl(name: str, options: Options, share: int) -> Crawl:
-    percent, seed = options.number("percent"), options.number("seed")
-    requests = REQUESTS * percent // 100 // share
-    origins = max(ORIGINS * percent // 100 // share, 1)
-    retry = max(30.0 * min(percent, 100) / 100, 2.0)
+    requests, seed = options.number("requests") // share, options.number("seed")
+    origins = max(requests // REQUESTS_OF_ORIGIN, 1)
+    retry = min(max(RETRY_INTERVAL * requests * share / MILLION, 2.0), RETRY_INTERVAL)
     began = time.monotonic()
     with (
         TemporaryDirectory() as folder,
@@ -109,12 +115,16 @@ def _crawl(name: str, options: Options, share: int) -> Crawl:
                 for number in range(each, len(asked), count)
             }
             workers.append(Worker(Path(folder, f"{each}.txt"), urls, settings))
-        kills = max(KILLS * percent // 100 // share, 1)
-        killed, faults = _disturb(workers, store, len(asked), kills, Random(seed), retry)
-        for worker in workers:
-            worker.join()
-            if worker.process.returncode:
-                worker.problems.append(f"a worker ended with {worker.process.returncode}")
+        kills = max(KILLS * requests // MILLION, 1)
+        try:
+            killed, faults = _disturb(workers, store, len(asked), kills, Random(seed), retry)
+            for worker in workers:
+                worker.join()
+                if worker.process.returncode:
+                    worker.problems.append(f"a worker ended with {worker.process.returncode}")
+        finally:
+            for worker in workers:
+                worker.kill()
         received = servers.close()
     return Crawl(soak, asked, workers, received, killed, faults, time.monotonic() - began)
 
@@ -126,7 +136,7 @@ def _disturb(
     kills: int,
     chance: Random,
     retry: float,
-) -> tuple[list[float], list[Span]]:
+) -> tuple[list[float], list[Outage]]:
     """Kill workers and disturb the store, each when a part of the requests has ended.
 
     The first worker is not killed: it shows whether memory grows. Returns when workers were killed,
@@ -135,7 +145,8 @@ def _disturb(
     kinds = list(store.faults)
     events = [(chance.uniform(0.1, 0.9), "kill") for _ in range(kills)]
     events += [((number + 1) / (len(kinds) + 1), kind) for number, kind in enumerate(kinds)]
-    killed, faults = [], []
+    killed: list[float] = []
+    faults: list[Outage] = []
     for part, event in sorted(events):
         while sum(len(worker.ends) for worker in workers) < part * requests:
             if all(worker.process.poll() is not None for worker in workers):
@@ -143,9 +154,9 @@ def _disturb(
             time.sleep(0.1)
         began = time.monotonic()
         if event != "kill":
-            store.faults[event](workers)
+            is_loss = store.faults[event](workers)
             # The workers try a store again after some time.
-            faults.append(Span(began, time.monotonic() + retry))
+            faults.append(Outage(began, time.monotonic() + STORE_TIMEOUT + retry, is_loss))
             continue
         worker = chance.choice(workers[1:])
         if worker.process.poll() is None:
@@ -220,10 +231,12 @@ def _repeated(crawl: Crawl) -> tuple[int, list[str]]:
 
 
 def _has_excuse(crawl: Crawl, earlier: float, later: float) -> bool:
+    """Whether the store could not have a file that was fetched earlier."""
     was_killed = any(earlier <= at <= earlier + FETCH_SECONDS for at in crawl.kills)
-    # A file that was fetched before the fault, or during it, may be missing after it.
-    was_out = any(earlier <= span.ended and later >= span.began for span in crawl.faults)
-    return was_killed or was_out
+    return was_killed or any(
+        fault.has(earlier) or fault.has(later) or (fault.is_loss and earlier < fault.began < later)
+        for fault in crawl.faults
+    )
 
 
 def _growth(memory: list[int]) -> float:

@@ -104,7 +104,7 @@ async def _serve(origins: int, seed: int) -> None:
         try:
             while goes_on:
                 goes_on = await answer(site, reader, writer, idle=IDLE)
-        except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+        except (OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
@@ -114,7 +114,7 @@ async def _serve(origins: int, seed: int) -> None:
     soak, _ = work(origins, seed, port, 0)
     records = _Records(soak)
     for site, _, _ in soak.sites:
-        site.received = _Sink(site, records)  # type: ignore[assignment]
+        site.received = _Sink(site, records)
         sites[site.host] = site
     _say(str(port))
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from testing.processes import ROOT
 from testing.redis_server import RedisServer
@@ -23,11 +23,17 @@ FAULT_SECONDS = 6.0
 """How long a fault of a store lasts: longer than the time-outs of the stores."""
 
 
-class Span(NamedTuple):
-    """A time on the monotonic clock, which is the same for all processes of the machine."""
+class Outage(NamedTuple):
+    """When a store was out of order, on the monotonic clock, which all processes share."""
 
     began: float
     ended: float
+    is_loss: bool
+    """Whether the store was empty after it."""
+
+    def has(self, at: float) -> bool:
+        """Whether the store was out of order at a time."""
+        return self.began <= at <= self.ended
 
 
 class Worker:
@@ -86,12 +92,15 @@ class Worker:
                 self.ends[int(kind)] = rest
 
 
+Faults: TypeAlias = "dict[str, Callable[[list[Worker]], bool]]"
+"""Each call returns at the end of the fault. It returns whether the store is empty then."""
+
+
 class SharedStore(Protocol):
     """A store, and the faults that it can have."""
 
     url: str
-    faults: dict[str, Callable[[list[Worker]], None]]
-    """Each call returns at the end of the fault."""
+    faults: Faults
 
     def close(self) -> None:
         """End the store."""
@@ -103,17 +112,18 @@ class SharedSQLite:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "robots.db"
         self.url = f"sqlite:///{self._path}"
-        self.faults = {"frozen": self._freeze, "full": self._fill}
+        self.faults: Faults = {"frozen": self._freeze, "full": self._fill}
 
-    def _freeze(self, _: list[Worker]) -> None:
+    def _freeze(self, _: list[Worker]) -> bool:
         """Keep the only lock."""
         db = sqlite3.connect(self._path, isolation_level=None, timeout=30)
         db.execute("BEGIN EXCLUSIVE")
         time.sleep(FAULT_SECONDS)
         db.execute("ROLLBACK")
         db.close()
+        return False
 
-    def _fill(self, workers: list[Worker]) -> None:
+    def _fill(self, workers: list[Worker]) -> bool:
         """Let no file of the workers grow."""
         limits = {each.process.pid: 4096 for each in workers if each.process.poll() is None}
         for pid, limit in limits.items():
@@ -121,6 +131,7 @@ class SharedSQLite:
         time.sleep(FAULT_SECONDS)
         for pid in limits:
             _limit_files(pid, resource.RLIM_INFINITY)
+        return False
 
     def close(self) -> None:
         """End the store."""
@@ -139,23 +150,30 @@ class SharedRedis:
     def __init__(self, folder: Path) -> None:
         self._server = RedisServer(folder)
         self.url = self._server.url
-        self.faults = {"killed": self._kill, "frozen": self._freeze, "full": self._fill}
+        self.faults: Faults = {
+            "killed": self._kill,
+            "frozen": self._freeze,
+            "full": self._fill,
+        }
 
-    def _kill(self, _: list[Worker]) -> None:
+    def _kill(self, _: list[Worker]) -> bool:
         self._server.kill()
         time.sleep(FAULT_SECONDS / 2)
         self._server.start()
+        return True
 
-    def _freeze(self, _: list[Worker]) -> None:
+    def _freeze(self, _: list[Worker]) -> bool:
         self._server.freeze()
         time.sleep(FAULT_SECONDS)
         self._server.thaw()
+        return False
 
-    def _fill(self, _: list[Worker]) -> None:
+    def _fill(self, _: list[Worker]) -> bool:
         with self._server.client as client:
             client.config_set("maxmemory", 1)
             time.sleep(FAULT_SECONDS)
             client.config_set("maxmemory", 0)
+        return False
 
     def close(self) -> None:
         """End the store."""

@@ -83,7 +83,10 @@ class SoakWorker(Spider):
     def report(self) -> None:
         """Print what has happened since the last report."""
         ended, self.ended = self.ended, []
-        say(*ended, f"M {memory()}")
+        try:
+            say(*ended, f"M {memory()}")
+        except BrokenPipeError:  # the process that started this one has ended
+            os._exit(1)
 
     def closed(self, reason: str) -> None:
         self.reporting.stop()
