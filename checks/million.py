@@ -100,6 +100,7 @@ def _crawl(name: str, options: Options, share: int) -> Crawl:
     ):
         soak, asked = work(origins, seed, servers.port, requests)
         settings = {
+            "CONCURRENT_ITEMS": 1,  # Scrapy starts a task for each, with every response
             "CONCURRENT_REQUESTS": 100,
             "DOWNLOAD_TIMEOUT": 6,
             "REP_TIMEOUT": 4,
