@@ -1,4 +1,4 @@
-"""The first request to each origin of a crawl, compared with Scrapy's own middleware.
+"""The first request to each origin, compared with Scrapy's own.
 
 Each site on loopback has a robots.txt and one page. A crawl requests one page after the other: the
 time between the two requests that a site receives is what lies between the fetch and the page.

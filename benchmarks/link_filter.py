@@ -1,4 +1,4 @@
-"""A crawl in which nine of ten links are disallowed, with and without REP_FILTER_LINKS.
+"""A crawl of disallowed links, with and without REP_FILTER_LINKS.
 
 Each of 20 sites on loopback has a chain of pages. Each page links to the next one, and to nine
 pages that the robots.txt disallows. The spider makes the requests without parsing HTML and without

@@ -1,6 +1,6 @@
-"""A million requests over 20,000 origins, by workers that share a store.
+"""A million requests by workers that share a store.
 
-Each store gets half of the requests. The origins have every fault of :mod:`testing.soak`. Workers
+There are 20,000 origins. Each store gets half of the requests. The origins have every fault of :mod:`testing.soak`. Workers
 are killed and started again, and the store is killed, frozen and filled up. Each request must end
 once. No server may receive a request for a disallowed page. Each robots.txt must be fetched once in
 its lifetime, and not once by each worker, except when the store was out of order, or a worker was
