@@ -1,11 +1,11 @@
 """A million requests by workers that share a store.
 
-There are 20,000 origins. Each store gets half of the requests. The origins have every fault of :mod:`testing.soak`. Workers
-are killed and started again, and the store is killed, frozen and filled up. Each request must end
-once. No server may receive a request for a disallowed page. Each robots.txt must be fetched once in
-its lifetime, and not once by each worker, except when the store was out of order, or a worker was
-killed before it could store the file. The counters of each worker must be zero at its end, and its
-memory must not grow.
+There are 20,000 origins, with every fault of :mod:`testing.soak`. Each store gets half of the
+requests. Workers are killed and started again, and the store is killed, frozen and filled up. Each
+request must end once. No server may receive a request for a disallowed page. Each robots.txt must
+be fetched once in its lifetime, and not once by each worker, except when the store was out of
+order, or a worker was killed before it could store the file. The counters of each worker must be
+zero at its end, and its memory must not grow.
 """
 
 from __future__ import annotations
