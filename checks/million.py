@@ -121,11 +121,9 @@ def _crawl(name: str, options: Options, share: int) -> Crawl:
             killed, faults = _disturb(workers, store, len(asked), kills, Random(seed), retry)
             for worker in workers:
                 worker.join()
-                if worker.process.returncode:
-                    worker.problems.append(f"a worker ended with {worker.process.returncode}")
         finally:
             for worker in workers:
-                worker.kill()
+                worker.process.kill()
         received = servers.close()
     return Crawl(soak, asked, workers, received, killed, faults, time.monotonic() - began)
 
@@ -161,8 +159,7 @@ def _disturb(
             continue
         worker = chance.choice(workers[1:])
         if worker.process.poll() is None:
-            worker.kill()
-            worker.start()
+            worker.restart()
             killed.append(began)
     return killed, faults
 
@@ -225,8 +222,11 @@ def _repeated(crawl: Crawl) -> tuple[int, list[str]]:
             if _has_excuse(crawl, earlier, later):
                 excused += 1
             else:
+                events = [*crawl.kills, *(fault.ended for fault in crawl.faults)]
+                since = [f"{earlier - at:.1f}" for at in events]
                 unexcused.append(
-                    f"{root}, which {name}, was asked again after {later - earlier:.1f} s"
+                    f"{root}, which {name}, was asked again after {later - earlier:.1f} s; the "
+                    f"first time was {', '.join(since)} s after each kill and each fault"
                 )
     return excused, unexcused
 

@@ -49,6 +49,7 @@ class Worker:
         """What the running process has used, in KiB, twice a second."""
         self.problems: list[str] = []
         self._path = path
+        self._log = path.with_suffix(".log")
         self._settings = settings
         self.start()
 
@@ -57,27 +58,36 @@ class Worker:
         left = [f"{number} {url}\n" for number, url in self.urls.items() if number not in self.ends]
         self._path.write_text("".join(left))
         self.memory.clear()
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "testing.soak_worker"),
-                *(str(self._path), json.dumps(self._settings)),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
+        arguments = [str(self._path), json.dumps(self._settings)]
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "testing.soak_worker", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=ROOT,
+            )
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,))
         self._reader.start()
 
-    def kill(self) -> None:
-        """Kill the process. What it has printed counts."""
+    def restart(self) -> None:
+        """Kill the process, and start another. Returns when that one crawls.
+
+        A crawl does not start if its store cannot be opened, so the store must be in order.
+        """
         self.process.kill()
         self.join()
+        self.start()
+        while not self.memory and self.process.poll() is None:
+            time.sleep(0.1)
 
     def join(self) -> None:
-        """Wait until the process has ended."""
-        self.process.wait()
+        """Wait until the process has ended. A status of its own above 0 is a problem."""
+        status = self.process.wait()
         self._reader.join()
+        if status > 0:
+            errors = self._log.read_text().splitlines()[-1:]
+            self.problems.append(f"a worker ended with status {status}: {errors}")
 
     def _read(self, lines: Any) -> None:
         for line in lines:
