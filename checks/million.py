@@ -154,8 +154,9 @@ def _disturb(
         began = time.monotonic()
         if event != "kill":
             is_loss = store.faults[event](workers)
-            # The workers try a store again after some time.
-            faults.append(Outage(began, time.monotonic() + STORE_TIMEOUT + retry, is_loss))
+            # The workers try a store again after some time. What they fetch until then is not in it.
+            late = STORE_TIMEOUT + retry + FETCH_SECONDS
+            faults.append(Outage(began, time.monotonic() + late, is_loss))
             continue
         worker = chance.choice(workers[1:])
         if worker.process.poll() is None:
