@@ -154,7 +154,7 @@ def _disturb(
         began = time.monotonic()
         if event != "kill":
             is_loss = store.faults[event](workers)
-            # The workers try a store again after some time. What they fetch until then is not in it.
+            # The workers try the store again later. What they fetch until then is not in it.
             late = STORE_TIMEOUT + retry + FETCH_SECONDS
             faults.append(Outage(began, time.monotonic() + late, is_loss))
             continue
