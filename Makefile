@@ -14,6 +14,8 @@ SIDE_BY_SIDE := -n 10
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
 pytest = $(1)/python -m pytest $(SIDE_BY_SIDE) --junit-xml=$(RESULTS)/$(2).xml \
 	-o junit_suite_name="$(3)"
+# The topologies of Redis do not depend on the reactor.
+WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
 
 # What depends on Scrapy and on the reactor.
 CRAWLS := tests/crawl tests/stores
@@ -67,16 +69,16 @@ tests: .venv/test
 
 loops: .venv/test
 	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS)
+	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
 	$(call say,Crawls and stores without a reactor: about 1 minute)
-	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS)
+	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS) $(WITHOUT_TOPOLOGIES)
 
 # Minimum versions of Scrapy and of the packages of the extras.
 oldest: .venv-oldest/test
 	$(call say,All that depends on Scrapy with the oldest Scrapy: about 3 minutes)
 	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(PURE:%=--ignore=%)
 	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS)
+	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
 
 # Other versions: not part of `test`. `make matrix ARGUMENTS=--list` shows the sessions,
 # `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.
