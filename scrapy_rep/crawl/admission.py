@@ -49,7 +49,7 @@ class AdmissionControl:
         if self._throttle.has_queue(*queue):
             # If the queue of an unreachable site is full, the middleware gets the request, and
             # drops it.
-            return None if self._throttle.is_full(*queue) else queue
+            return None if self._throttle.blocks.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
             return None if self._policy_cache.allows_fetch else queue
         return queue if self._throttle.is_throttled(name, request) else None

@@ -429,7 +429,9 @@ class RobotsTxtMiddleware:
             request.meta[ROBOTSTXT] = verdict
             raise self._disallow(request, verdict)
         if seconds:
-            self._throttle.block_for(origin.host, origin.key, seconds, BlockReason.VISIT_TIME)
+            self._throttle.blocks.block_for(
+                origin.host, origin.key, seconds, BlockReason.VISIT_TIME
+            )
         return seconds > 0
 
     def _stop_wait(self, request: Request, name: str, key: str | None) -> None:

@@ -12,6 +12,7 @@ over. Then it waits in a queue of this package, and does not use up CONCURRENT_R
 ``hosts``             one host: the order of its requests and its delay
 ``queues``            all requests that wait, and how many may
 ``in_progress``       the requests that have started and have not ended
+``blocks``            queues of which no request may start
 ``throttle``          when a request may start
 ``reservation``       hosts that are shared with other crawlers
 ``scheduler``         queues requests between the engine and the crawl's scheduler

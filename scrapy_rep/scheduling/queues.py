@@ -40,6 +40,8 @@ class WaitQueues:
         """How many requests are queued for the engine."""
         self.in_downloader: set[Request] = set()
         """The requests that wait inside of the downloader."""
+        self.closed = False
+        """Whether the crawl is over: no request starts."""
         self.hosts: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have requests or a delay, by name. The least recently used come first."""
 

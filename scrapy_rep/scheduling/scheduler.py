@@ -86,7 +86,7 @@ class WaitingScheduler(BaseScheduler):
         """Whether the scheduler blocks for seconds if it is read while it has no requests."""
         self._rescheduling: set[Request] = set()
         throttle.try_reschedule = self.try_reschedule
-        throttle.on_queue_change = self._shorten_pause
+        throttle.blocks.on_queue_change = self._shorten_pause
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)

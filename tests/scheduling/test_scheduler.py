@@ -63,7 +63,7 @@ class Crawl:
         host = request.url.split("/")[2]
         queue = host, f"http://{host}"
         if self.throttle.has_queue(*queue):
-            return None if self.throttle.is_full(*queue) else queue
+            return None if self.throttle.blocks.is_full(*queue) else queue
         return queue if self.throttle.is_throttled(host, request) else None
 
     def add(self, host: str, count: int) -> None:
@@ -78,8 +78,8 @@ class Crawl:
 def full(count: int = MAX_PER_PASS + 50) -> Crawl:
     """Return a crawl that has read many requests of a slow site, for which there is no capacity."""
     crawl = Crawl()
-    crawl.throttle.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
-    crawl.throttle.block(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.block(LIVE, f"http://{LIVE}", BlockReason.POLICY)
     crawl.add(SLOW, count)
     assert crawl.next() is None
     assert crawl.throttle.queues.queued == 1
@@ -111,9 +111,9 @@ def test_a_pause_ends_when_requests_of_the_scheduler_no_longer_have_to_wait(chan
     if change == "unblocked":
         # One request was read before its site's robots.txt was there.
         crawl.inner.requests.insert(0, Request(f"http://{LIVE}/0"))
-        crawl.throttle.unblock(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+        crawl.throttle.blocks.unblock(LIVE, f"http://{LIVE}", BlockReason.POLICY)
     else:
-        crawl.throttle.block_for(SLOW, f"http://{SLOW}", 600, BlockReason.UNREACHABLE)
+        crawl.throttle.blocks.block_for(SLOW, f"http://{SLOW}", 600, BlockReason.UNREACHABLE)
     assert crawl.next() is None, "passes take half of the time at most"
     crawl.clock.advance(took)
     assert crawl.engine.wakes
@@ -124,7 +124,7 @@ def test_a_pause_ends_when_requests_of_the_scheduler_no_longer_have_to_wait(chan
 
 def test_a_pause_ends_when_there_is_capacity() -> None:
     crawl = full()
-    crawl.throttle.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     reads = crawl.inner.reads
     assert crawl.next() == f"http://{SLOW}/0"
     crawl.next()
@@ -151,10 +151,10 @@ def test_no_timer_outlives_the_scheduler() -> None:
 def test_requests_of_equal_priority_alternate() -> None:
     crawl = Crawl(capacity=10, seconds=0)
     crawl.engine.limits = (100, 0)
-    crawl.throttle.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(SLOW, 3)
     assert crawl.next() is None
-    crawl.throttle.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(LIVE, 3)
     found = [crawl.next() for _ in range(7)]
     assert [url and url.split("/")[2] for url in found] == [SLOW, LIVE] * 3 + [None]

@@ -195,10 +195,10 @@ def test_queries_change_nothing() -> None:
         assert not throttle.has_waiting(HOST, ORIGIN)
         assert not throttle.is_in_use(HOST, ORIGIN)
         assert not throttle.is_in_use("other.example", ORIGIN)
-        assert not throttle.is_full(HOST, ORIGIN)
+        assert not throttle.blocks.is_full(HOST, ORIGIN)
         assert not throttle.is_waiting(one)
-        assert throttle.first_waiting(HOST, ORIGIN) is None
-        assert throttle.limit(one, HOST, ORIGIN, 5, 10) is None
+        assert throttle.blocks.first_waiting(HOST, ORIGIN) is None
+        assert throttle.blocks.limit(one, HOST, ORIGIN, 5, 10) is None
     assert (crawl.clock.pending, crawl.engine.wakes, list(throttle.hosts)) == before
 
 
@@ -257,7 +257,7 @@ async def test_a_caller_waits_for_the_delay() -> None:
 
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     one = request()
     waiting = begin(crawl.throttle.wait(one, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
@@ -267,7 +267,7 @@ async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     await crawl.clock.run()
     assert len(crawl.throttle.queues) == 0
     assert crawl.engine.excluded == set()
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     assert not crawl.throttle.hosts
 
 
@@ -276,14 +276,14 @@ async def test_a_request_that_waits_again_keeps_its_order() -> None:
     first, second = crawl.enqueue("/0", "/1")
     popped = crawl.throttle.pop()
     assert popped is first
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     waiting = begin(crawl.throttle.wait(first, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
     await crawl.clock.run()
-    assert crawl.throttle.first_waiting(HOST, ORIGIN) is first
+    assert crawl.throttle.blocks.first_waiting(HOST, ORIGIN) is first
     waiting.cancel()
     await crawl.clock.run()
-    assert crawl.throttle.first_waiting(HOST, ORIGIN) is second
+    assert crawl.throttle.blocks.first_waiting(HOST, ORIGIN) is second
 
 
 def test_the_first_delay_holds_for_requests_that_the_downloader_has() -> None:
@@ -337,22 +337,24 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
 
 def test_a_blocked_queue_starts_nothing_until_every_reason_is_gone() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
     crawl.enqueue("/0")
     crawl.enqueue("/exempt", key=EXEMPT)
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     crawl.run(100)
     assert [path for _, path in crawl.starts] == ["/exempt"]
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
     crawl.run(0)
     assert [path for _, path in crawl.starts] == ["/exempt", "/0"]
 
 
 def test_a_queue_is_blocked_for_a_time() -> None:
     crawl = Crawl()
-    crawl.throttle.block_for(HOST, ORIGIN, 60, BlockReason.VISIT_TIME)
-    crawl.throttle.block_for(HOST, ORIGIN, 30, BlockReason.VISIT_TIME)  # it is blocked already
+    crawl.throttle.blocks.block_for(HOST, ORIGIN, 60, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(
+        HOST, ORIGIN, 30, BlockReason.VISIT_TIME
+    )  # it is blocked already
     crawl.enqueue("/0")
     crawl.run(100)
     assert crawl.times == [60]
@@ -362,35 +364,35 @@ def test_a_queue_is_blocked_for_a_time() -> None:
 def test_the_caller_may_unblock_later() -> None:
     crawl = Crawl()
     calls: list[tuple[str, str, BlockReason]] = []
-    crawl.throttle.block_for(
+    crawl.throttle.blocks.block_for(
         HOST, ORIGIN, 60, BlockReason.UNREACHABLE, lambda *call: calls.append(call)
     )
     crawl.enqueue("/0")
     crawl.run(100)
     assert calls == [(HOST, ORIGIN, BlockReason.UNREACHABLE)]
     assert crawl.times == []
-    crawl.throttle.unblock(*calls[0])
+    crawl.throttle.blocks.unblock(*calls[0])
     crawl.run(0)
     assert crawl.times == [100]
 
 
 def test_overdue_requests_do_not_wait_for_an_unreachable_origin() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     crawl.enqueue("/old")
     crawl.run(100)
     crawl.enqueue("/new")
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     crawl.run(100)
     assert crawl.starts == [(100, "/old"), (160, "/new")]
 
 
 def test_postponing_where_no_request_waits_does_nothing() -> None:
     crawl = Crawl()
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
     crawl.throttle.set_delay(HOST, OTHER, 5, None)
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
     assert not crawl.throttle.has_queue(HOST, ORIGIN)
     assert crawl.clock.pending == []
 
@@ -408,10 +410,10 @@ def test_why_a_request_may_not_wait(
     seconds: float, most: float, queued: int, limit: Limit | None
 ) -> None:
     crawl = Crawl(capacity=4)
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.UNREACHABLE)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.UNREACHABLE)
     crawl.enqueue(*(f"/{number}" for number in range(queued)))
-    assert crawl.throttle.limit(request(), HOST, ORIGIN, seconds, most) is limit
-    assert crawl.throttle.is_full(HOST, ORIGIN) == (limit is Limit.NUMBER)
+    assert crawl.throttle.blocks.limit(request(), HOST, ORIGIN, seconds, most) is limit
+    assert crawl.throttle.blocks.is_full(HOST, ORIGIN) == (limit is Limit.NUMBER)
 
 
 # Capacity
@@ -423,7 +425,7 @@ def fill(crawl: Crawl, origins: Iterable[tuple[str, int]]) -> list[Request]:
     for host, count in origins:
         for number in range(count):
             each = Request(f"http://{host}/{number}", priority=-number)
-            crawl.throttle.block(host, f"http://{host}", BlockReason.POLICY)
+            crawl.throttle.blocks.block(host, f"http://{host}", BlockReason.POLICY)
             evicted += crawl.throttle.enqueue(each, host, f"http://{host}")[1]
     return evicted
 
@@ -452,7 +454,7 @@ def test_the_origin_with_the_most_requests_gets_no_more() -> None:
 async def test_closing_ends_what_waits_in_the_downloader_and_keeps_what_is_queued() -> None:
     crawl = Crawl()
     crawl.throttle.set_delay(HOST, ORIGIN, 60, crawl.clock.now)
-    crawl.throttle.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
     queued = crawl.enqueue("/0", "/1")
     caller = request("/caller")
     results: list[bool] = []
@@ -463,7 +465,7 @@ async def test_closing_ends_what_waits_in_the_downloader_and_keeps_what_is_queue
     await crawl.clock.run()
     assert results == [False]
     assert crawl.clock.pending == [], "no timer outlives the crawl"
-    crawl.throttle.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
     assert crawl.clock.pending == []
     late: list[bool] = []
     begin(crawl.throttle.wait(request(), HOST, ORIGIN)).addCallback(late.append)
