@@ -68,9 +68,8 @@ class Visitor(Spider):
         self.left = self.settings["LIVE_PAGES"]
         for url in urls(self.settings["SILENT"], self.settings["LIVE"], self.settings["PATHS"]):
             engine.crawl(Request(url))
-        self.stored_at = time.monotonic()
-        return
-        yield
+        for request in ():
+            yield request
 
     def parse(self, _: Any) -> None:
         self.left -= 1

@@ -25,6 +25,7 @@ from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
 from ..scheduling.engine import Engine
 from ..scheduling.hosts import EXEMPT, BlockReason
+from ..scheduling.overflow import overflow_for
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import Throttle
@@ -456,6 +457,9 @@ class RobotsTxtMiddleware:
             self._policy_cache.share_connections(self._engine.connection_limit)
 
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
+        queues = self._throttle.queues
+        queues.overflow = overflow_for(scheduler, self._crawler)
+        queues.on_load = self._admission.load
         return WaitingScheduler(
             scheduler,
             self._throttle,

@@ -11,6 +11,7 @@ over. Then it waits in a queue of this package, and does not use up CONCURRENT_R
 ``handlers``          what is known of download handlers, and how a download is ended
 ``hosts``             one host: the order of its requests and its delay
 ``queues``            all requests that wait, and how many may
+``overflow``          requests that wait beyond that number
 ``in_progress``       the requests that have started and have not ended
 ``blocks``            queues of which no request may start
 ``throttle``          when a request may start

@@ -99,9 +99,11 @@ class Blocks:
         if queue is None:
             return
         host = self._queues.hosts[name]
+        self._queues.load_all(host, queue)
         latest = self._clock.monotonic() + seconds - most
         if overdue := self._queues.overdue(queue, latest, is_excepted):
             host.move_overdue(queue, overdue)
+        host.move_overflow(queue)
         if queue:
             self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
         self._update(host)

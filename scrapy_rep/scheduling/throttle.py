@@ -25,7 +25,7 @@ from .queues import WaitQueues, is_robots_request
 from .reservation import Reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -177,6 +177,7 @@ class Throttle:
         return host is not None and (
             key in host.queues
             or self.in_progress.has_unchecked(host, key)
+            or host.has_overdue_overflow(key)
             or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
@@ -232,22 +233,13 @@ class Throttle:
         if not host.seconds_left(self._clock.monotonic(), 1):
             self.in_progress.start(host, self._entry(request), checked=False)
 
-    def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
-        """Queue a request until it may start.
-
-        Return whether there was capacity for it, and the requests that were evicted for it, because
-        their origins have more than their share.
-        """
+    def enqueue(self, request: Request, name: str, key: str) -> bool:
+        """Queue a request until it may start. Return False if it is in the overflow."""
         host = self._host(name)
-        evicted: list[Request] = []
-        if self.queues.is_full:
-            evicted = self.queues.evict(len(host.queue(key)) + 1)
-            if not evicted:
-                self._forget_if_idle(host)
-                return False, []
-        self.queues.add(host, key, self._entry(request), from_scheduler=True)
-        self._update(host)
-        return True, evicted
+        is_queued = self.queues.enqueue(host, key, self._entry(request))
+        if is_queued and not host.queues[key].blocks:
+            self._update(host)
+        return is_queued
 
     def peek(self) -> WaitingRequest | None:
         """Return what :meth:`pop` would start, if there is a request that may start."""
@@ -276,17 +268,15 @@ class Throttle:
         for host in tuple(self._ready.values()):
             self._update(host)
 
-    def drain(self) -> list[Request]:
-        """Remove all queued requests, and return them in their order: the crawl is over."""
+    def drain(self) -> Iterator[Request]:
+        """Remove all queued requests, and return them, the last one first: the crawl is over."""
         self.queues.closed = True
         self.collect_finished()
-        removed: list[WaitingRequest] = []
+        removed = self.queues.drain()
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
-            queued = [entry for entry in host.entries() if entry.waiter is None]
-            removed += [entry for entry in queued if self.queues.remove(host, entry)]
             self._update(host)
-        return [entry.request for entry in sorted(removed, key=lambda entry: entry.sort_key)]
+        return (entry.request for entry in removed)
 
     # Which request may start.
 
@@ -340,6 +330,7 @@ class Throttle:
 
     def _update(self, host: Host) -> None:
         """Start the requests that may start, and arrange for the others to start in time."""
+        self.queues.load(host)
         while (entry := host.first_immediate()) is not None:
             # A caller waits for the pace of the host, and for nothing else that is in progress.
             if host.delay and not self._may_start(host, entry.request):
@@ -387,6 +378,7 @@ class Throttle:
         self.in_progress.start(host, entry, checked=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
+        self.queues.load(host)
         host.remove_empty_queues()
 
     def _forget_if_idle(self, host: Host) -> None:
