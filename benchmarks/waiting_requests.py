@@ -68,7 +68,8 @@ class Visitor(Spider):
         self.left = self.settings["LIVE_PAGES"]
         for url in urls(self.settings["SILENT"], self.settings["LIVE"], self.settings["PATHS"]):
             engine.crawl(Request(url))
-        for request in ():
+        no_more: tuple[Request, ...] = ()
+        for request in no_more:
             yield request
 
     def parse(self, _: Any) -> None:

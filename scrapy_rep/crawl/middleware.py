@@ -25,9 +25,9 @@ from ..protocol.verdict import Reason, Verdict
 from ..scheduling.clock import Clock
 from ..scheduling.engine import Engine
 from ..scheduling.hosts import EXEMPT, BlockReason
-from ..scheduling.overflow import overflow_for
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
+from ..scheduling.shared_overflow import overflow_for
 from ..scheduling.throttle import Throttle
 from ..scrapy_settings import robotstxt_obey
 from ..settings import read_settings

@@ -1,8 +1,9 @@
 """Requests that wait beyond REP_MAX_WAITING.
 
-They are kept as the crawl's scheduler kept them: in memory if that was its only place, otherwise
-serialized, in a temporary file. So no more memory is used than without this package. They come
-back in the order of their queue when that queue has no other request and is not blocked.
+They are kept as the crawl's scheduler kept them: in memory if that was its only place; in the
+server of scrapy-redis (:mod:`.shared_overflow`); otherwise serialized, in a temporary file. So no
+more memory is used than without this package. They come back in the order of their queue when that
+queue has no other request and is not blocked.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import pickle
 import sqlite3
 from heapq import heappop, heappush, merge
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy.utils.request import request_from_dict
 
@@ -153,10 +154,3 @@ class DiskOverflow:
             logger.exception("A waiting request cannot be read again. It is lost.")
             return None
         return WaitingRequest((priority, number), request, arrived=arrived)
-
-
-def overflow_for(scheduler: Any, crawler: Crawler) -> Overflow:
-    """Return the overflow of a crawl: in memory if its scheduler is known to be there only."""
-    # Attributes of Scrapy's scheduler: its queues in memory and on disk.
-    is_in_memory = hasattr(scheduler, "mqs") and getattr(scheduler, "dqs", None) is None
-    return MemoryOverflow() if is_in_memory else DiskOverflow(crawler)

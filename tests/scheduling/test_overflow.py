@@ -15,8 +15,8 @@ from scrapy_rep.scheduling.overflow import (
     DiskOverflow,
     MemoryOverflow,
     Overflow,
-    overflow_for,
 )
+from scrapy_rep.scheduling.shared_overflow import overflow_for
 
 
 class Reader(Spider):
