@@ -34,18 +34,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PER_PASS = 100
-"""How many requests of the scheduler are read in one pass, in search of one that may start. After
-a pass the event loop runs: a pass takes a few milliseconds with Scrapy's queues."""
+MAX_PASS_SECONDS = 0.002
+"""How many requests of the scheduler are read in one pass, in search of one that may start, and for
+how long. After a pass the event loop runs, so that other requests proceed."""
+
+MAX_PER_STEP = 2
+"""How many requests that have waited start before the event loop runs. A request that is dropped
+uses up none of CONCURRENT_REQUESTS. Without this limit, the thousands of an unreachable site would
+delay the responses of other sites."""
 
 PAUSE = 0.5
 MIN_PAUSE = 0.02
 """Seconds for which the scheduler is not read when as many requests wait as REP_MAX_WAITING allows.
 The shorter pause applies after a new request."""
 
-PASSES = 1000
-"""After how many passes that have found nothing a pause is as long as a pass. So the first 100,000
-requests are read quickly, and a scheduler with millions of requests of slow sites does not go to
-the overflow at once."""
+FRUITLESS = 100_000
+"""After how many requests that all have to wait a pause is as long as a pass. So these are read
+quickly, and a scheduler with millions of requests of slow sites does not go to the overflow at
+once."""
 
 MAX_AT_ONCE = 1000
 """How many requests go back to the scheduler at once when the spider closes. After that the event
@@ -81,8 +87,11 @@ class WaitingScheduler(BaseScheduler):
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
         """When the scheduler is read again, while there is no capacity for its requests."""
-        self._passes = 0
-        """How many passes have found nothing since the last one that did."""
+        self._fruitless = 0
+        """How many requests were read, beyond the capacity, since the last one that may start."""
+        self._steps = 0
+        """How many requests that have waited were started since the event loop ran."""
+        self._step_timer = Timer(clock)
         self._pass_ended = -inf
         self._pass_seconds = 0.0
         self._unstored: list[Request] = []
@@ -115,6 +124,7 @@ class WaitingScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all requests back to the scheduler, and close it."""
         self._pause_timer.cancel()
+        self._step_timer.cancel()
         first, self._unstored = self._unstored[::-1], []
         if self._next is not None:
             first.append(self._next)
@@ -213,10 +223,22 @@ class WaitingScheduler(BaseScheduler):
                 self._prefers_waiting = True
                 self._throttle.start(unthrottled)
                 return unthrottled
+            if self._steps >= MAX_PER_STEP:
+                return None  # the engine is woken when the event loop has run
             self._prefers_waiting = False
+            self._count_step()
             request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
                 return request
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if not self._step_timer.is_active:
+            self._step_timer.start(0, self._end_step)
+
+    def _end_step(self) -> None:
+        self._steps = 0
+        self._engine.wake()
 
     def _comes_first(self, request: Request, priority: int) -> bool:
         if request.priority != priority:
@@ -226,29 +248,30 @@ class WaitingScheduler(BaseScheduler):
     def _read(self) -> Request | None:
         """Read the scheduler up to a request that does not have to wait. Queue the others."""
         began = self._clock.monotonic()
-        for _ in range(MAX_PER_PASS):
+        for number in range(1, MAX_PER_PASS + 1):
             request, self._next = self._next or self._pull(), None
             if request is None:
-                break
+                return None
             queue = self._queue_for(request)
             if queue is None:
                 self._next = request
-                self._passes = 0
-                break
+                self._fruitless = 0
+                return request
             self._enqueue(request, queue)
-        else:
-            self._end_pass(began)
-        return self._next
+            if number % 10 == 0 and self._clock.monotonic() - began > MAX_PASS_SECONDS:
+                break
+        self._end_pass(began, number)
+        return None
 
-    def _end_pass(self, began: float) -> None:
+    def _end_pass(self, began: float, number: int) -> None:
         """Arrange for the next pass after one that has found no request that may start."""
         if not self._throttle.queues.is_full:
             self._engine.wake()
             return
-        self._passes += 1
+        self._fruitless += number
         self._pass_ended = self._clock.monotonic()
         self._pass_seconds = self._pass_ended - began
-        self._pause(min(self._pass_seconds * self._passes / PASSES, PAUSE))
+        self._pause(min(self._pass_seconds * self._fruitless / FRUITLESS, PAUSE))
 
     def _pause(self, seconds: float) -> None:
         """Read the scheduler again after so many seconds, or as soon as there is capacity."""

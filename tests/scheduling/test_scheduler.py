@@ -10,9 +10,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_rep.scheduling.hosts import BlockReason
 from scrapy_rep.scheduling.scheduler import (
+    FRUITLESS,
     MAX_AT_ONCE,
     MAX_PER_PASS,
-    PASSES,
+    MAX_PER_STEP,
     PAUSE,
     WaitingScheduler,
 )
@@ -20,6 +21,12 @@ from scrapy_rep.scheduling.scheduler import (
 from .doubles import FakeClock, FakeEngine, make_throttle
 
 SLOW, LIVE = "slow.example", "live.example"
+
+PASSES = FRUITLESS // MAX_PER_PASS
+"""After so many passes that have found nothing a pause is as long as a pass."""
+
+QUICK = 0.00001
+"""Seconds to read a request, for passes that end because of the number of requests."""
 
 
 class Fifo:
@@ -82,7 +89,7 @@ class Crawl:
         return request.url if request is not None else None
 
 
-def full(count: int, seconds: float = 0.03) -> Crawl:
+def full(count: int, seconds: float = QUICK) -> Crawl:
     """Return a crawl that has requests of a slow site, which has used up the capacity."""
     crawl = Crawl(seconds=seconds)
     crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
@@ -93,7 +100,7 @@ def full(count: int, seconds: float = 0.03) -> Crawl:
 
 
 def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
-    crawl = full(5 * MAX_PER_PASS, seconds=0.0001)
+    crawl = full(5 * MAX_PER_PASS, seconds=QUICK)
     crawl.inner.enqueue_request(Request(f"http://{LIVE}/0"))
     for _ in range(4):
         crawl.clock.advance(1)
@@ -106,8 +113,8 @@ def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
 
 
 def test_pauses_grow_while_no_request_is_found() -> None:
-    crawl = full((PASSES + 5) * MAX_PER_PASS, seconds=0.0001)
-    took = MAX_PER_PASS * 0.0001
+    crawl = full(FRUITLESS + 5 * MAX_PER_PASS, seconds=QUICK)
+    took = MAX_PER_PASS * QUICK
     pauses = []
     for _ in range(PASSES - 1):
         (pause,) = crawl.clock.pending
@@ -140,7 +147,7 @@ def test_a_pause_is_bounded() -> None:
 
 def paused() -> Crawl:
     """Return a crawl that does not read its scheduler for a long time."""
-    crawl = full(MAX_PER_PASS, seconds=0.03)
+    crawl = full(MAX_PER_PASS)
     crawl.scheduler._pause_timer.cancel()
     crawl.scheduler._paused_until = None
     crawl.scheduler._pause(100)
@@ -158,7 +165,7 @@ def test_a_pause_ends_when_requests_of_the_scheduler_no_longer_have_to_wait(chan
         crawl.throttle.blocks.block_for(LIVE, f"http://{LIVE}", 600, BlockReason.UNREACHABLE)
         crawl.throttle.queues.capacity = 0
     assert crawl.next() is None, "passes take half of the time at most"
-    crawl.clock.advance(MAX_PER_PASS * 0.03)
+    crawl.clock.advance(0.02)
     assert crawl.next() == f"http://{LIVE}/0"
 
 
@@ -203,6 +210,27 @@ async def test_the_event_loop_runs_while_many_requests_return_to_the_scheduler()
     assert len(crawl.scheduler) == 2 * MAX_AT_ONCE + 5
 
 
+def test_a_pass_of_a_slow_scheduler_is_short() -> None:
+    crawl = full(MAX_PER_PASS, seconds=0.001)
+    assert crawl.inner.reads == 10
+
+
+def test_the_event_loop_runs_between_requests_that_have_waited() -> None:
+    crawl = Crawl(capacity=10, seconds=0)
+    crawl.engine.limits = (100, 0)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.add(SLOW, 2 * MAX_PER_STEP)
+    assert crawl.next() is None
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    for _ in range(2):
+        assert [crawl.next() is None for _ in range(MAX_PER_STEP)] == [False] * MAX_PER_STEP
+        wakes = crawl.engine.wakes
+        assert crawl.next() is None
+        crawl.clock.advance(0)
+        assert crawl.engine.wakes > wakes
+    assert not crawl.scheduler.has_pending_requests()
+
+
 def test_requests_of_equal_priority_alternate() -> None:
     crawl = Crawl(capacity=10, seconds=0)
     crawl.engine.limits = (100, 0)
@@ -211,5 +239,8 @@ def test_requests_of_equal_priority_alternate() -> None:
     assert crawl.next() is None
     crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(LIVE, 3)
-    found = [crawl.next() for _ in range(7)]
+    found = []
+    for _ in range(7):
+        found.append(crawl.next())
+        crawl.clock.advance(0)
     assert [url and url.split("/")[2] for url in found] == [SLOW, LIVE] * 3 + [None]
