@@ -1,4 +1,4 @@
-"""Five hundred silent sites with 100,000 requests beside thirty live ones.
+"""Thirty live sites beside 500 silent ones with 100,000 requests.
 
 The scheduler has all requests before the crawl begins: one page of each site in turn. With 16
 CONCURRENT_REQUESTS, each crawl runs for the live sites alone, and then together with the silent
