@@ -203,7 +203,7 @@ async def test_the_event_loop_runs_while_many_requests_return_to_the_scheduler()
     assert len(crawl.inner) == 0
     closed = crawl.scheduler.close("finished")
     assert closed is not None
-    assert len(crawl.inner) == MAX_AT_ONCE
+    assert MAX_AT_ONCE <= len(crawl.inner) <= 2 * MAX_AT_ONCE
     await maybe_deferred_to_future(closed)
     urls = [request.url for request in crawl.inner.requests]
     assert urls == [f"http://{SLOW}/{n}" for n in reversed(range(2 * MAX_AT_ONCE + 5))]
