@@ -1,7 +1,7 @@
 """Every setting of the package: its name, its default, its parser and its meaning.
 
-This is the only module that reads Scrapy's settings. It reads them once, when the crawl starts,
-into a frozen :class:`Settings`. An unusable value stops the crawl with a :class:`SettingError`.
+They are read once, when the crawl starts, into a frozen :class:`Settings`. An unusable value stops
+the crawl with a :class:`SettingError`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import default_settings
-from scrapy.utils.conf import build_component_list
-from scrapy.utils.misc import load_object
-from scrapy.utils.python import global_object_name
 
 from .exceptions import SettingError
+from .scrapy_settings import page_agent, zyte_api_params
 from .setting_types import (
     archive_path,
     boolean,
@@ -36,7 +34,7 @@ from .setting_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -375,18 +373,18 @@ class Settings:
         """
         values = {name: _read(settings, metadata) for name, metadata in _documented_fields()}
         robots_agent = _read(settings, _ROBOTS_AGENT)
-        page_agent = _page_agent(settings, spider)
+        agent = page_agent(settings, spider)
         return cls(
             **values,
             robots_agent=robots_agent,
             jobdir=settings["JOBDIR"] or None,
-            zyte_api_params=_zyte_api_params(settings),
+            zyte_api_params=zyte_api_params(settings),
             splash_url=str(settings.get("SPLASH_URL") or "http://127.0.0.1:8050"),
             zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
             http_cache=settings.getbool("HTTPCACHE_ENABLED"),
             http_cache_only=settings.getbool("HTTPCACHE_IGNORE_MISSING"),
-            page_agent=page_agent,
-            has_default_agent=robots_agent is None and page_agent == default_settings.USER_AGENT,
+            page_agent=agent,
+            has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
         )
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
@@ -399,20 +397,6 @@ def read_settings(crawler: Crawler) -> Settings:
     return Settings.read(crawler.settings, crawler.spider)
 
 
-def robotstxt_obey(crawler: Crawler) -> bool:
-    """Whether the setting ROBOTSTXT_OBEY is on."""
-    return crawler.settings.getbool("ROBOTSTXT_OBEY")
-
-
-def uses_async_process(settings: BaseSettings) -> bool:
-    """Return whether Scrapy's own commands use an AsyncCrawlerProcess with these settings."""
-    # The next setting exists since Scrapy 2.15.
-    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        return True
-    is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
-    return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
-
-
 def changed_settings(crawler: Crawler) -> dict[str, str]:
     """Return the settings that differ from their defaults, as Python text without passwords."""
     return {
@@ -420,15 +404,6 @@ def changed_settings(crawler: Crawler) -> dict[str, str]:
         for _, metadata in _documented_fields()
         if (value := crawler.settings.get(metadata["name"], metadata["default"]))
         != metadata["default"]
-    }
-
-
-def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
-    """Return those of some settings of Scrapy that have a value, as text."""
-    return {
-        name: global_object_name(value) if isinstance(value, type) else str(value)
-        for name in names
-        if (value := crawler.settings.get(name)) is not None
     }
 
 
@@ -448,12 +423,6 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
         for name in sorted(str(name) for name in settings)
         if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def downloader_middlewares(crawler: Crawler) -> list[type]:
-    """Return the enabled downloader middlewares, in the order in which they process requests."""
-    priorities = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
-    return [load_object(middleware) for middleware in build_component_list(priorities)]
 
 
 def is_strict(crawler: Crawler) -> bool:
@@ -480,20 +449,3 @@ def _read(settings: BaseSettings, metadata: Mapping[str, Any]) -> Any:
     except ValueError as expected:
         name, shown = metadata["name"], without_passwords(value)
         raise SettingError(f"{name} is {shown!r}: it must be {expected}") from None
-
-
-def _zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
-    params = settings.getdict("ZYTE_API_AUTOMAP_PARAMS")
-    return tuple(params) if params or settings.getbool("ZYTE_API_TRANSPARENT_MODE") else None
-
-
-def _page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
-    # Scrapy sets the header after this middleware: DefaultHeadersMiddleware first, then
-    # UserAgentMiddleware, which prefers the attribute of the spider to the setting.
-    for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
-        if value is not None and str(name).lower() == "user-agent":
-            return value if isinstance(value, bytes) else str(value)
-    for agent in (getattr(spider, "user_agent", None), settings["USER_AGENT"]):
-        if isinstance(agent, (str, bytes)) and agent:
-            return agent
-    return None

@@ -13,7 +13,8 @@ from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
 from .protocol.vocabularies import nearest_use
-from .settings import downloader_middlewares, unknown_settings
+from .scrapy_settings import downloader_middlewares
+from .settings import unknown_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

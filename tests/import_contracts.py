@@ -12,12 +12,12 @@ ROOT = Path(__file__).parent.parent
 
 
 class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
-    """Attributes that only the module ``owner`` may use, by a dot or through ``getattr``.
+    """Attributes that only the modules ``owners`` use, by a dot or through ``getattr``.
 
     A name may be written with the object that it is an attribute of: ``crawler.settings``.
     """
 
-    owner = fields.StringField()
+    owners = fields.SetField(subfield=fields.StringField())
     attributes = fields.SetField(subfield=fields.StringField())
 
     def check(self, graph: Any, verbose: bool) -> ContractCheck:
@@ -29,12 +29,16 @@ class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
                 names = attributes_used_in(path) & owned
                 if names:
                     used_by[module] = sorted(names)
-        kept = list(used_by) == [str(self.owner)]  # else the list is out of date
+        kept = used_by.keys() == self._owner_names()  # else the list is out of date
         return ContractCheck(kept=kept, metadata={"used_by": used_by})
 
+    def _owner_names(self) -> set[str]:
+        return {str(owner) for owner in self.owners}  # type: ignore[attr-defined]
+
     def render_broken_contract(self, check: ContractCheck) -> None:
+        owners = self._owner_names()
         for module, names in check.metadata["used_by"].items():
-            output.print_error(f"{module} uses {', '.join(names)}", bold=module != str(self.owner))
+            output.print_error(f"{module} uses {', '.join(names)}", bold=module not in owners)
         output.new_line()
 
 

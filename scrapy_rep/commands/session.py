@@ -23,8 +23,9 @@ from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..protocol.paths import robots_txt_url
 from ..scheduling.clock import fire, sleep
+from ..scrapy_settings import uses_async_process
 from ..setting_types import without_passwords
-from ..settings import read_settings, uses_async_process
+from ..settings import read_settings
 from .exits import CommandError, ExitCode
 from .policy import Policy, of_origin
 

@@ -28,7 +28,8 @@ from ..scheduling.hosts import EXEMPT, BlockReason
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
 from ..scheduling.throttle import Throttle
-from ..settings import read_settings, robotstxt_obey
+from ..scrapy_settings import robotstxt_obey
+from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
@@ -36,7 +37,7 @@ from .drops import record_drop
 from .final_url import FinalUrlChecker
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
-from .pace_log import log_pace
+from .pace import Pace
 from .policy_cache import PolicyCache
 from .robots_page import robots_txt_response
 from .tdm_files import TdmFiles
@@ -93,6 +94,9 @@ class RobotsTxtMiddleware:
             max_hosts=settings.cache_size,
         )
         self._local_rules = LocalRulesFile(settings.local_rules)
+        self._pace = Pace(
+            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
+        )
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -207,7 +211,7 @@ class RobotsTxtMiddleware:
             return None
         if not is_robotstxt_request:
             self._drop_if_locally_disallowed(request, key)
-            self._set_local_delay(key, None)
+            self._pace.apply_local_delay(key, None)
         name = host_of(key)
         self._stop_wait(request, name, None)
         while not self._throttle.try_start(request, name):
@@ -276,7 +280,7 @@ class RobotsTxtMiddleware:
             except RobotsTxtDisallowed:
                 self._outages.record_drop(origin, limit)
                 raise
-        pacing = self._set_delay(origin, request)
+        pacing = self._pace.apply(origin, request)
         if pacing is not None and self._block_until_visit_time(pacing, origin, request):
             return False
         may_start = self._throttle.try_start(request, origin.host)
@@ -400,44 +404,17 @@ class RobotsTxtMiddleware:
         """Whether a local rule allows a request, whatever the robots.txt says."""
         return self._local_rules.excepts(key, self._page_url(request), self._now())
 
-    def _set_local_delay(self, key: str, last_end: float | None) -> None:
-        """Set the local delay of an origin, unless the origin has a longer one."""
-        seconds = self._local_rules.delay(key, self._now())
-        host = self._throttle.hosts.get(host_of(key))
-        if seconds and (host is None or seconds > host.delays.get(key, 0)):
-            self._throttle.set_delay(host_of(key), key, seconds, last_end)
-
     # The pace of a host.
 
     def _on_policy(self, origin: Origin, request: Request) -> None:
         """Apply the policy of an origin that was just fetched for a request."""
-        self._set_delay(origin, request)
+        self._pace.apply(origin, request)
         self._outages.update(origin)
         if self._tdm_files is not None:
             self._tdm_files.prefetch(origin, request, self._page_url(request))
         if self._recorder is not None:
             local_delay = self._local_rules.delay(origin.key, self._now())
             self._recorder.paced(origin, self._tokens(request), local_delay)
-
-    def _set_delay(self, origin: Origin, request: Request) -> Pacing | None:
-        """Set the delay of the host of an origin, and return the pace of which it is a part."""
-        pacing = None
-        if origin.has_pacing and self._settings.obey_crawl_delay:
-            tokens = self._tokens(request)
-            pacing = origin.pacing(tokens)
-        if origin.robots is None and origin.state is State.UNREACHABLE:
-            # The pace is unknown: the last known delay still applies.
-            self._set_local_delay(origin.key, origin.last_request)
-            return None
-        now = self._now()
-        seconds = self._local_rules.delay(origin.key, now)
-        if pacing is not None:
-            seconds = max(seconds, min(pacing.seconds_between(now), self._settings.max_delay))
-            spider = self._crawler.spider
-            log_pace(origin, pacing, tokens, settings=self._settings, now=now, spider=spider)
-        if seconds or origin.host in self._throttle.hosts:
-            self._throttle.set_delay(origin.host, origin.key, seconds, origin.last_request)
-        return pacing
 
     def _block_until_visit_time(self, pacing: Pacing, origin: Origin, request: Request) -> bool:
         """Block the queue of an origin outside of its Visit-time. Returns whether it is blocked.
@@ -460,7 +437,7 @@ class RobotsTxtMiddleware:
         if not self._wait_stats.is_waiting(request):
             return
         origin = self._policy_cache.origins.get(key) if key is not None else None
-        has_pacing = origin is not None and origin.has_pacing and self._settings.obey_crawl_delay
+        has_pacing = origin is not None and self._pace.applies_to(origin)
         self._wait_stats.stop(
             request,
             -inf if origin is None else origin.answered_at,

@@ -22,7 +22,8 @@ from ..pages.middleware import PageDirectivesMiddleware
 from ..protocol.agents import product_tokens
 from ..protocol.printable import printable
 from ..scheduling.clock import Clock
-from ..settings import changed_settings, read_settings, robotstxt_obey, scrapy_settings
+from ..scrapy_settings import robotstxt_obey, scrapy_settings
+from ..settings import changed_settings, read_settings
 from ..startup import abort_on_setting_error
 from ..stores import StoreError
 from ..stores.threads import ThreadPool

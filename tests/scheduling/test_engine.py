@@ -53,7 +53,7 @@ def test_the_contracts_list_the_attributes_that_are_checked() -> None:
     listed = [
         attribute
         for contract in tool["contracts"]
-        if contract.get("owner", "").startswith("scrapy_rep.scheduling")
+        if contract.get("owners", [""])[0].startswith("scrapy_rep.scheduling")
         for attribute in contract["attributes"]
     ]
     assert set(listed) == USED
