@@ -1,0 +1,228 @@
+"""The lists of the reference pages are those of the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings as ScrapySettings
+
+import scrapy_rep
+from scrapy_rep import exceptions, meta_keys
+from scrapy_rep.commands.exits import EXIT_CODES
+from scrapy_rep.commands.main import SUBCOMMANDS
+from scrapy_rep.origin import State
+from scrapy_rep.settings import Settings, setting_reference
+from scrapy_rep.stores import StoreError
+from testing import state_diagram
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "scrapy_rep"
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+}
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+
+ANY = "<…>"
+"""A part of a text that the code replaces."""
+
+
+def first_cells(page: str, title: str = "") -> list[str]:
+    """Return the code in the first cells of the tables of a page, below the heading if given."""
+    text = TEXTS[f"docs/reference/{page}"]
+    if title:
+        text = re.split(r"^## ", text.partition(f"\n## {title}\n")[2], flags=re.MULTILINE)[0]
+    cells = re.findall(r"^\| ([^|]*`[^|]*) \|", text, re.MULTILINE)
+    return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
+
+
+def text_of(node: ast.expr) -> str | None:
+    """Return a literal text with ``ANY`` for the parts that are not literal, else None."""
+    if isinstance(node, ast.Constant):
+        return re.sub(r"%\(\w+\)[drs]", ANY, node.value) if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(text_of(part) or ANY for part in node.values)
+    return None
+
+
+def calls(*names: str) -> list[tuple[str, list[str | None]]]:
+    """Return the calls of functions and methods with these names: name, and literal arguments."""
+    found = []
+    for tree in TREES.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if name in names:
+                    found.append((name, [text_of(argument) for argument in node.args]))
+    return found
+
+
+# Settings
+
+
+def test_each_setting_that_a_page_names_exists() -> None:
+    known = {name for name, _, _ in setting_reference()}
+    for page, text in TEXTS.items():
+        assert set(re.findall(r"\bREP_[A-Z0-9_]+[A-Z0-9]\b", text)) <= known, page
+
+
+def test_the_settings_in_examples_are_usable() -> None:
+    count = 0
+    for page, text in TEXTS.items():
+        for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            if re.search(r"^REP_\w+ = ", block, re.MULTILINE) and "import" not in block:
+                values: dict[str, object] = {}
+                exec(block, values)
+                del values["__builtins__"]
+                assert Settings.read(ScrapySettings(values)), page
+                count += 1
+    assert count > 8
+
+
+# Meta keys
+
+
+def test_meta_keys() -> None:
+    defined = {
+        value for name, value in vars(meta_keys).items() if name.isupper() and name != "CACHED_FLAG"
+    }
+    assert first_cells("meta.md", "Keys of scrapy-rep") == list(dict.fromkeys(
+        value for name, value in vars(meta_keys).items() if value in defined and name.isupper()
+    ))
+    assert meta_keys.CACHED_FLAG in first_cells("meta.md", "Flags")
+
+
+# Stats
+
+
+def stats_in_the_code() -> set[str]:
+    """The names of all stats. Those of TDM files are those of robots.txt files."""
+    names: set[str] = set()
+    for name, arguments in calls("inc_value", "set_value", "_count"):
+        stat = arguments[-1] if name == "_count" else arguments[0]
+        if stat is not None:
+            names.add(f"robotstxt/{stat}" if name == "_count" else stat)
+    names |= {exceptions.ItemNotIndexable.stat, exceptions.ItemUsageRefused.stat}
+    for tree in TREES.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                stat = text_of(node.value)
+                if stat and stat.startswith("robotstxt/") and "stat" in ast.dump(node.targets[0]).lower():
+                    names.add(stat)
+    return names
+
+
+def test_stats() -> None:
+    assert sorted(stats_in_the_code()) == []
+
+
+# Log messages
+
+
+def test_log_messages() -> None:
+    assert False
+
+
+# Exceptions, exit codes, schemas, names
+
+
+def test_exceptions() -> None:
+    ours = {
+        f"scrapy_rep.exceptions.{name}": cls
+        for name, cls in vars(exceptions).items()
+        if inspect.isclass(cls) and cls.__module__ == exceptions.__name__
+    }
+    ours["scrapy_rep.RobotsTxtDisallowed"] = ours.pop("scrapy_rep.exceptions.RobotsTxtDisallowed")
+    ours["scrapy_rep.stores.StoreError"] = StoreError
+    rows = re.findall(
+        r"^\| `([\w.]+)` \| `([\w.]+)` \|", TEXTS["docs/reference/exceptions.md"], re.MULTILINE
+    )
+    assert dict(rows).keys() == ours.keys()
+    for name, base in rows:
+        assert ours[name].__base__.__name__ == base.rpartition(".")[2]
+
+
+def test_exit_codes() -> None:
+    text = TEXTS["docs/reference/exit-codes.md"]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
+    assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == set(SUBCOMMANDS)
+
+
+def test_json_schemas() -> None:
+    rows = re.findall(
+        r"^\| `(.*\.json)` \| (.*) \|$", TEXTS["docs/reference/json-schemas.md"], re.MULTILINE
+    )
+    assert rows == [
+        (path.relative_to(ROOT).as_posix(), json.loads(path.read_text("utf-8"))["title"])
+        for path in sorted(PACKAGE.rglob("*.schema.json"))
+    ]
+
+
+def test_public_names() -> None:
+    text = TEXTS["docs/reference/api.md"]
+    documented = re.findall(r"^\.\. auto\w+:: (\w+)", text, re.MULTILINE)
+    assert sorted(documented) == sorted(scrapy_rep.__all__)
+
+
+# Design
+
+
+def test_the_states_of_an_origin() -> None:
+    text = TEXTS["docs/about/design.md"]
+    assert state_diagram.page(text) == text  # else run python -m testing.state_diagram
+    assert state_diagram.IMAGE.read_text("utf-8") == state_diagram.drawing()
+    assert set(state_diagram.PLACES) == set(State)
+
+
+def test_the_steps_of_a_request_exist() -> None:
+    names = re.findall(r"`(scrapy_rep\.[\w.]+)`", TEXTS["docs/about/design.md"])
+    assert len(names) > 10
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        try:
+            owner = importlib.import_module(module)
+        except ModuleNotFoundError:
+            module, _, cls = module.rpartition(".")
+            owner = getattr(importlib.import_module(module), cls)
+        assert hasattr(owner, attribute), name
+
+
+# Links
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings of a page, as code hosting sites make them."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in words}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *[path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))],
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "example_project/README.md",
+    ],
+)
+def test_links_within_the_repository(page: str) -> None:
+    path = ROOT / page
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        assert file.is_file(), target
+        assert not anchor or anchor in anchors(file.read_text("utf-8")), target
