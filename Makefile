@@ -15,13 +15,13 @@ MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 SIDE_BY_SIDE := -n 10
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
+.PHONY: example test lint types contracts docs tests loops oldest versions scrapy-unreleased linkcheck
 .PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: lint types contracts tests loops oldest
+test: lint types contracts docs tests loops oldest
 	@echo "All checks and tests passed."
 
 lint: .venv/test
@@ -33,6 +33,14 @@ types: .venv/test
 
 contracts: .venv/test
 	$(BIN)/lint-imports
+
+# Builds the documentation without a network. Warnings are errors, such as links that lead nowhere.
+docs: .venv/test
+	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs docs/_build/html
+
+# Requests every external link of the documentation: not part of `test`.
+linkcheck: .venv/test
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs docs/_build/linkcheck
 
 # All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
 tests: .venv/test
@@ -91,7 +99,7 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-*
+	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-* docs/_build
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -100,7 +108,7 @@ clean:
 
 .venv/test: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs,test]'
 	touch $@
 
 .venv-scrapy-%/test: pyproject.toml

@@ -10,6 +10,7 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "_ext")]
 
 from offline_inventories import write_inventories  # noqa: E402
+
 from scrapy_rep import __version__  # noqa: E402
 
 project = "scrapy-rep"

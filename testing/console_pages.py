@@ -1,12 +1,14 @@
-"""The sessions on the pages below `docs/usage/commands/`: commands with their real output.
+"""The sessions on the pages of the documentation: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
+With names, such as ``tutorial``, it does so for these pages only.
 
 A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
-``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
-a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
-store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
-hours ago, so that no command uses the network. In the output, times are replaced.
+``site/`` are served on loopback, as http://127.0.0.1:50080 on the page and in the files. A command
+is a line ``$ …`` in a block ``console`` of a page that has ``$ scrapy``. It runs in a Scrapy
+project with these files. The store of the project has the file ``robots.txt`` as that of
+https://www.example.com, fetched two hours ago, so that no command uses the network. In the output,
+times are replaced.
 """
 
 from __future__ import annotations
@@ -27,11 +29,13 @@ from scrapy_rep.stores import Entry, open_store
 from testing.web import Page, Web, text
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "usage" / "commands"
+DOCS = ROOT / "docs"
+PAGES = DOCS / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
 AGE = 2 * 3600
+_PYTHON = shlex.quote(sys.executable)
 WIDTH = 80
 
 SETTINGS = """\
@@ -41,6 +45,8 @@ REP_STORE = "sqlite:///store.sqlite"
 
 _FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy)(?= )")
+_MODULES = {"scrapy-rep": "scrapy_rep.commands", "scrapy": "scrapy"}
 _TIMES = (
     (re.compile(r"\b\d+ s ago"), "just now"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
@@ -51,8 +57,12 @@ _TIMES = (
 
 
 def pages() -> list[Path]:
-    """Return the pages with sessions."""
-    return sorted(path for path in PAGES.glob("*.md") if "```console" in path.read_text("utf-8"))
+    """Return the pages with sessions. `testing.crawlers_page` writes that of the crawlers."""
+    return sorted(
+        path
+        for path in DOCS.rglob("*.md")
+        if "```console\n$ scrapy" in path.read_text("utf-8") and path.name != "crawlers.md"
+    )
 
 
 def with_real_output(page: str) -> str:
@@ -61,10 +71,10 @@ def with_real_output(page: str) -> str:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
-        for match in _FILE.finditer(page):
-            path = folder / match[1]
+        files = {folder / match[1]: match[2] for match in _FILE.finditer(page)}
+        for path, content in files.items():
             path.parent.mkdir(exist_ok=True)
-            path.write_text(match[2])
+            path.write_text(content)
         # In a thread of its own, because a test may run in an event loop.
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))
         thread.start()
@@ -72,6 +82,8 @@ def with_real_output(page: str) -> str:
         web = Web()
         try:
             root = _serve(folder / "site", web)
+            for path, content in files.items():
+                path.write_text(content.replace(SITE, root or SITE))
             return _CONSOLE.sub(lambda match: _session(match[1], folder, root), page)
         finally:
             web.close()
@@ -96,9 +108,8 @@ def _session(block: str, folder: Path, root: str) -> str:
 
 def _output(command: str, folder: Path) -> str:
     """Run a command line in a shell. Returns its output and its remarks."""
-    program = f"{shlex.quote(sys.executable)} -m scrapy_rep.commands"
     done = subprocess.run(
-        command.replace("scrapy-rep", program),
+        _PROGRAM.sub(lambda match: f"{_PYTHON} -m {_MODULES[match[1]]}", command),
         shell=True,
         cwd=folder,
         env={
@@ -141,9 +152,10 @@ async def _fill(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write every page anew."""
+    """Write the pages anew that the arguments name, or every page."""
     for path in pages():
-        path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")
+        if not sys.argv[1:] or path.stem in sys.argv[1:]:
+            path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

@@ -8,18 +8,22 @@ import inspect
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
 import scrapy_rep
-from scrapy_rep import exceptions, meta_keys
+from scrapy_rep import Reason, exceptions, meta_keys
 from scrapy_rep.commands.exits import EXIT_CODES
 from scrapy_rep.commands.main import SUBCOMMANDS
 from scrapy_rep.origin import State
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
 from testing import state_diagram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -28,9 +32,11 @@ TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
     for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 }
+STATS = "docs/reference/stats.md"
+PREFIX = "robotstxt/"
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
 
-ANY = "<…>"
+GAP = "…"
 """A part of a text that the code replaces."""
 
 
@@ -43,25 +49,28 @@ def first_cells(page: str, title: str = "") -> list[str]:
     return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
 
 
+def first_rows(page: str, title: str) -> list[str]:
+    """Return the first cells below a heading, each of which is code."""
+    text = TEXTS[f"docs/reference/{page}"].partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+
+
 def text_of(node: ast.expr) -> str | None:
-    """Return a literal text with ``ANY`` for the parts that are not literal, else None."""
+    """Return a literal text with ``GAP`` for the parts that are not literal, else None."""
     if isinstance(node, ast.Constant):
-        return re.sub(r"%\(\w+\)[drs]", ANY, node.value) if isinstance(node.value, str) else None
+        return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
-        return "".join(text_of(part) or ANY for part in node.values)
+        return "".join(text_of(part) or GAP for part in node.values)
     return None
 
 
-def calls(*names: str) -> list[tuple[str, list[str | None]]]:
-    """Return the calls of functions and methods with these names: name, and literal arguments."""
-    found = []
+def calls() -> Iterator[tuple[ast.Call, str, list[str | None]]]:
+    """Yield the calls in the package: the call, the name of what it calls, literal arguments."""
     for tree in TREES.values():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                if name in names:
-                    found.append((name, [text_of(argument) for argument in node.args]))
-    return found
+                yield node, name, [text_of(argument) for argument in node.args]
 
 
 # Settings
@@ -90,12 +99,10 @@ def test_the_settings_in_examples_are_usable() -> None:
 
 
 def test_meta_keys() -> None:
-    defined = {
-        value for name, value in vars(meta_keys).items() if name.isupper() and name != "CACHED_FLAG"
-    }
-    assert first_cells("meta.md", "Keys of scrapy-rep") == list(dict.fromkeys(
-        value for name, value in vars(meta_keys).items() if value in defined and name.isupper()
-    ))
+    defined = [value for name, value in vars(meta_keys).items() if name.isupper()]
+    assert first_cells("meta.md", "Keys of scrapy-rep") == [
+        value for value in defined if value != meta_keys.CACHED_FLAG
+    ]
     assert meta_keys.CACHED_FLAG in first_cells("meta.md", "Flags")
 
 
@@ -103,31 +110,61 @@ def test_meta_keys() -> None:
 
 
 def stats_in_the_code() -> set[str]:
-    """The names of all stats. Those of TDM files are those of robots.txt files."""
-    names: set[str] = set()
-    for name, arguments in calls("inc_value", "set_value", "_count"):
-        stat = arguments[-1] if name == "_count" else arguments[0]
-        if stat is not None:
-            names.add(f"robotstxt/{stat}" if name == "_count" else stat)
-    names |= {exceptions.ItemNotIndexable.stat, exceptions.ItemUsageRefused.stat}
+    """Return regular expressions for the names of all stats."""
+    names = {exceptions.ItemNotIndexable.stat, exceptions.ItemUsageRefused.stat}
+    for _, name, texts in calls():
+        if name in ("inc_value", "set_value"):
+            names.add(texts[0] or "")
+        elif name == "_count" and len(texts) == 2:  # of a kind of file
+            names.add(f"{GAP}/{texts[1]}")
     for tree in TREES.values():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                stat = text_of(node.value)
-                if stat and stat.startswith("robotstxt/") and "stat" in ast.dump(node.targets[0]).lower():
-                    names.add(stat)
-    return names
+            if isinstance(node, ast.Assign) and (text_of(node.value) or "").startswith(PREFIX):
+                names.add(text_of(node.value) or "")
+    patterns = {re.escape(name).replace(re.escape(GAP), ".+") for name in names - {""}}
+    # The stats of a kind of file, and of its store, begin with a name that the kind of file has.
+    return {re.sub(r"^\.\+/", rf"{PREFIX}(?:\\w+/)?", pattern) for pattern in patterns}
 
 
 def test_stats() -> None:
-    assert sorted(stats_in_the_code()) == []
+    documented = {name for name in first_cells("stats.md") if name.startswith(PREFIX)}
+    in_the_code = stats_in_the_code()
+    assert len(in_the_code) > 30
+    for name in documented:
+        assert any(re.fullmatch(pattern, name) for pattern in in_the_code), name
+    for pattern in in_the_code:
+        assert any(re.fullmatch(pattern, name) for name in documented), pattern
+
+
+def test_each_reason_is_in_the_stats() -> None:
+    (row,) = re.findall(r"^\| `robotstxt/forbidden/<reason>`.*", TEXTS[STATS], re.MULTILINE)
+    allowing = {Reason.NO_RULES, Reason.UNAVAILABLE}
+    assert {f"`{reason}`" for reason in set(Reason) - allowing} <= set(re.findall("`[^`]+`", row))
 
 
 # Log messages
 
 
+def messages_in_the_code() -> Iterator[tuple[str, str]]:
+    """Yield the level and the text of each message."""
+    for call, name, texts in calls():
+        if name == "_warn" and len(texts) == 2 and texts[1]:
+            yield "warning", texts[1]
+        elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "logger":
+            level, text = ("warning", texts[1:]) if name == "log" else (name, texts)
+            if text and text[0] and text[0] != "%s":  # a text that another function gives
+                yield (
+                    level.replace("exception", "error"),
+                    re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0]),
+                )
+
+
 def test_log_messages() -> None:
-    assert False
+    found = list(messages_in_the_code())
+    assert len(found) > 30
+    for level in ("error", "warning", "info", "debug"):
+        documented = first_rows("log-messages.md", level.upper())
+        assert set(documented) == {text for one, text in found if one == level}
 
 
 # Exceptions, exit codes, schemas, names
