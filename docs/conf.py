@@ -20,6 +20,11 @@ release = version = __version__
 extensions = ["sphinx_scrapy", "myst_parser"]
 exclude_patterns = ["_build"]
 nitpicky = True
+nitpick_ignore = [
+    # Types of attributes that are no public names.
+    *(("py:class", name) for name in ("Code", "Correction", "Origin", "Source")),
+    ("py:class", "datetime"),  # imported only for type checkers
+]
 
 # Markdown: headings are targets of links, as on code hosting sites.
 myst_heading_anchors = 4

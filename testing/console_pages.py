@@ -49,7 +49,7 @@ _PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy)(?= )")
 _MODULES = {"scrapy-rep": "scrapy_rep.commands", "scrapy": "scrapy"}
 _TIMES = (
     (re.compile(r"\b\d+ s ago"), "just now"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-23 09:00:00"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
     (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),

@@ -32,6 +32,8 @@ PLACES = {
 }
 BEND = 26
 """How far the middle of an arrow is from the straight line, so that two arrows of a pair differ."""
+LABEL = 0.36
+"""The place of a label on its arrow, from 0 to 1, so that the labels of a pair are apart."""
 
 STYLE = """\
 rect.page { fill: #fff }
@@ -103,8 +105,11 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> tuple[str, tuple[int
     middle = (x1 + x2) / 2 + 2 * BEND * across_x, (y1 + y2) / 2 + 2 * BEND * across_y
     (sx, sy), (ex, ey) = _border(start, middle), _border(end, middle)
     mx, my = middle
-    label = round((sx + 2 * mx + ex) / 4), round((sy + 2 * my + ey) / 4) + 4
-    return f"M{sx:.0f},{sy:.0f} Q{mx:.0f},{my:.0f} {ex:.0f},{ey:.0f}", label
+    t = LABEL
+    label_x, label_y = (
+        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c for a, b, c in ((sx, mx, ex), (sy, my, ey))
+    )
+    return f"M{sx:.0f},{sy:.0f} Q{mx:.0f},{my:.0f} {ex:.0f},{ey:.0f}", (round(label_x), round(label_y) + 4)
 
 
 def _border(box: tuple[int, int], towards: tuple[float, float]) -> tuple[float, float]:

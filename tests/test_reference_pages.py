@@ -115,7 +115,7 @@ def stats_in_the_code() -> set[str]:
     for _, name, texts in calls():
         if name in ("inc_value", "set_value"):
             names.add(texts[0] or "")
-        elif name == "_count" and len(texts) == 2:  # of a kind of file
+        elif name == "_count" and len(texts) == 2 and texts[1]:  # of a kind of file
             names.add(f"{GAP}/{texts[1]}")
     for tree in TREES.values():
         for node in ast.walk(tree):
