@@ -36,11 +36,11 @@ contracts: .venv/test
 
 # Builds the documentation without a network. Warnings are errors, such as links that lead nowhere.
 docs: .venv/test
-	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
 
 # Requests every external link of the documentation: not part of `test`.
 linkcheck: .venv/test
-	$(BIN)/sphinx-build --quiet --builder linkcheck docs docs/_build/linkcheck
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/docs/linkcheck
 
 # All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
 tests: .venv/test
@@ -99,7 +99,7 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-* docs/_build
+	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-* build/docs
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv

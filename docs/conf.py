@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path[:0] = [str(DOCS.parent), str(DOCS / "_ext")]
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
 
 from offline_inventories import write_inventories  # noqa: E402
 
@@ -18,7 +19,6 @@ author = "scrapy-rep developers"
 release = version = __version__
 
 extensions = ["sphinx_scrapy", "myst_parser"]
-exclude_patterns = ["_build"]
 nitpicky = True
 nitpick_ignore = [
     # Types of attributes that are no public names.
@@ -40,7 +40,7 @@ html_copy_source = False
 
 # Read the Docs gets the inventories of other projects from their sites. Everywhere else, and if a
 # site does not answer, the names in _ext/offline_inventories.py are used.
-_LOCAL = write_inventories(DOCS / "_build" / "inventories")
+_LOCAL = write_inventories(ROOT / "build" / "docs" / "inventories")
 _ON_READ_THE_DOCS = os.environ.get("READTHEDOCS") == "True"
 intersphinx_mapping = {
     name: (url, (None, path) if _ON_READ_THE_DOCS else path) for name, (url, path) in _LOCAL.items()

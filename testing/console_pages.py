@@ -3,7 +3,8 @@
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 With names, such as ``tutorial``, it does so for these pages only.
 
-A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
+A page defines files with their name above a code block: "`robots.txt`:", or as a comment,
+``<!-- file: robots.txt -->``, if there is only one. Files below
 ``site/`` are served on loopback, as http://127.0.0.1:50080 on the page and in the files. A command
 is a line ``$ …`` in a block ``console`` of a page that has ``$ scrapy``. It runs in a Scrapy
 project with these files. The store of the project has the file ``robots.txt`` as that of
@@ -43,7 +44,9 @@ USER_AGENT = "mybot/1.0 (+https://bot.example)"
 REP_STORE = "sqlite:///store.sqlite"
 """
 
-_FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(
+    r"^(?:<!-- file: (\S+) -->|`(\S+)`:)\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy)(?= )")
 _MODULES = {"scrapy-rep": "scrapy_rep.commands", "scrapy": "scrapy"}
@@ -71,7 +74,7 @@ def with_real_output(page: str) -> str:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
-        files = {folder / match[1]: match[2] for match in _FILE.finditer(page)}
+        files = {folder / (match[1] or match[2]): match[3] for match in _FILE.finditer(page)}
         for path, content in files.items():
             path.parent.mkdir(exist_ok=True)
             path.write_text(content)

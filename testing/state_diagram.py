@@ -26,7 +26,7 @@ PLACES = {
     State.UNKNOWN: (100, 60),
     State.FETCHING: (100, 240),
     State.UNREACHABLE: (100, 420),
-    State.STALE: (400, 240),
+    State.STALE: (400, 285),
     State.FRESH: (680, 60),
     State.UNAVAILABLE: (680, 420),
 }
