@@ -6,7 +6,7 @@ With names, such as ``tutorial``, it does so for these pages only.
 A page defines files with their name above a code block: "`robots.txt`:", or as a comment,
 ``<!-- file: robots.txt -->``, if there is only one. Files below
 ``site/`` are served on loopback, as http://127.0.0.1:50080 on the page and in the files. A command
-is a line ``$ …`` in a block ``console`` of a page that has ``$ scrapy``. It runs in a Scrapy
+is a line ``$ …`` in a block ``console``, if the first one runs Python or Scrapy. It runs in a Scrapy
 project with these files. The store of the project has the file ``robots.txt`` as that of
 https://www.example.com, fetched two hours ago, so that no command uses the network. In the output,
 times are replaced.
@@ -36,7 +36,6 @@ ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
 AGE = 2 * 3600
-_PYTHON = shlex.quote(sys.executable)
 WIDTH = 80
 
 SETTINGS = """\
@@ -48,8 +47,13 @@ _FILE = re.compile(
     r"^(?:<!-- file: (\S+) -->|`(\S+)`:)\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy)(?= )")
-_MODULES = {"scrapy-rep": "scrapy_rep.commands", "scrapy": "scrapy"}
+_PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy|python)(?= )")
+_PROGRAMS = {
+    "python": shlex.quote(sys.executable),
+    "scrapy": f"{shlex.quote(sys.executable)} -m scrapy",
+    "scrapy-rep": f"{shlex.quote(sys.executable)} -m scrapy_rep.commands",
+}
+_IS_REAL = re.compile(r"^```console\n\$ (?:scrapy|python)", re.MULTILINE)
 _TIMES = (
     (re.compile(r"\b\d+ s ago"), "just now"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-23 09:00:00"),
@@ -64,7 +68,7 @@ def pages() -> list[Path]:
     return sorted(
         path
         for path in DOCS.rglob("*.md")
-        if "```console\n$ scrapy" in path.read_text("utf-8") and path.name != "crawlers.md"
+        if _IS_REAL.search(path.read_text("utf-8")) and path.name != "crawlers.md"
     )
 
 
@@ -112,7 +116,7 @@ def _session(block: str, folder: Path, root: str) -> str:
 def _output(command: str, folder: Path) -> str:
     """Run a command line in a shell. Returns its output and its remarks."""
     done = subprocess.run(
-        _PROGRAM.sub(lambda match: f"{_PYTHON} -m {_MODULES[match[1]]}", command),
+        _PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command),
         shell=True,
         cwd=folder,
         env={
