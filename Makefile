@@ -15,13 +15,13 @@ MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 SIDE_BY_SIDE := -n 10
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-.PHONY: example test lint types contracts docs tests loops oldest versions scrapy-unreleased linkcheck
+.PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
 .PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: lint types contracts docs tests loops oldest
+test: lint types contracts tests loops oldest
 	@echo "All checks and tests passed."
 
 lint: .venv/test
@@ -33,14 +33,6 @@ types: .venv/test
 
 contracts: .venv/test
 	$(BIN)/lint-imports
-
-# Builds the documentation without a network. Warnings are errors, such as links that lead nowhere.
-docs: .venv/test
-	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
-
-# Requests every external link of the documentation: not part of `test`.
-linkcheck: .venv/test
-	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/docs/linkcheck
 
 # All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
 tests: .venv/test
@@ -90,6 +82,22 @@ format: .venv/test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# The documentation, without a network. Warnings are errors, such as links that lead nowhere.
+test: docs
+
+.PHONY: docs linkcheck
+docs: .venv/docs
+	@printf '\n== %s\n' "Documentation: about 15 seconds"
+	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+
+# Requests every external link of the documentation: not part of `test`.
+linkcheck: .venv/docs
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/docs/linkcheck
+
+.venv/docs: .venv/test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 fuzz: .venv/test
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
@@ -99,7 +107,7 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-* build/docs
+	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-*
 
 .venv/example: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -108,7 +116,7 @@ clean:
 
 .venv/test: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs,test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@
 
 .venv-scrapy-%/test: pyproject.toml

@@ -1,15 +1,15 @@
 """The sessions on the pages of the documentation: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
-With names, such as ``tutorial``, it does so for these pages only.
+``python -m testing.console_pages tutorial`` does so for one page. The sessions of a page are real
+if the first command runs Python, Scrapy or scrapy-rep. Instead of a comment, the name of a file may
+be a line: "`robots.txt`:". In a file, the address of the site is replaced by the real one.
 
-A page defines files with their name above a code block: "`robots.txt`:", or as a comment,
-``<!-- file: robots.txt -->``, if there is only one. Files below
-``site/`` are served on loopback, as http://127.0.0.1:50080 on the page and in the files. A command
-is a line ``$ …`` in a block ``console``, if the first one runs Python or Scrapy. It runs in a Scrapy
-project with these files. The store of the project has the file ``robots.txt`` as that of
-https://www.example.com, fetched two hours ago, so that no command uses the network. In the output,
-times are replaced.
+A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
+``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
+a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
+store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
+hours ago, so that no command uses the network. In the output, times are replaced.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ REP_STORE = "sqlite:///store.sqlite"
 """
 
 _FILE = re.compile(
-    r"^(?:<!-- file: (\S+) -->|`(\S+)`:)\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?:<!-- file: |`)(\S+?)(?: -->|`:)\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_IS_REAL = re.compile(r"^```console\n\$ (?:scrapy|python)", re.MULTILINE)
 _PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy|python)(?= )")
 _PROGRAMS = {
     "python": shlex.quote(sys.executable),
     "scrapy": f"{shlex.quote(sys.executable)} -m scrapy",
     "scrapy-rep": f"{shlex.quote(sys.executable)} -m scrapy_rep.commands",
 }
-_IS_REAL = re.compile(r"^```console\n\$ (?:scrapy|python)", re.MULTILINE)
 _TIMES = (
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
     (re.compile(r"\b\d+ s ago"), "just now"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "2026-11-23 09:00:00"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
     (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
@@ -64,7 +65,7 @@ _TIMES = (
 
 
 def pages() -> list[Path]:
-    """Return the pages with sessions. `testing.crawlers_page` writes that of the crawlers."""
+    """Return the pages with sessions, except that of :mod:`testing.crawlers_page`."""
     return sorted(
         path
         for path in DOCS.rglob("*.md")
@@ -78,10 +79,10 @@ def with_real_output(page: str) -> str:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
-        files = {folder / (match[1] or match[2]): match[3] for match in _FILE.finditer(page)}
-        for path, content in files.items():
+        for match in _FILE.finditer(page):
+            path = folder / match[1]
             path.parent.mkdir(exist_ok=True)
-            path.write_text(content)
+            path.write_text(match[2])
         # In a thread of its own, because a test may run in an event loop.
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))
         thread.start()
@@ -89,8 +90,8 @@ def with_real_output(page: str) -> str:
         web = Web()
         try:
             root = _serve(folder / "site", web)
-            for path, content in files.items():
-                path.write_text(content.replace(SITE, root or SITE))
+            for match in _FILE.finditer(page):
+                (folder / match[1]).write_text(match[2].replace(SITE, root or SITE))
             return _CONSOLE.sub(lambda match: _session(match[1], folder, root), page)
         finally:
             web.close()
@@ -159,7 +160,7 @@ async def _fill(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the pages anew that the arguments name, or every page."""
+    """Write every page anew, or those that the arguments name."""
     for path in pages():
         if not sys.argv[1:] or path.stem in sys.argv[1:]:
             path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")

@@ -107,9 +107,13 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> tuple[str, tuple[int
     mx, my = middle
     t = LABEL
     label_x, label_y = (
-        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c for a, b, c in ((sx, mx, ex), (sy, my, ey))
+        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c
+        for a, b, c in ((sx, mx, ex), (sy, my, ey))
     )
-    return f"M{sx:.0f},{sy:.0f} Q{mx:.0f},{my:.0f} {ex:.0f},{ey:.0f}", (round(label_x), round(label_y) + 4)
+    return f"M{sx:.0f},{sy:.0f} Q{mx:.0f},{my:.0f} {ex:.0f},{ey:.0f}", (
+        round(label_x),
+        round(label_y) + 4,
+    )
 
 
 def _border(box: tuple[int, int], towards: tuple[float, float]) -> tuple[float, float]:
