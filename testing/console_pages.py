@@ -3,7 +3,8 @@
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 ``python -m testing.console_pages tutorial`` does so for one page. The sessions of a page are real
 if the first command runs Python, Scrapy or scrapy-rep. Instead of a comment, the name of a file may
-be a line: "`robots.txt`:". In a file, the address of the site is replaced by the real one.
+be a line: "`robots.txt`:". In a file, the address of the site is replaced by the real one. The file
+``reports/catalog.json`` is a report from :mod:`testing.report_samples`.
 
 A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
 ``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
@@ -26,7 +27,9 @@ from pathlib import Path
 from threading import Thread
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.reports.rendering import json_text
 from scrapy_rep.stores import Entry, open_store
+from testing import report_samples
 from testing.web import Page, Web, text
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +38,7 @@ PAGES = DOCS / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
+REPORT = "reports/catalog.json"
 AGE = 2 * 3600
 WIDTH = 80
 
@@ -79,6 +83,9 @@ def with_real_output(page: str) -> str:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
+        if REPORT in page:
+            (folder / REPORT).parent.mkdir()
+            (folder / REPORT).write_text(json_text(report_samples.report(6)))
         for match in _FILE.finditer(page):
             path = folder / match[1]
             path.parent.mkdir(exist_ok=True)
