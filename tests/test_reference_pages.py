@@ -20,7 +20,7 @@ from scrapy_rep.commands.main import SUBCOMMANDS
 from scrapy_rep.origin import State
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
-from testing import state_diagram
+from testing import cost_chart, state_diagram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +183,8 @@ def test_exceptions() -> None:
     )
     assert dict(rows).keys() == ours.keys()
     for name, base in rows:
-        assert ours[name].__base__.__name__ == base.rpartition(".")[2]
+        (direct,) = ours[name].__bases__
+        assert direct.__name__ == base.rpartition(".")[2]
 
 
 def test_exit_codes() -> None:
@@ -217,6 +218,19 @@ def test_the_states_of_an_origin() -> None:
     assert state_diagram.page(text) == text  # else run python -m testing.state_diagram
     assert state_diagram.IMAGE.read_text("utf-8") == state_diagram.drawing()
     assert set(state_diagram.PLACES) == set(State)
+
+
+def test_the_chart_of_costs_has_the_figures_of_its_table() -> None:
+    rows = cost_chart.costs()
+    assert len(rows) > 3
+    assert cost_chart.IMAGE.read_text("utf-8") == cost_chart.drawing(rows)  # else run it
+
+
+def test_the_performance_page_names_benchmarks_that_exist() -> None:
+    named = re.findall(r"python -m benchmarks (\w+)", TEXTS["docs/about/performance.md"])
+    assert set(named) == {
+        path.stem for path in (ROOT / "benchmarks").glob("*.py") if not path.stem.startswith("_")
+    }
 
 
 def test_the_steps_of_a_request_exist() -> None:
