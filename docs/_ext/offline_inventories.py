@@ -48,15 +48,7 @@ PROJECTS = {
     ),
     "scrapy": Project(
         "https://docs.scrapy.org/en/latest",
-        {
-            "topics/api.html": {"scrapy.crawler.Crawler": "py:class"},
-            "topics/downloader-middleware.html": {"scrapy.robotstxt.RobotParser": "py:class"},
-            "topics/exceptions.html": {"scrapy.exceptions.IgnoreRequest": "py:exception"},
-            "topics/request-response.html": {
-                "scrapy.Request": "py:class",
-                "scrapy.http.Response": "py:class",
-            },
-        },
+        {"topics/downloader-middleware.html": {"scrapy.robotstxt.RobotParser": "py:class"}},
     ),
 }
 
