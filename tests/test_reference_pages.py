@@ -167,6 +167,21 @@ def test_log_messages() -> None:
         assert set(documented) == {text for one, text in found if one == level}
 
 
+# Signals
+
+
+def test_signals() -> None:
+    sent = [
+        keyword.value
+        for call, name, _ in calls()
+        if name.startswith("send_catch_log")
+        for keyword in call.keywords
+        if keyword.arg == "signal"
+    ]
+    names = {ast.unparse(value).rpartition(".")[2].strip("_").lower() for value in sent}
+    assert set(first_cells("signals.md")) == names
+
+
 # Exceptions, exit codes, schemas, names
 
 
