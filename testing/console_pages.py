@@ -1,16 +1,19 @@
 """The sessions on the pages of the documentation: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
-``python -m testing.console_pages tutorial`` does so for one page. The sessions of a page are real
-if the first command runs Python, Scrapy or scrapy-rep. Instead of a comment, the name of a file may
-be a line: "`robots.txt`:". In a file, the address of the site is replaced by the real one. The file
-``reports/catalog.json`` is a report from :mod:`testing.report_samples`.
+``python -m testing.console_pages tutorial`` does so for one page.
 
-A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
-``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
-a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
-store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
-hours ago, so that no command uses the network. In the output, times are replaced.
+A page defines files with their name above a code block: as a line, "`robots.txt`:", or as a
+comment, ``<!-- file: robots.txt -->``. Files below ``site/`` are served on loopback, as
+http://127.0.0.1:50080 on the page and in the files; a file ``name.http`` is the whole response for
+``/name``. A command is a line ``$ scrapy-rep …`` in a block ``console``. Pages whose blocks begin
+with another command than scrapy-rep, scrapy and python are left as they are.
+
+A command runs in a Scrapy project with these files. The store of the project has the file
+``robots.txt`` as that of https://www.example.com, fetched two hours ago, so that no command uses
+the network. The archive ``crawl.warc.gz`` has the files ``robots.txt`` and ``new.txt`` as those of
+two days in 2025. ``reports/catalog.json`` is a report of :mod:`testing.report_samples`. In the
+output, other times are replaced.
 """
 
 from __future__ import annotations
@@ -25,12 +28,19 @@ import tempfile
 import time
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.reports.rendering import json_text
 from scrapy_rep.stores import Entry, open_store
 from testing import report_samples
+from testing.archives import response, write_archive
 from testing.web import Page, Web, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+
+    from testing.web import Misbehaviour, Received
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -41,6 +51,10 @@ SITE = "http://127.0.0.1:50080"
 REPORT = "reports/catalog.json"
 AGE = 2 * 3600
 WIDTH = 80
+
+ARCHIVE = "crawl.warc.gz"
+ARCHIVED = {"robots.txt": "2025-03-01T06:00", "new.txt": "2025-06-01T06:00"}
+"""The files that are in the archive, and when they were requested."""
 
 SETTINGS = """\
 USER_AGENT = "mybot/1.0 (+https://bot.example)"
@@ -59,9 +73,9 @@ _PROGRAMS = {
     "scrapy-rep": f"{shlex.quote(sys.executable)} -m scrapy_rep.commands",
 }
 _TIMES = (
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
+    (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
     (re.compile(r"\b\d+ s ago"), "just now"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
+    (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
     (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
@@ -94,6 +108,7 @@ def with_real_output(page: str) -> str:
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))
         thread.start()
         thread.join()
+        _archive(folder)
         web = Web()
         try:
             root = _serve(folder / "site", web)
@@ -104,12 +119,38 @@ def with_real_output(page: str) -> str:
             web.close()
 
 
+def _archive(folder: Path) -> None:
+    found = {name: folder / name for name in ARCHIVED if (folder / name).exists()}
+    write_archive(
+        folder / ARCHIVE,
+        [
+            response(ARCHIVED[name], f"{ORIGIN}/robots.txt", path.read_bytes())
+            for name, path in found.items()
+        ],
+    )
+
+
 def _serve(folder: Path, web: Web) -> str:
     """Serve the files of a folder. Returns the origin; empty if there is no such folder."""
     if not folder.is_dir():
         return ""
-    pages = {f"/{path.name}": Page(path.read_text()) for path in folder.glob("*.html")}
+    pages: dict[str, Page | Misbehaviour] = {
+        f"/{path.name}": Page(path.read_text()) for path in folder.glob("*.html")
+    }
+    pages |= {f"/{path.stem}": _message(path.read_text()) for path in folder.glob("*.http")}
     return web.site(text((folder / "robots.txt").read_text()), pages).root
+
+
+def _message(message: str) -> Misbehaviour:
+    """Answer with a whole HTTP message."""
+
+    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+        head, _, body = message.partition("\n\n")
+        writer.write(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body.encode())
+        await writer.drain()
+        writer.close()
+
+    return answer
 
 
 def _session(block: str, folder: Path, root: str) -> str:

@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
+from ..atomic_write import write_atomically
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..pages.access_terms import AccessTermsMiddleware
 from ..pages.middleware import PageDirectivesMiddleware
@@ -29,7 +30,7 @@ from ..stores import StoreError
 from ..stores.threads import ThreadPool
 from . import practices
 from .destination import PART_SUFFIX, Target, destination_of, new_run_id
-from .files import PartFile, write_atomically
+from .files import PartFile
 from .model import Run, Time
 from .reading import ReportError, merge_reports, read_report
 from .recorder import CrawlRecorder
