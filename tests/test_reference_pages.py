@@ -272,6 +272,14 @@ def anchors(text: str) -> set[str]:
     return {heading.replace(" ", "-") for heading in words}
 
 
+def test_the_index_links_to_every_page() -> None:
+    index = TEXTS["docs/index.md"]
+    names = [page.removeprefix("docs/") for page in TEXTS if page.startswith("docs/")]
+    pages = {name for name in names if name.count("/") == 1 or name.endswith("/index.md")}
+    assert set(re.findall(r"^- \[.*?\]\((.*?)\)", index, re.MULTILINE)) == pages
+    assert {f"{name}.md" for name in re.findall(r"^[\w/-]+$", index, re.MULTILINE)} == pages
+
+
 @pytest.mark.parametrize(
     "page",
     [
