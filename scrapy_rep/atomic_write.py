@@ -27,9 +27,10 @@ def write_atomically(path: Path, octets: bytes) -> None:
     try:
         with temporary.open("xb") as file:
             if old is not None:
-                with suppress(OSError):  # only root can give a file to another user
-                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
-                os.fchmod(file.fileno(), S_IMODE(old.st_mode))
+                # Only root can give a file to another user. Windows has no such function.
+                with suppress(OSError, AttributeError):
+                    os.chown(temporary, old.st_uid, old.st_gid)
+                temporary.chmod(S_IMODE(old.st_mode))
             file.write(octets)
             file.flush()
             os.fsync(file.fileno())
