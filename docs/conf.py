@@ -37,6 +37,7 @@ html_theme = "sphinx_rtd_theme"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 html_copy_source = False
+html_show_copyright = False
 
 # Read the Docs gets the inventories of other projects from their sites. Everywhere else, and if a
 # site does not answer, the names in _ext/offline_inventories.py are used.
