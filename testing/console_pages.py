@@ -78,6 +78,9 @@ _TIMES = (
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
+    (re.compile(r'"fetched_at": [0-9.]+'), '"fetched_at": 1795341600.0'),
+    (re.compile(r'"refresh_at": [0-9.]+'), '"refresh_at": 1795419360.0'),
+    (re.compile(r'"expires_at": [0-9.]+'), '"expires_at": 1795428000.0'),
     (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
 )
 
@@ -102,7 +105,7 @@ def with_real_output(page: str) -> str:
             (folder / REPORT).write_text(json_text(report_samples.report(6)))
         for match in _FILE.finditer(page):
             path = folder / match[1]
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(match[2])
         # In a thread of its own, because a test may run in an event loop.
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))

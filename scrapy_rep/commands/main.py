@@ -54,6 +54,9 @@ SUBCOMMANDS = {
     "diff": Subcommand("diff", "say what differs in meaning between two robots.txt files"),
     "test": Subcommand("test", "test a robots.txt against a file of expectations"),
     "view": Subcommand("view", "show a page as a crawler sees it"),
+    "survey": Subcommand("survey", "count what the robots.txt files of many sites have"),
+    "export": Subcommand("export", "write the policies of a store as JSON Lines"),
+    "import": Subcommand("import_", "put policies that export has written into a store"),
 }
 """The table. A module has these names:
 
