@@ -296,15 +296,17 @@ class Settings:
         "rules](../usage/local-rules.md).",
     )
 
-    store: str | None = _setting(
+    store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed
         "REP_STORE",
         None,
         store,
         "The URL of a store that keeps robots.txt results for later crawls. `sqlite:///path` is "
         "for crawls on one machine, `redis://host:port/db` for crawlers on several machines. "
-        "`memory://name` is shared by the crawls of one process, and ends with it. `None` keeps "
-        "the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in that "
-        "directory.",
+        "`redis+cluster://` and `redis+sentinel://` are for a Redis Cluster and for Sentinel. "
+        "`memory://name` is shared by the crawls of one process, and ends with it. A class, or its "
+        "import path, is a [store of your own](../usage/stores.md#a-store-of-your-own). `None` "
+        "keeps the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in "
+        "that directory.",
     )
     store_days: float = _setting(
         "REP_STORE_DAYS",

@@ -133,11 +133,12 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
     with sqlite3.connect(path) as db:
         for root in roots:
             db.execute(
-                "INSERT INTO entries VALUES (?, ?, ?)", (root, now, chance.choice(_bad_entries()))
+                "INSERT INTO entries VALUES (?, ?, ?, 0)",
+                (root, now, chance.choice(_bad_entries())),
             )
             # The last one is the claim of a crawler that does not run any more.
             claim = chance.choice([*spans, (now, now + 93)])
-            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?)", (root, *claim))
+            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?, 0)", (root, *claim))
             reserved = (host_of(root), *chance.choice(spans))
             db.execute("INSERT OR IGNORE INTO hosts VALUES (?, 'other', ?, ?)", reserved)
     db.close()
