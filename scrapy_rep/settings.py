@@ -226,6 +226,14 @@ class Settings:
         "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, from "
         "memory if the copy there is fresh and complete. `False` sends the request to the server.",
     )
+    filter_links: bool = _setting(
+        "REP_FILTER_LINKS",
+        False,
+        boolean,
+        "Drop the requests of a spider before they reach the scheduler if the robots.txt of their "
+        "site is in memory and disallows them. Requests with an `errback` are not filtered. See "
+        "[below](#filtering-links).",
+    )
     noindex: str = _setting(
         "REP_NOINDEX",
         "annotate",
