@@ -469,6 +469,7 @@ class RobotsTxtMiddleware:
         self._throttle.prune()
         self._policy_cache.unblock_origins()
         self._policy_cache.adjust_to_clock()
+        self._policy_cache.evict()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:
