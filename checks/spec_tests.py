@@ -2,7 +2,7 @@
 
 The examples are from the tables in "How Google interprets the robots.txt specification". With
 ``--folder``, a folder that contains google/robotstxt-spec-test, the check also runs the
-``*.textproto`` files of these tests. docs/conformance.md gives the reason for each of KNOWN.
+``*.textproto`` files of these tests. docs/about/conformance.md gives the reason for each of KNOWN.
 """
 
 from __future__ import annotations

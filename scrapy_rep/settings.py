@@ -285,7 +285,7 @@ class Settings:
         "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
         "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
         "files apply to it, and the robots.txt of the origin must allow it. See "
-        "[pages](pages.md#tdm-files).",
+        "[pages](../usage/pages.md#tdm-files).",
     )
 
     local_rules: str | None = _setting(
@@ -294,7 +294,7 @@ class Settings:
         toml_path,
         "The path of a TOML file with your own rules for sites: URLs that you do not crawl, longer "
         "delays, and exceptions that the owner of a site has granted. See [local "
-        "rules](local-rules.md).",
+        "rules](../usage/local-rules.md).",
     )
 
     store: str | None = _setting(
@@ -327,7 +327,7 @@ class Settings:
         "The path of a WARC file, such as `'archive/%(name)s.warc.gz'`. Each request for a "
         "robots.txt is added to it, with its response. `%(name)s` is the name of the spider, "
         "`%(time)s` the start of the crawl, `%(pid)s` the number of the process. See "
-        "[archive](archive.md). Needs `pip install scrapy-rep[archive]`.",
+        "[archive](../usage/archive.md). Needs `pip install scrapy-rep[archive]`.",
     )
 
     report: tuple[str, ...] = _setting(
@@ -338,7 +338,7 @@ class Settings:
         "list of paths. `.json` writes data, and `.html` a page. It is written when the spider "
         "closes. `%(name)s` is the name of the spider, `%(time)s` the start of the crawl, and any "
         "other name an attribute of the spider, as in `FEEDS`. `None` writes no report. See "
-        "[reports](reports.md).",
+        "[reports](../usage/reports.md).",
     )
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.

@@ -1,4 +1,4 @@
-"""The sessions on the pages below `docs/commands/`: commands with the output that they really have.
+"""The sessions on the pages below `docs/usage/commands/`: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 
@@ -27,7 +27,7 @@ from scrapy_rep.stores import Entry, open_store
 from testing.web import Page, Web, text
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "commands"
+PAGES = ROOT / "docs" / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""

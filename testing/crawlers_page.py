@@ -1,4 +1,4 @@
-"""The table of `docs/crawlers.md`. ``python -m testing.crawlers_page`` writes it anew."""
+"""The table of `docs/reference/crawlers.md`. ``python -m testing.crawlers_page`` writes it anew."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from scrapy_rep.commands.crawler_list import crawler_rows
 from scrapy_rep.commands.crawlers import well_known_crawlers
 
-PAGE = Path(__file__).parent.parent / "docs" / "crawlers.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "crawlers.md"
 START, END = "<!-- The table: python -m testing.crawlers_page -->\n", "<!-- End of the table -->\n"
 
 

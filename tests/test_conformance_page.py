@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-RULES = ROOT / "docs" / "conformance.md"
-TESTS = ROOT / "docs" / "rules-and-tests.md"
+RULES = ROOT / "docs" / "about" / "conformance.md"
+TESTS = ROOT / "docs" / "about" / "rules-and-tests.md"
 
 STATUSES = {"followed", "chosen", "not followed", "added"}
 

@@ -91,7 +91,7 @@ def test_the_session_in_the_page() -> None:
 
 
 def test_the_fields_of_the_json() -> None:
-    command = ROOT / "docs" / "commands" / "lint.md"
+    command = ROOT / "docs" / "usage" / "commands" / "lint.md"
     table = command.read_text(encoding="utf-8").partition("| Field |")[2].partition("\n\n")[0]
     named = re.findall(r"`([a-z_]+)`", "".join(row.split("|")[1] for row in table.split("\n")[2:]))
     assert named == [*to_dict("robots.txt", lint(b"foo")[0])]

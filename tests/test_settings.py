@@ -184,7 +184,8 @@ def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
 
 
 def test_the_documentation_has_every_setting_with_its_default_and_meaning() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text(encoding="utf-8")
+    path = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
+    page = path.read_text(encoding="utf-8")
     documented = [line for line in page.splitlines() if line.startswith("| `REP_")]
     defined = [
         f"| `{name}` | `{list(default) if isinstance(default, tuple) else default!r}` | {meaning} |"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Report lines of a robots.txt that do not do what they seem to, or that other crawlers\n"
-    "read otherwise. docs/lint.md explains each code, such as R202 or missing-colon."
+    "read otherwise. docs/reference/lint.md explains each code, such as R202 or missing-colon."
 )
 EXAMPLES = (
     ("lint robots.txt", "a file"),

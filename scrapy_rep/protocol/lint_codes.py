@@ -1,8 +1,8 @@
 """The table of what lint reports: a code, a name and an explanation for each kind of finding.
 
 The codes are stable: a code keeps its meaning, and the code of a finding that is removed is not
-used again. The first digit tells what the finding is about. ``docs/lint.md`` has a section for each
-code; a test compares the page with this table.
+used again. The first digit tells what the finding is about. ``docs/reference/lint.md`` has
+a section for each code; a test compares the page with this table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PAGE = "docs/lint.md"
+PAGE = "docs/reference/lint.md"
 """The page of the documentation with a section for each code."""
 
 
@@ -69,7 +69,7 @@ class Code(Enum):
         """The link target: the page of the documentation, and the section of this code.
 
         >>> Code.MISSING_COLON.documentation
-        'docs/lint.md#r202-missing-colon'
+        'docs/reference/lint.md#r202-missing-colon'
         """
         return f"{PAGE}#{self.code.lower()}-{self.short_name}"
 

@@ -2,7 +2,7 @@
 
 The block of a record is the message as it was on the wire, as far as Scrapy's download handlers
 report it. They do not report the reason phrase and the spelling of header names, and they remove
-the transfer coding. docs/archive.md lists what these records have in place of them.
+the transfer coding. docs/usage/archive.md lists what these records have in place of them.
 
 The conventions for what WARC 1.1 does not define are those of other crawlers: HTTP/2 messages in
 the form of HTTP/1.1, with WARC-Protocol (a proposal of the IIPC that Common Crawl and Browsertrix

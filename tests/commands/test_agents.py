@@ -220,7 +220,7 @@ def test_a_reader_that_ends_early_is_no_error() -> None:
 
 EXAMPLES = re.findall(
     r"```console\n\$ scrapy-rep (.*)\n([^`]*)```",
-    (ROOT / "docs" / "crawlers.md").read_text("utf-8"),
+    (ROOT / "docs" / "reference" / "crawlers.md").read_text("utf-8"),
 )
 
 

@@ -17,7 +17,7 @@ def test_each_row_is_complete(code: Code) -> None:
         assert sentence.endswith(".")
         assert sentence.isprintable()
     assert str(code) == code.code
-    assert code.documentation == f"docs/lint.md#{code.code.lower()}-{code.short_name}"
+    assert code.documentation == f"docs/reference/lint.md#{code.code.lower()}-{code.short_name}"
     assert code.is_fixable is (code in FIXABLE)
 
 

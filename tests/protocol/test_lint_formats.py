@@ -60,7 +60,7 @@ def test_json() -> None:
         "severity": "warning",
         "message": "'dissallow' is misspelled",
         "advice": "write 'disallow:'",
-        "documentation": "docs/lint.md#r203-misspelled-field",
+        "documentation": "docs/reference/lint.md#r203-misspelled-field",
         "fixable": True,
         "correction": {"column": 3, "end_column": 12, "text": "Disallow"},
     }

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.vocabularies import (
     nearest_use,
 )
 
-CONFORMANCE = Path(__file__).parents[2] / "docs" / "conformance.md"
+CONFORMANCE = Path(__file__).parents[2] / "docs" / "about" / "conformance.md"
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)

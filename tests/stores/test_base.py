@@ -214,22 +214,30 @@ async def test_a_cancelled_call_undoes_its_claim_or_reservation(
 ) -> None:
     one, other = open_shared(), open_shared()
     names = [f"{n}.example" for n in range(20)]
-    calls: list[Any] = [deferred_from_coro(one.claim(f"http://{name}", 1000)) for name in names]
-    calls += [deferred_from_coro(one.reserve_host(name, 1000)) for name in names]
-    for call in calls:
-        call.addErrback(lambda failure: None)
+    ended: set[int] = set()
+
+    async def call(number: int, method: Callable[[str, float], Any], name: str) -> None:
+        await method(name, 1000)
+        ended.add(number)
+
+    coroutines = [call(n, one.claim, f"http://{name}") for n, name in enumerate(names)]
+    coroutines += [call(n, one.reserve_host, name) for n, name in enumerate(names, 20)]
+    calls = [deferred_from_coro(coroutine) for coroutine in coroutines]
+    for each in calls:
+        each.addErrback(lambda failure: None)
     if pause is not None:
         await sleep(pause)
-    taken = [call for call in calls if not call.called]
-    for call in calls:
-        call.cancel()
+    # The callbacks of a call may run later than its end.
+    kept = frozenset(ended)
+    for each in calls:
+        each.cancel()
     free = [False]
     for _ in range(200):  # until the undo calls have run
         await sleep(0.05)
         claims = [(await other.claim(f"http://{name}", 1))[0] for name in names]
         waits = [await other.reserve_host(name, 1) for name in names]
-        free = [call not in taken or done for call, done in zip(calls, claims)]
-        free += [call not in taken or not wait for call, wait in zip(calls[20:], waits)]
+        free = [n in kept or done for n, done in enumerate(claims)]
+        free += [n in kept or not wait for n, wait in enumerate(waits, 20)]
         if all(free):
             break
     assert all(free)
