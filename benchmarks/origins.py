@@ -1,10 +1,9 @@
 """Memory and time of a crawl that meets up to a million origins.
 
-Starts a crawl, and passes requests to its middleware: one to each new origin, which gets a file at
-once instead of a download. The files are repeated until there are enough origins. At several
-numbers of origins it measures the memory, and the time of three kinds of requests: to origins that
-are new, to one that was used just now, and to origins that have not been used for long. The limit
-of origins whose files are parsed is that of the package.
+Starts a crawl, and gives its middleware one file of each new origin, as after a download. The files
+are repeated until there are enough origins. At several numbers of origins it measures the memory,
+and the time of three kinds of requests: to origins that are new, whose file needs no download here,
+to one that was used just now, and to origins that have not been used for long.
 
 `--set plot=PATH` draws the figures, as in docs/scaling.md.
 """
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_rep.origin import Origin
     from testing.harness import Options
 
-DURATION = Duration(900, 30)
+DURATION = Duration(240, 15)
 PARAMETERS = {
     "files": Parameter(2000, 300, "generated files"),
     "origins": Parameter(1_000_000, 10_000, "origins"),
@@ -87,18 +86,18 @@ class Files:
         self.cancelled: set[Origin] = set()
 
     async def fetch(self, origin: Origin, *_: object) -> Rules:
-        """Return the next file."""
+        """Return the result of a fetch: the next file."""
+        return self.next_for(origin)
+
+    def next_for(self, origin: Origin) -> Rules:
+        """Return the next file as that of an origin. No two origins share memory."""
         number = next(self._count)
-        # No origin shares memory with another.
         body = bytes(bytearray(self._bodies[number % len(self._bodies)]))
-        url = f"{origin.key}/robots.txt"
-        copy = CopyInfo(
-            url,
-            f'"{number:x}-{len(body):x}"',
-            "Mon, 02 Nov 2026 10:00:00 GMT",
-            sha256=sha256(body).hexdigest(),
-        )
+        url = origin.file_url
         content = origin.resource.parse(body, strict=False, url=url)
+        etag = f'"{number:x}-{len(body):x}"'
+        digest = sha256(body).hexdigest()
+        copy = CopyInfo(url, etag, "Mon, 02 Nov 2026 10:00:00 GMT", sha256=digest)
         # As if it came from a cache, so that the first page need not wait for the Crawl-delay.
         return Rules(content, 200, copy, time.time() + 80_000, body, from_cache=True)
 
@@ -113,13 +112,15 @@ class Meter(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        middleware.policy_cache._fetcher = Files(self.bodies)
+        files = middleware.policy_cache._fetcher = Files(self.bodies)
         gc.collect()
         before = resident()
         chance = Random(9309)
         met = 0
         for number in numbers_of_origins(self.most):
-            new = [await self._ask(middleware, each) for each in range(met, number)][-SAMPLE:]
+            for each in range(met, number - SAMPLE):
+                self._add(middleware, files, each)
+            new = [await self._ask(middleware, each) for each in range(number - SAMPLE, number)]
             met = number
             gc.collect()
             octets = (resident() - before) / number
@@ -130,6 +131,18 @@ class Meter(Spider):
             times = {NEW: median(new), KNOWN: median(known), IDLE: median(idle)}
             self.figures.append(Figures(number, octets, {k: 1e6 * t for k, t in times.items()}))
         yield Request("data:,")
+
+    def _add(self, middleware: Any, files: Files, number: int) -> None:
+        """Add an origin after a fetch of its file and one verdict."""
+        cache, now = middleware.policy_cache, time.time()
+        origin = cache._files.find_or_add(_key(number))
+        origin.start_fetch(now)
+        origin.apply(files.next_for(origin), now)
+        cache._files.count(origin)
+        request = Request(f"{_key(number)}/some/page.html")
+        middleware._on_policy(origin, request)
+        middleware.verdict(origin, request.url, ("scrapy",))
+        cache.evict()
 
     async def _ask(self, middleware: Any, number: int) -> float:
         """Pass a request to the middleware. Returns the seconds."""

@@ -108,6 +108,9 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
 }
 
+_UNKNOWN = State.UNKNOWN
+"""For the hot path: to get a member of an Enum takes longer than the rest of a comparison."""
+
 _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.RULES: Rules,
     AccessResult.UNAVAILABLE: Unavailable,
@@ -411,7 +414,7 @@ class Origin(OriginFile[RobotsTxt]):
 
         The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
         """
-        if self.content is not None and self.state is not State.UNKNOWN:
+        if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT

@@ -93,6 +93,7 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             max_hosts=settings.cache_size,
         )
+        self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
         self._pace = Pace(
             crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
@@ -185,7 +186,7 @@ class RobotsTxtMiddleware:
         if (
             origin is None
             or origin.has_conditions
-            or origin.host in self._throttle.hosts
+            or origin.host in self._hosts
             or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
         ):
             return await self._process_when_ready(request, key)
