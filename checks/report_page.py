@@ -1,9 +1,9 @@
-"""The page of a crawl report in headless Chromium.
+"""The pages of a crawl report and of a survey in headless Chromium.
 
 Opens pages at the widths of a phone and of a desktop, light and dark, with and without scripts, and
 without network. There must be no message on the console, no request, no horizontal scroll bar, no
-chart without a size, no link to nowhere, and no serious finding of axe-core. A hostile report must
-not run anything. Sorting and filtering must work.
+chart without a size, no link to nowhere, and no finding of axe-core. Hostile texts must not become
+elements or run anything. Sorting and filtering a report must work.
 
 The check needs Chromium: that of CHROMIUM, or one on the PATH (on Debian, "apt-get install
 chromium"). npm installs axe-core. ``--set images=FOLDER`` also writes screenshots.
@@ -18,8 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from scrapy_rep.reports import survey_html
 from scrapy_rep.reports.html import render
-from testing import report_samples
+from testing import report_samples, survey_samples
 from testing.chromium import Chromium, Tab, find
 from testing.harness import Duration, Parameter, Result, Row
 from testing.hostile_texts import ATTACKS
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.reports.model import Report
     from testing.harness import Options
 
-DURATION = Duration(60, 25)
+DURATION = Duration(80, 40)
 PARAMETERS = {
     "origins": Parameter(10_000, 2_000, "origins of the large page"),
     "images": Parameter("", "", "the folder of the screenshots; none if empty"),
@@ -106,9 +107,13 @@ def run(options: Options) -> Result:
     with TemporaryDirectory() as name, Chromium(path) as browser:
         axe = _axe(Path(name))
         check = _Check(browser, Path(name), axe)
-        check.views("usual", report_samples.report())
-        check.views("troubled", report_samples.troubled())
-        check.views("hostile", report_samples.hostile(ATTACKS))
+        check.views("usual", _page(report_samples.report()))
+        check.views("troubled", _page(report_samples.troubled()))
+        check.views("hostile", _page(report_samples.hostile(ATTACKS)))
+        check.names("hostile", "usual", "troubled")
+        check.views("survey", survey_html.render(survey_samples.usual()))
+        check.views("hostile survey", survey_html.render(survey_samples.hostile(ATTACKS)))
+        check.names("hostile survey", "survey")
         check.sorting(report_samples.report(450))
         size, slowest = check.large(options.number("origins"))
         if folder := options.text("images"):
@@ -123,6 +128,10 @@ def run(options: Options) -> Result:
         ],
         [*notes, *check.problems],
     )
+
+
+def _page(report: Report) -> str:
+    return render(report, _NOW)
 
 
 def _axe(folder: Path) -> str | None:
@@ -144,9 +153,9 @@ class _Check:
         self.number = 0
         self.problems: list[str] = []
 
-    def views(self, name: str, report: Report) -> None:
+    def views(self, name: str, page: str) -> None:
         """Open a page in each way, and look for problems."""
-        url = self._write(name, report)
+        url = self._write(name, page)
         for (width_name, width), dark, scripts in product(
             WIDTHS.items(), (False, True), (False, True)
         ):
@@ -174,21 +183,21 @@ class _Check:
         found += [f"is not visible: {shape}" for shape in tab.evaluate(_FLAT_CHARTS)]
         self.problems += [f"{view}: {each}" for each in found]
 
-    def names(self) -> None:
-        """Compare the elements and attributes of the hostile page with those of the others."""
+    def names(self, hostile: str, *others: str) -> None:
+        """Compare the elements and attributes of a hostile page with those of others."""
         found: dict[str, set[str]] = {}
-        for name in ("usual", "troubled", "hostile"):
+        for name in (hostile, *others):
             tab = Tab(self._browser, width=1280, height=900, scripts=False)
             tab.open((self._folder / f"{name}.html").as_uri())
             found[name] = set(tab.evaluate(_NAMES))
             tab.close()
-        more = sorted(found["hostile"] - found["usual"] - found["troubled"])
-        self.problems += [f"hostile: a text became {name}" for name in more]
+        more = found[hostile].difference(*(found[name] for name in others))
+        self.problems += [f"{hostile}: a text became {name}" for name in sorted(more)]
 
     def sorting(self, report: Report) -> None:
         """Sort and filter the table of origins."""
         tab = Tab(self._browser, width=1280, height=900)
-        tab.open(self._write("sorted", report))
+        tab.open(self._write("sorted", _page(report)))
         if not tab.evaluate(_SORT):
             self.problems.append("the table is not sorted or filtered")
         self.problems += [f"sorted: {message}" for message in tab.messages()]
@@ -198,7 +207,7 @@ class _Check:
 
     def large(self, origins: int) -> tuple[int, float]:
         """Return the size of a large page, and how long it takes to open it."""
-        url = self._write("large", report_samples.large(origins))
+        url = self._write("large", _page(report_samples.large(origins)))
         slowest = 0.0
         for width in WIDTHS.values():
             tab = Tab(self._browser, width=width, height=900)
@@ -209,7 +218,7 @@ class _Check:
     def images(self, folder: Path) -> None:
         """Write the screenshots of the documentation."""
         folder.mkdir(parents=True, exist_ok=True)
-        url = self._write("usual", report_samples.report())
+        url = self._write("usual", _page(report_samples.report()))
         for name, width, height, dark in (
             ("report-light", 1280, 1140, False),
             ("report-dark", 1280, 1140, True),
@@ -225,7 +234,7 @@ class _Check:
         (folder / "report-origin.png").write_bytes(tab.screenshot(top, bottom - top))
         tab.close()
 
-    def _write(self, name: str, report: Report) -> str:
+    def _write(self, name: str, page: str) -> str:
         path = self._folder / f"{name}.html"
-        path.write_text(render(report, _NOW), "utf-8")
+        path.write_text(page, "utf-8")
         return path.as_uri()

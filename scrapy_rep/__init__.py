@@ -15,24 +15,31 @@ As a library, :class:`RobotsTxt` parses a file and answers questions about it. I
 ...     print(verdict)
 line 2, Disallow: /shop, for *
 
-All public names are here. The other modules may change from one version to the next.
+All public names are here. The other modules may change from one version to the next. A name is
+imported when it is first used, because Scrapy imports this package for each of its commands.
 """
 
-from .addon import Addon
-from .crawl.fingerprinter import RequestFingerprinter
-from .crawl.middleware import RobotsTxtMiddleware
-from .exceptions import RobotsTxtDisallowed
-from .pages.access_terms import AccessTermsMiddleware
-from .pages.middleware import PageDirectivesMiddleware, page_directives
-from .protocol.access_terms import AccessTerms, PaymentOffer
-from .protocol.lint import Finding, Severity, lint
-from .protocol.listing import Group
-from .protocol.pages import PageDirectives
-from .protocol.paths import robots_txt_url
-from .protocol.records import CleanParam, RequestRate, Window
-from .protocol.robotstxt import RobotsTxt
-from .protocol.verdict import Reason, Rule, Verdict
-from .robotparser import RobotParser
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .addon import Addon
+    from .crawl.fingerprinter import RequestFingerprinter
+    from .crawl.middleware import RobotsTxtMiddleware
+    from .exceptions import RobotsTxtDisallowed
+    from .pages.access_terms import AccessTermsMiddleware
+    from .pages.middleware import PageDirectivesMiddleware, page_directives
+    from .protocol.access_terms import AccessTerms, PaymentOffer
+    from .protocol.lint import Finding, Severity, lint
+    from .protocol.listing import Group
+    from .protocol.pages import PageDirectives
+    from .protocol.paths import robots_txt_url
+    from .protocol.records import CleanParam, RequestRate, Window
+    from .protocol.robotstxt import RobotsTxt
+    from .protocol.verdict import Reason, Rule, Verdict
+    from .robotparser import RobotParser
 
 __version__ = "0.1.0"
 
@@ -61,3 +68,43 @@ __all__ = [
     "page_directives",
     "robots_txt_url",
 ]
+
+_MODULES = {
+    "AccessTerms": "protocol.access_terms",
+    "AccessTermsMiddleware": "pages.access_terms",
+    "Addon": "addon",
+    "CleanParam": "protocol.records",
+    "Finding": "protocol.lint",
+    "Group": "protocol.listing",
+    "PageDirectives": "protocol.pages",
+    "PageDirectivesMiddleware": "pages.middleware",
+    "PaymentOffer": "protocol.access_terms",
+    "Reason": "protocol.verdict",
+    "RequestFingerprinter": "crawl.fingerprinter",
+    "RequestRate": "protocol.records",
+    "RobotParser": "robotparser",
+    "RobotsTxt": "protocol.robotstxt",
+    "RobotsTxtDisallowed": "exceptions",
+    "RobotsTxtMiddleware": "crawl.middleware",
+    "Rule": "protocol.verdict",
+    "Severity": "protocol.lint",
+    "Verdict": "protocol.verdict",
+    "Window": "protocol.records",
+    "lint": "protocol.lint",
+    "page_directives": "pages.middleware",
+    "robots_txt_url": "protocol.paths",
+}
+"""The module of each public name. Type checkers read the imports above."""
+
+if not TYPE_CHECKING:  # else a type checker would accept every name
+
+    def __getattr__(name):
+        """Import a public name when it is first used (PEP 562)."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -398,14 +398,25 @@ def read_settings(crawler: Crawler) -> Settings:
     return Settings.read(crawler.settings, crawler.spider)
 
 
-def changed_settings(crawler: Crawler) -> dict[str, str]:
-    """Return the settings that differ from their defaults, as Python text without passwords."""
+def changed_settings(settings: Settings) -> dict[str, object]:
+    """Return the values that differ from their defaults, by the name of the setting.
+
+    They are without passwords. A sequence or set is a list.
+    """
     return {
-        metadata["name"]: repr(without_passwords(value))
-        for _, metadata in _documented_fields()
-        if (value := crawler.settings.get(metadata["name"], metadata["default"]))
-        != metadata["default"]
+        metadata["name"]: _plain(without_passwords(value))
+        for name, metadata in _documented_fields()
+        if (value := getattr(settings, name)) != metadata["parse"](metadata["default"])
     }
+
+
+def _plain(value: object) -> object:
+    match value:
+        case tuple():
+            return list(value)
+        case frozenset():
+            return sorted(value)
+    return value
 
 
 def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:

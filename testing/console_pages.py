@@ -3,10 +3,12 @@
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
 
 A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
-``site/`` are served on loopback, as http://127.0.0.1:50080 on the page. A command is
-a line ``$ scrapy-rep …`` in a block ``console``. It runs in a Scrapy project with these files. The
-store of the project has the file ``robots.txt`` as that of https://www.example.com, fetched two
-hours ago, so that no command uses the network. In the output, times are replaced.
+``site/`` are served on loopback, as http://127.0.0.1:50080 on the page; a file ``name.http`` is the
+whole response for ``/name``. A command is a line ``$ scrapy-rep …`` in a block ``console``. It runs
+in a Scrapy project with these files. The store of the project has the file ``robots.txt`` as that
+of https://www.example.com, fetched two hours ago, so that no command uses the network. The archive
+``crawl.warc.gz`` has the files ``robots.txt`` and ``new.txt`` as those of two days in 2025. In the
+output, other times are replaced.
 """
 
 from __future__ import annotations
@@ -21,10 +23,17 @@ import tempfile
 import time
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, open_store
+from testing.archives import response, write_archive
 from testing.web import Page, Web, text
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+
+    from testing.web import Misbehaviour, Received
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "usage" / "commands"
@@ -33,6 +42,10 @@ SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
 AGE = 2 * 3600
 WIDTH = 80
+
+ARCHIVE = "crawl.warc.gz"
+ARCHIVED = {"robots.txt": "2025-03-01T06:00", "new.txt": "2025-06-01T06:00"}
+"""The files that are in the archive, and when they were requested."""
 
 SETTINGS = """\
 USER_AGENT = "mybot/1.0 (+https://bot.example)"
@@ -43,9 +56,12 @@ _FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE |
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TIMES = (
     (re.compile(r"\b\d+ s ago"), "just now"),
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
+    (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
+    (re.compile(r'"fetched_at": [0-9.]+'), '"fetched_at": 1795341600.0'),
+    (re.compile(r'"refresh_at": [0-9.]+'), '"refresh_at": 1795419360.0'),
+    (re.compile(r'"expires_at": [0-9.]+'), '"expires_at": 1795428000.0'),
     (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
 )
 
@@ -63,12 +79,13 @@ def with_real_output(page: str) -> str:
         (folder / "projectsettings.py").write_text(SETTINGS)
         for match in _FILE.finditer(page):
             path = folder / match[1]
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(match[2])
         # In a thread of its own, because a test may run in an event loop.
         thread = Thread(target=lambda: asyncio.run(_fill(folder)))
         thread.start()
         thread.join()
+        _archive(folder)
         web = Web()
         try:
             root = _serve(folder / "site", web)
@@ -77,12 +94,38 @@ def with_real_output(page: str) -> str:
             web.close()
 
 
+def _archive(folder: Path) -> None:
+    found = {name: folder / name for name in ARCHIVED if (folder / name).exists()}
+    write_archive(
+        folder / ARCHIVE,
+        [
+            response(ARCHIVED[name], f"{ORIGIN}/robots.txt", path.read_bytes())
+            for name, path in found.items()
+        ],
+    )
+
+
 def _serve(folder: Path, web: Web) -> str:
     """Serve the files of a folder. Returns the origin; empty if there is no such folder."""
     if not folder.is_dir():
         return ""
-    pages = {f"/{path.name}": Page(path.read_text()) for path in folder.glob("*.html")}
+    pages: dict[str, Page | Misbehaviour] = {
+        f"/{path.name}": Page(path.read_text()) for path in folder.glob("*.html")
+    }
+    pages |= {f"/{path.stem}": _message(path.read_text()) for path in folder.glob("*.http")}
     return web.site(text((folder / "robots.txt").read_text()), pages).root
+
+
+def _message(message: str) -> Misbehaviour:
+    """Answer with a whole HTTP message."""
+
+    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+        head, _, body = message.partition("\n\n")
+        writer.write(head.replace("\n", "\r\n").encode() + b"\r\n\r\n" + body.encode())
+        await writer.drain()
+        writer.close()
+
+    return answer
 
 
 def _session(block: str, folder: Path, root: str) -> str:

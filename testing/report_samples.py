@@ -77,6 +77,11 @@ def run(**values: object) -> Run:
             "AUTOTHROTTLE_ENABLED": "False",
             "DEPTH_LIMIT": "6",
         },
+        downloads={
+            "request_method_count/GET": 1_204,
+            "response_status_count/200": 1_180,
+            "response_status_count/404": 24,
+        },
     )
     for name, value in values.items():
         setattr(found, name, value)
@@ -96,7 +101,7 @@ def report(origins: int = 15, seed: int = 1) -> Report:
             TimeSlot(
                 Time((START // seconds + slot) * seconds),
                 round(made.totals.sent / 260 * wave),
-                round(made.totals.dropped / 260 * chance.random()),
+                {"rules": round(made.totals.dropped / 260 * chance.random())},
                 1 if slot < origins * 2 else 0,
             )
         )
@@ -285,10 +290,11 @@ def hostile(texts: list[str]) -> Report:
                 scrapy_settings={"USER_AGENT": text, text: text},
                 finish_reason=text,
                 damage=text,
+                downloads={text: 1},
             )
         )
     made.invalid_hosts = texts[:5]
-    made.timeline = Timeline(1, [TimeSlot(Time(START), 1, 1, 1)])
+    made.timeline = Timeline(1, [TimeSlot(Time(START), 1, dict.fromkeys(texts, 1), 1)])
     return made
 
 

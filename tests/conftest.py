@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,13 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+def pytest_configure() -> None:
+    # A shell has its jobs in the background ignore Ctrl-C. The tests of Ctrl-C send the signal
+    # themselves, and the tools that they start inherit what this process does with it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

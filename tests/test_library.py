@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import pydoc
+import subprocess
+import sys
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.utils.misc import load_object
 
 import scrapy_rep
 from scrapy_rep import (
@@ -446,3 +452,45 @@ def test_every_public_name_is_there_and_sorted() -> None:
     assert promised <= set(scrapy_rep.__all__)
     for name in scrapy_rep.__all__:
         assert getattr(scrapy_rep, name) is not None
+
+
+def test_names_are_imported_when_they_are_used() -> None:
+    source = Path(scrapy_rep.__file__).read_text("utf-8")
+    imported = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+    }
+    assert imported == scrapy_rep._MODULES
+    assert sorted(imported) == scrapy_rep.__all__
+    assert set(scrapy_rep.__all__) <= set(dir(scrapy_rep))
+    code = (
+        "import sys, scrapy_rep; assert set(scrapy_rep.__all__) <= set(dir(scrapy_rep));"
+        "assert not [name for name in sys.modules if name.startswith('scrapy_rep.')];"
+        "scrapy_rep.RobotsTxt; assert 'scrapy' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_and_star_have_every_public_name() -> None:
+    found: dict[str, object] = {}
+    exec("from scrapy_rep import *", found)
+    assert set(scrapy_rep.__all__) <= found.keys()
+    text = pydoc.plain(pydoc.render_doc(scrapy_rep))
+    assert all(name in text for name in scrapy_rep.__all__)
+
+
+def test_a_name_that_does_not_exist() -> None:
+    with pytest.raises(AttributeError, match="module 'scrapy_rep' has no attribute 'RobotTxt'"):
+        scrapy_rep.RobotTxt  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'RobotTxt'"):
+        from scrapy_rep import RobotTxt  # type: ignore[attr-defined]  # noqa: F401
+
+
+def test_scrapy_and_pickle_find_the_public_names() -> None:
+    for name in scrapy_rep.__all__:
+        thing = getattr(scrapy_rep, name)
+        assert load_object(f"scrapy_rep.{name}") is thing
+        assert pickle.loads(pickle.dumps(thing)) is thing

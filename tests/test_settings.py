@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,11 +194,18 @@ def test_the_documentation_has_every_setting_with_its_default_and_meaning() -> N
 
 
 def test_changed_settings_are_listed_without_passwords() -> None:
-    settings = ScrapySettings(
-        {"REP_STORE": "redis://:Zk9@h/0", "REP_TIMEOUT": 30, "REP_NOINDEX": "drop"}
-    )
-    crawler: Any = SimpleNamespace(settings=settings)
-    assert changed_settings(crawler) == {
-        "REP_NOINDEX": "'drop'",
-        "REP_STORE": "'redis://:***@h/0'",
+    settings = {
+        "REP_STORE": "redis://:Zk9@h/0",
+        "REP_TIMEOUT": "30",  # the default, as text
+        "REP_NOINDEX": "drop",
+        "REP_STRICT": "1",
+        "REP_REPORT": "a.json",
+        "REP_DISALLOW_STATUSES": "403,401",
+    }
+    assert changed_settings(Settings.read(ScrapySettings(settings))) == {
+        "REP_NOINDEX": "drop",
+        "REP_STORE": "redis://:***@h/0",
+        "REP_STRICT": True,
+        "REP_REPORT": ["a.json"],
+        "REP_DISALLOW_STATUSES": [401, 403],
     }

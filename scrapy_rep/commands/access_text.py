@@ -15,6 +15,7 @@ _SOURCES = {
     "site": "from the site",
     "store": "from the store",
     "http-cache": "from Scrapy's HTTP cache",
+    "archive": "from the archive",
 }
 
 
@@ -44,8 +45,12 @@ def _fetched(access: dict[str, Any]) -> str:
     source = _SOURCES[access["source"]]
     if access["source"] == "store" and access["store"]:
         source += f" {printable(access['store'])}"
+    if access["source"] == "archive":
+        source += f" {printable(access['archive'])}"
     status = f"status {access['status']}, " if access["status"] is not None else ""
     age = "" if access["age"] is None else f", {_age(access['age'])}"
+    if access["source"] == "archive":
+        age = f", requested at {_time(access['fetched_at'])}"
     state = ", the last good copy" if access["state"] == "stale-copy" else ""
     return f"{status}{source}{age}{state}"
 

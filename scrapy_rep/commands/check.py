@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import check_output
 from .context import run_without_network
 from .exits import CommandError
 from .inputs import add_format_arguments, urls_from
-from .sources import read_file
+from .moments import ARCHIVED, add_archive_argument
+from .sources import names_file, read_local
 from .verdicts import OneFile, Tally, answer_all
 
 if TYPE_CHECKING:
@@ -52,12 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "repeated; default: ROBOTSTXT_USER_AGENT or USER_AGENT of the settings",
     )
     parser.add_argument(
-        "--robots", metavar="FILE", help="use this robots.txt for every URL; '-': standard input"
+        "--robots",
+        metavar="FILE",
+        help="use this robots.txt for every URL; '-': standard input; "
+        f"{ARCHIVED}SITE@TIME: what an archive has",
     )
     parser.add_argument(
         "--from", dest="source", metavar="FILE", help="read URLs from a file; '-': standard input"
     )
     add_format_arguments(parser)
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
@@ -68,6 +74,11 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         raise CommandError("--robots and --from cannot both read standard input")
     if arguments.source is None and (arguments.format or arguments.field):
         raise CommandError("--format and --field belong to --from FILE")
+    for name in arguments.urls:
+        if names_file(name) and not name.startswith("/") and Path(name).is_file():
+            raise CommandError(
+                f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
+            )
     agents = context.agents(arguments.agent)
     urls: Iterator[str] = iter(arguments.urls)
     if arguments.source is not None:
@@ -78,7 +89,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     is_detailed = arguments.source is None
     work = _Work(context, agents, urls, is_detailed=is_detailed)
     if arguments.robots is not None:
-        policy = read_file(arguments.robots, context)
+        policy = read_local(arguments.robots, context)
         return run_without_network(work.run(OneFile(policy)))
     return context.run(work.run, keep_bodies=is_detailed)
 
@@ -113,6 +124,8 @@ class _Work:
                     progress(number)
         finally:
             writer.finish()
+        if not number:
+            output.note("there are no URLs to check")
         return tally.exit_code
 
     @property

@@ -41,6 +41,12 @@ class Context:
     def __init__(self, arguments: argparse.Namespace, settings: ScrapySettings) -> None:
         self.scrapy_settings = settings
         self.output = Output(as_json=arguments.json)
+        self.archives: list[str] = getattr(arguments, "archive", None) or []
+        """The archives that the user names. Only some subcommands read archives."""
+        self.is_incomplete = False
+        """Whether a part of the input cannot be read, so that the answer may be another one."""
+        self.reads_tdm_files = False
+        """Whether REP_TDMREP holds. The other subcommands do not show what these files say."""
         self._log_level: str | None = arguments.loglevel
         try:
             self.settings = Settings.read(settings)
@@ -61,7 +67,9 @@ class Context:
         try:
             given = arglist_to_dict(arguments.set)
         except ValueError:
-            raise CommandError("-s takes NAME=VALUE") from None
+            given = {"": ""}
+        if "" in given:
+            raise CommandError("-s takes NAME=VALUE")
         for name, value in given.items():
             try:
                 settings.set(name, value, priority="cmdline")
@@ -105,7 +113,11 @@ class Context:
         """
         from .session import run  # only what needs the network starts Scrapy
 
-        return run(self.scrapy_settings, work, log_level=self._log_level, keep_bodies=keep_bodies)
+        settings = self.scrapy_settings
+        if not self.reads_tdm_files:
+            settings = settings.copy()
+            settings.set("REP_TDMREP", False, priority="cmdline")
+        return run(settings, work, log_level=self._log_level, keep_bodies=keep_bodies)
 
 
 def standard_input() -> BinaryIO:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .context import STANDARD_INPUT
 from .difference import VERSION, Comparison, Side
 from .exits import CommandError, ExitCode
 from .flips import Flips
 from .inputs import add_format_arguments, urls_from
+from .moments import ARCHIVED, add_archive_argument
 from .sources import STORED, get_policies, source_of
 
 if TYPE_CHECKING:
@@ -31,14 +34,18 @@ EXAMPLES = (
         "diff store:example.com example.com -s REP_STORE=sqlite:///robots.db",
         "compare the copy of a crawl with the site",
     ),
+    (
+        "diff archive:example.com@2026-03-01 archive:example.com",
+        "compare what a site said on a day with what it said last",
+    ),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this subcommand."""
     text = (
-        f"a file ('-': standard input), a site such as example.com, or {STORED}SITE for the copy "
-        "in the store of REP_STORE"
+        f"a file ('-': standard input), a site such as example.com, {STORED}SITE for the copy in "
+        f"the store of REP_STORE, or {ARCHIVED}SITE@TIME for what an archive has"
     )
     parser.add_argument("old", metavar="OLD", help=text)
     parser.add_argument("new", metavar="NEW", help="another one, in one of the same forms")
@@ -56,15 +63,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="list the URLs of a file whose verdict differs; '-': standard input",
     )
     add_format_arguments(parser)
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
     """Run this subcommand."""
     names: list[str] = [arguments.old, arguments.new]
-    if [*names, arguments.urls].count("-") > 1:
+    if [*names, arguments.urls].count(STANDARD_INPUT) > 1:
         raise CommandError("only one argument can be standard input")
     if arguments.urls is None and (arguments.format or arguments.field):
         raise CommandError("--format and --field belong to --urls FILE")
+    if arguments.urls not in (None, STANDARD_INPUT) and not Path(arguments.urls).exists():
+        raise CommandError(f"cannot read {arguments.urls}: No such file or directory")
     agents = context.agents(arguments.agent) if arguments.agent else None
     policies = get_policies([source_of(name, context) for name in names], context)
     unknown = [policy for policy in policies if policy.access.is_unreachable]

@@ -83,9 +83,11 @@ def _source(name: str, access: dict[str, Any]) -> Text:
     notes = [_STATES[access["state"]]] if access["state"] in _STATES else []
     if access["status"] is not None:
         notes.append(f"status {access['status']}")
+    at = (access["fetched_at"] or "").replace("T", " ").replace("Z", " UTC")
     if access["source"] == "store":
-        at = (access["fetched_at"] or "").replace("T", " ").replace("Z", " UTC")
         notes.append(f"in the store since {at}")
+    elif access["source"] == "archive":
+        notes.append(f"in the archive, requested at {at}")
     return text.append(f"  ({', '.join(notes)})" if notes else "", style="not bold")
 
 

@@ -134,6 +134,8 @@ def _of_lines(text: io.TextIOWrapper) -> Iterator[str]:
 
 def _of_csv(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
     first = next(lines_of(text), "")
+    if not first:  # an empty file
+        return
     delimiter = max(",;\t", key=first.count) if first.strip() else ","
     header = next(csv.reader([first], delimiter=delimiter), [])
     number = _column(header, field)

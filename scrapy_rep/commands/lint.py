@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic_write import write_atomically
 from ..protocol.lint import lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.lint_fix import fix
@@ -14,9 +15,10 @@ from ..protocol.lint_formats import to_github, to_json, to_sarif, to_text
 from ..protocol.lint_pages import hidden_noindex
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
+from .moments import ARCHIVED, add_archive_argument
 from .output import writing
 from .page_inputs import pages_from
-from .sources import names_file
+from .sources import names_file, read_local
 from .targets import target_of
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="+",
         metavar="FILE|URL",
-        help="a file, '-' for standard input, or a site, such as https://example.com",
+        help="a file, '-' for standard input, a site, such as https://example.com, or "
+        f"{ARCHIVED}SITE@TIME for what an archive has",
     )
     parser.add_argument("--format", choices=FORMATS, action=_Format, help="default: text")
     for option, help_text in (
@@ -87,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="AGENT",
         help="the crawler for which --pages are compared; default: all others",
     )
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
@@ -95,6 +99,8 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     names: list[str] = arguments.source
     if arguments.pages and len(names) > 1:
         raise CommandError("--pages takes one FILE or URL")
+    if arguments.agent != "*" and not arguments.pages:
+        raise CommandError("-a belongs to --pages FILE")
     strict = arguments.strict or context.settings.strict
     found: list[tuple[str, Finding]] = []
     unknown = False
@@ -129,7 +135,12 @@ def _bodies(
     names: Sequence[str], context: Context, *, fixing: bool
 ) -> Iterator[tuple[str, bytes | None]]:
     """Yield each name with its robots.txt; None if a site does not answer."""
-    targets = {name: target_of(name) for name in names if not _is_file(name)}
+    archived = [name for name in names if name.startswith(ARCHIVED) and not _is_file(name)]
+    if fixing and archived:
+        raise CommandError(f"--fix corrects files, and {archived[0]} is none")
+    targets = {
+        name: target_of(name) for name in names if name not in archived and not _is_file(name)
+    }
     for name, target in targets.items():
         if target.origin is None:
             raise CommandError(f"{name} is neither a file nor a site")
@@ -142,6 +153,8 @@ def _bodies(
         if name in policies:
             policy = policies[name]
             yield policy.access.url, _body_of(policy, context)
+        elif name in archived:
+            yield name, _body_of(read_local(name, context), context)
         else:
             yield name, context.read_file(name)
 
@@ -189,7 +202,7 @@ def _fix(
             sys.stdout.buffer.write(fixed)
     elif fixed != body:
         try:
-            Path(name).write_bytes(fixed)
+            write_atomically(Path(name), fixed)
         except OSError as error:
             raise CommandError(f"cannot write {name}: {error.strerror or error}") from None
         context.output.note(f"{name} is corrected")

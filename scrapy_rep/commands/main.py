@@ -1,6 +1,7 @@
 """The console script ``scrapy-rep``, and the table of subcommands.
 
-``scrapy robots`` (see ``robots``) calls :func:`main`, too, so both are the same.
+``scrapy robots`` (see ``robots``) calls :func:`main`, too, so both are the same. This module
+imports Scrapy in :func:`main`, where Ctrl-C ends without a traceback.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..protocol.printable import printable
-from .context import Context
 from .exits import EXIT_CODES, CommandError, ExitCode
 from .output import writing
 
@@ -54,6 +54,9 @@ SUBCOMMANDS = {
     "diff": Subcommand("diff", "say what differs in meaning between two robots.txt files"),
     "test": Subcommand("test", "test a robots.txt against a file of expectations"),
     "view": Subcommand("view", "show a page as a crawler sees it"),
+    "survey": Subcommand("survey", "count what the robots.txt files of many sites have"),
+    "export": Subcommand("export", "write the policies of a store as JSON Lines"),
+    "import": Subcommand("import_", "put policies that export has written into a store"),
 }
 """The table. A module has these names:
 
@@ -135,12 +138,32 @@ def _run(arguments: list[str], program: str, settings: Settings | None) -> int:
     row = SUBCOMMANDS.get(name)
     if row is None:
         raise CommandError(f"no subcommand {printable(name)!r}: there are {', '.join(SUBCOMMANDS)}")
+    from .context import Context  # Scrapy, which takes most of the time
+
     module = importlib.import_module(f"{__package__}.{row.module}")
     parser = _parser_of(module, program, name)
     parsed = parser.parse_args([*options, *others])
+    _check_values(parsed, parser)
     with Context.open(parsed, settings) as context:
         code: int = module.run(parsed, context)
-        return code
+        is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
+        return code if is_known else ExitCode.UNKNOWN
+
+
+def _check_values(parsed: argparse.Namespace, parser: Parser) -> None:
+    """Refuse values that no subcommand can use, such as those of shell variables that are unset."""
+    from .moments import ARCHIVED
+
+    given = [
+        value if isinstance(value, list) else [value]
+        for name, value in vars(parsed).items()
+        if name != "agent"  # an empty one is warned about
+    ]
+    texts = [text for values in given for text in values if isinstance(text, str)]
+    if not all(text.strip() for text in texts):
+        parser.error("an argument is empty")
+    if getattr(parsed, "archive", None) and not any(text.startswith(ARCHIVED) for text in texts):
+        parser.error(f"--archive belongs to {ARCHIVED}SITE")
 
 
 def _run_without_subcommand(options: list[str], program: str) -> int:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy.http import HtmlResponse
 
 from ..pages.html import markup
-from ..pages.middleware import page_directives
+from ..pages.middleware import directives_of
 from ..protocol import usage
-from ..protocol.pages import HEADERS, statements
+from ..protocol.pages import HEADERS, statements, statements_of
 from ..protocol.paths import origin_of
 from .explain import MAX_LINE_LENGTH, answer, answer_of, usage_record
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from ..protocol.pages import PageDirectives, Statement
+    from ..protocol.tdmrep import TdmRule
     from ..protocol.verdict import Verdict
     from .agent_option import Agent
     from .page import Content, PageLink
@@ -39,13 +40,16 @@ class Page(NamedTuple):
     agent: Agent
     policies: Mapping[str, Policy]
     """By origin. Those that were not fetched are missing."""
+    tdm: TdmRule | None = None
+    """The rule of the TDM file for the page. None if there is none, and without REP_TDMREP."""
 
 
 def page_record(page: Page) -> dict[str, Any]:
     """Return the record of a page that was fetched."""
     response, content = page.response, page.content
     stated = _statements(page)
-    directives = page_directives(response, page.agent.tokens)
+    directives = directives_of(response, page.agent.tokens, page.tdm)
+    terms = directives.access_terms
     canonical = content.canonical
     return {
         "url": response.url,
@@ -58,6 +62,7 @@ def page_record(page: Page) -> dict[str, Any]:
         "nofollow": directives.nofollow,
         "usage": _usage(page, directives),
         "licenses": list(directives.licenses),
+        "access_terms": None if terms is None else terms.to_dict(),
         "canonical": None
         if canonical is None
         else {"url": canonical, **verdict_on(canonical, page)},
@@ -127,7 +132,10 @@ def _statements(page: Page) -> list[Statement]:
         for line in response.headers.getlist(name)
     ]
     html = markup(response) if isinstance(response, HtmlResponse) else b""
-    return list(dict.fromkeys(statements(lines, html, page.agent.tokens)))
+    stated = statements(lines, html, page.agent.tokens)
+    if page.tdm is not None:
+        stated += statements_of(page.tdm)
+    return list(dict.fromkeys(stated))
 
 
 def _statement(statement: Statement) -> dict[str, Any]:
@@ -152,10 +160,16 @@ def _usage(page: Page, directives: PageDirectives) -> dict[str, Any] | None:
     evaluated = usage.evaluated([*robots, *own], directives.tdm_reservation)
     if not evaluated:
         return None
+    reserved, by_file = directives.tdm_reservation, None
+    if page.tdm is not None:
+        reserved = directives_of(response, agent.tokens).tdm_reservation
+        if reserved is None:  # what the page states wins over the file
+            by_file = page.tdm.reservation
     return {
         "evaluated": evaluated,
         "robots_txt": usage.evaluated(robots),
-        "page": usage.evaluated(own, directives.tdm_reservation),
+        "page": usage.evaluated(own, reserved),
+        "tdm_file": usage.evaluated([], by_file),
     }
 
 

@@ -57,7 +57,7 @@ class Access:
     url: str
     """The URL of the robots.txt, or the name of the file."""
     source: str
-    """``site``, ``store``, ``http-cache`` or ``file``."""
+    """``site``, ``store``, ``http-cache``, ``archive`` or ``file``."""
     state: str
     """``rules``, ``unavailable``, ``disallowed-status``, ``unreachable``, or ``stale-copy``: the
     last good copy of a site that is unreachable."""
@@ -73,6 +73,8 @@ class Access:
     unreachable_since: float | None = None
     store: str | None = None
     """The URL of the store in use, without its password."""
+    archive: str | None = None
+    """The path of the archive that has the last response."""
 
     @property
     def is_unreachable(self) -> bool:
@@ -87,6 +89,7 @@ class Access:
             "url": self.url,
             "source": self.source,
             "store": self.store,
+            "archive": self.archive,
             "state": self.state,
             "status": self.status,
             "redirects": list(self.redirects),

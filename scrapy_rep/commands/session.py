@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..crawl.policy_cache import PolicyCache
     from ..origin import Origin
+    from ..protocol.tdmrep import TdmRule
 
 T = TypeVar("T")
 
@@ -56,8 +57,8 @@ OVERRIDDEN: dict[str, Any] = {
     "JOBDIR": None,
     "LOG_FILE": None,
     "LOG_STDOUT": False,
+    "REP_ARCHIVE": None,
     "REP_REPORT": None,
-    "REP_TDMREP": False,  # no tool shows what these files say
     "ROBOTSTXT_OBEY": True,
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
@@ -88,26 +89,37 @@ class Session:
         """Whether Ctrl-C was pressed, so that nothing more is fetched."""
         return self._cache.is_closing or not self._crawler.crawling
 
-    async def get_policy(self, origin: str) -> Policy | None:
+    def tdm_rule(self, response: Response) -> TdmRule | None:
+        """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
+        rule_of = self._middleware.tdm_rule
+        return None if rule_of is None else rule_of(response)
+
+    async def get_policy(self, origin: str, page_url: str | None = None) -> Policy | None:
         """Return the policy of an origin (``scheme://host[:port]``) when it is known.
 
-        Returns None if the session closes before.
+        ``page_url`` is the page that needs it, if there is one. Returns None if the session closes
+        before.
         """
-        request = Request(robots_txt_url(origin))
+        request = Request(page_url or robots_txt_url(origin))
         found = await self._cache.wait_for(origin, request)
         return None if found is None or self._is_unknown(found) else self._policy(found)
 
     async def get_policies(
-        self, origins: Iterable[str], done: Callable[[], object] = lambda: None
+        self,
+        origins: Iterable[str],
+        done: Callable[[], object] = lambda: None,
+        *,
+        page_url: str | None = None,
     ) -> dict[str, Policy]:
         """Return the policies of origins, which are fetched at the same time.
 
-        ``done`` is called for each. Those that are not known when the session closes are missing.
+        ``done`` is called for each. ``page_url`` is the page that needs them, if there is one.
+        Those that are not known when the session closes are missing.
         """
         found: dict[str, Policy] = {}
 
         async def get(origin: str) -> None:
-            policy = await self.get_policy(origin)
+            policy = await self.get_policy(origin, page_url)
             if policy is not None:
                 found[origin] = policy
             done()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.records import CONTENT_SIGNAL, LICENSE
-from .context import STANDARD_INPUT
-from .exits import CommandError, ExitCode
+from .exits import ExitCode
 from .groups import GroupList, group_records
-from .sources import names_file, read_file
-from .targets import target_of
+from .moments import ARCHIVED, add_archive_argument
+from .sources import STORED, get_policies, source_of
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +27,10 @@ EXAMPLES = (
     ("show example.com", "the robots.txt of a site"),
     ("show robots.txt -a mybot", "what a file says to one crawler"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
+    (
+        "show archive:example.com@2026-03-01 --archive crawl.warc.gz",
+        "what a site said on a day, from the archive of a crawl",
+    ),
 )
 
 VERSION = 1
@@ -40,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="ORIGIN|FILE",
-        help="a site, such as example.com, or a file; '-': standard input",
+        help=f"a site, such as example.com, or a file; '-': standard input; {STORED}SITE: the copy "
+        f"in the store of REP_STORE; {ARCHIVED}SITE@TIME: what an archive has",
     )
     parser.add_argument(
         "-a",
@@ -50,22 +53,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="AGENT",
         help="show only what applies to this crawler; may be repeated",
     )
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
     """Run this subcommand."""
     agents = context.agents(arguments.agent) if arguments.agent else None
-    name: str = arguments.source
-    if name == STANDARD_INPUT or Path(name).exists():  # also a pipe, as of "<(curl …)"
-        return _show(read_file(name, context), agents, context)
-    if names_file(name):
-        raise CommandError(f"cannot read {name}: no such file")
-    target = target_of(name)
-    if target.origin is None:
-        raise CommandError(f"{name} is neither a file nor a site")
-    if target.has_default_scheme:
-        context.output.note(f"{name} is no file: it is taken for {target.url}")
-    origin = target.origin
+    source = source_of(arguments.source, context)
+    if source.origin is None:
+        (policy,) = get_policies([source], context)
+        return _show(policy, agents, context)
+    origin = source.origin
 
     async def work(session: Session) -> int:
         policy = await session.get_policy(origin)

@@ -1,4 +1,4 @@
-"""A robots.txt that an argument names: a file, a site, or a site as the store has it."""
+"""A robots.txt that an argument names: a file, a site, or a site in the store or an archive."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..setting_types import without_passwords
 from ..stores import StoreError, open_store
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
+from .moments import ARCHIVED, moment_of
 from .policy import Access, Policy
 from .targets import target_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..stores import Entry, Store
     from .context import Context
+    from .moments import Moment
     from .session import Session
 
 STORED = "store:"
@@ -41,17 +43,24 @@ _STATES = {
 
 
 class Source(NamedTuple):
-    """A robots.txt that was named. Exactly one of the last three is set."""
+    """A robots.txt that was named. Exactly one of the last four is set."""
 
     given: str
     file: str | None = None
     origin: str | None = None
     stored: str | None = None
     """The origin whose robots.txt the store has."""
+    moment: Moment | None = None
+    """The origin whose robots.txt an archive has."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is read without a request and without a store."""
+        return self.file is not None or self.moment is not None
 
     @property
     def key(self) -> str:
-        """What tells it from other sources that are no files."""
+        """What tells it from other sources that are not local."""
         return self.origin or f"{STORED}{self.stored}"
 
 
@@ -59,6 +68,8 @@ def source_of(given: str, context: Context) -> Source:
     """Return what an argument names. Raises :class:`CommandError` if it names nothing."""
     if given == STANDARD_INPUT or Path(given).exists():
         return Source(given, file=given)
+    if given.startswith(ARCHIVED):
+        return Source(given, moment=moment_of(given))
     is_stored = given.startswith(STORED)
     name = given.removeprefix(STORED)
     if names_file(name):
@@ -96,16 +107,41 @@ def read_file(name: str, context: Context) -> Policy:
     return policy
 
 
+def read_local(given: str, context: Context) -> Policy:
+    """Return the policy of a file, or of a site in an archive.
+
+    Raises :class:`CommandError` if it cannot be read.
+    """
+    if given.startswith(STORED) and not Path(given).exists():
+        raise CommandError(f"{given}: only show and diff read a store")
+    if not given.startswith(ARCHIVED) or Path(given).exists():
+        return read_file(given, context)
+    source = source_of(given, context)
+    return _read_all([source], context)[source]
+
+
+def _read_all(sources: Sequence[Source], context: Context) -> dict[Source, Policy]:
+    """Return the policies of those sources that are read without a request and a store."""
+    found = {
+        source: read_file(source.file, context) for source in sources if source.file is not None
+    }
+    moments = {source: source.moment for source in sources if source.moment is not None}
+    if moments:
+        from .archived import policies_of  # only here, because it loads much
+
+        policies = policies_of(set(moments.values()), context)
+        found |= {source: policies[moment] for source, moment in moments.items()}
+    return found
+
+
 def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
     """Return the policies of some sources, in their order.
 
-    Raises :class:`CommandError` for a file or a store that cannot be read.
+    Raises :class:`CommandError` for a file, an archive or a store that cannot be read.
     """
-    files = {
-        source: read_file(source.file, context) for source in sources if source.file is not None
-    }
-    if len(files) == len(set(sources)):
-        return [files[source] for source in sources]
+    local = _read_all(sources, context)
+    if len(local) == len(set(sources)):
+        return [local[source] for source in sources]
     stored = [source.stored for source in sources if source.stored]
     store_url = context.settings.store
     if stored and store_url is None:
@@ -115,7 +151,7 @@ def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
         context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
     async def get(session: Session) -> list[Policy]:
-        return await fetch(session, sources, files, store_url, context)
+        return await fetch(session, sources, local, store_url, context)
 
     return context.run(get, keep_bodies=True)
 
@@ -123,11 +159,11 @@ def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
 async def fetch(
     session: Session,
     sources: Sequence[Source],
-    files: Mapping[Source, Policy],
+    local: Mapping[Source, Policy],
     store_url: str | None,
     context: Context,
 ) -> list[Policy]:
-    """Return the policies of some sources, in their order. ``files`` has those of files."""
+    """Return the policies of some sources, in their order. ``local`` has those that are local."""
     origins = dict.fromkeys(source.origin for source in sources if source.origin)
     found = await session.get_policies(origins)
     if len(found) < len(origins):
@@ -135,7 +171,7 @@ async def fetch(
     stored = [source.stored for source in sources if source.stored]
     if stored and store_url is not None:
         found |= await _read_store(store_url, stored, context)
-    return [files.get(source) or found[source.key] for source in sources]
+    return [local.get(source) or found[source.key] for source in sources]
 
 
 async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:

@@ -11,7 +11,8 @@ from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
 from .expectations import Expectation, read_expectations
 from .explain import MAX_LINE_LENGTH, explain
-from .sources import read_file, source_of
+from .moments import ARCHIVED, add_archive_argument
+from .sources import read_local, source_of
 
 if TYPE_CHECKING:
     import argparse
@@ -46,9 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robots",
         metavar="FILE|URL",
-        help="the robots.txt: a file ('-': standard input), or a site such as example.com; "
-        "default: that of the site of each URL",
+        help="the robots.txt: a file ('-': standard input), a site such as example.com, or "
+        f"{ARCHIVED}SITE@TIME for what an archive has; default: that of the site of each URL",
     )
+    add_archive_argument(parser)
 
 
 def run(arguments: argparse.Namespace, context: Context) -> int:
@@ -58,14 +60,14 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
         raise CommandError("EXPECTATIONS and --robots cannot both read standard input")
     source = None if arguments.robots is None else source_of(arguments.robots, context)
     if source is not None and source.stored:
-        raise CommandError("--robots is a file or a site")
+        raise CommandError("--robots is a file, a site, or a site in an archive")
     paths = None if source is None else source.origin or ""
     expectations = read_expectations(context.read_file(name), name, paths=paths)
     for warning in dict.fromkeys(each.agent.warning for each in expectations):
         if warning:
             context.output.warn(warning)
-    if source is not None and source.file is not None:
-        policy = read_file(source.file, context)
+    if source is not None and source.is_local:
+        policy = read_local(source.given, context)
         return _test(expectations, lambda _: policy, context)
     origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
 

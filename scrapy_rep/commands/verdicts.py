@@ -93,18 +93,21 @@ class Tally:
         """How many answers there are: allowed, disallowed and not known."""
         self.unreachable = 0
         """How many sites did not answer, so that nothing is known about their rules."""
+        self.invalid = 0
+        """How many URLs are invalid. Some of these have a verdict, because a crawl drops them."""
 
     def count(self, batch: Iterable[Answered]) -> None:
         """Count the answers of a batch."""
         counts = self.counts
-        for _, _, verdicts in batch:
+        for target, _, verdicts in batch:
+            self.invalid += not target.is_valid
             for verdict in verdicts:
                 counts[None if verdict is None else verdict.allowed] += 1
 
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for these answers."""
-        if self.counts[None] or self.unreachable:
+        if self.counts[None] or self.unreachable or self.invalid:
             return ExitCode.UNKNOWN
         return ExitCode.FOUND if self.counts[False] else ExitCode.OK
 

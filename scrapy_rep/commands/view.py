@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     async def look(session: Session) -> dict[str, Any]:
         return await view.record(session, target.url)
 
+    context.reads_tdm_files = True
     record = context.run(look, keep_bodies=True)
     if context.output.as_json:
         context.output.record(record)
@@ -156,8 +157,9 @@ class _View:
         if response is not None:
             content = content_of(response)
             urls = [content.canonical, *(link.url for link in content.links)]
-            await self._fetch_policies(session, [url for url in urls if url])
-            page = Page(response, content, self._agent, self._policies)
+            await self._fetch_policies(session, [url for url in urls if url], response.url)
+            tdm = session.tdm_rule(response)
+            page = Page(response, content, self._agent, self._policies, tdm)
             record["page"] = page_record(page)
             record["contradictions"] += contradictions(page, record["page"], hop.verdict)
         return record
@@ -166,7 +168,7 @@ class _View:
         """Return the response at the end of the redirects, or None if there is none."""
         while True:
             origin = origin_of(url) or ""
-            policy = await session.get_policy(origin)
+            policy = await session.get_policy(origin, url)
             if policy is None:
                 raise KeyboardInterrupt
             self._policies[origin] = policy
@@ -199,10 +201,11 @@ class _View:
             self._failure = _failure(error)
         return None
 
-    async def _fetch_policies(self, session: Session, urls: list[str]) -> None:
+    async def _fetch_policies(self, session: Session, urls: list[str], page_url: str) -> None:
+        """Fetch the policies of links. With the URL of their page, no TDM file is fetched."""
         origins = dict.fromkeys(origin_of(url) or "" for url in urls)
         missing = [origin for origin in origins if origin not in self._policies]
-        self._policies.update(await session.get_policies(missing[:MAX_ORIGINS]))
+        self._policies.update(await session.get_policies(missing[:MAX_ORIGINS], page_url=page_url))
 
     def _blocked_redirects(self) -> list[dict[str, str]]:
         return [

@@ -26,6 +26,9 @@ MAX_LINKS = 30
 MAX_DIRECTIVES = 30
 """Directives that are shown. JSON has more."""
 
+MAX_OFFERS = 3
+"""Ways to pay that are shown. JSON has more."""
+
 _HEADERS = {
     "x-robots-tag": "X-Robots-Tag",
     "robots-tag": "Robots-Tag",
@@ -33,6 +36,7 @@ _HEADERS = {
     "tdm-policy": "tdm-policy",
     "link": "Link",
 }
+_FILES = {"tdmrep.json": "in the file tdmrep.json"}
 
 
 def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
@@ -74,6 +78,8 @@ def _rows(record: dict[str, Any]) -> Iterator[tuple[str, Text]]:
     page = record["page"]
     kind = printable(page["content_type"] or "no content type", 80)
     yield "Page", Text(f"status {page['status']}, {kind}, {page['size']:,} octets")
+    if page["access_terms"]:
+        yield from _terms(page["access_terms"])
     yield "Title", Text(printable(page["title"] or "none"))
     yield from _directives(page)
     if page["usage"]:
@@ -87,6 +93,28 @@ def _rows(record: dict[str, Any]) -> Iterator[tuple[str, Text]]:
         yield "Refresh", Text(f"{printable(page['refresh'])}, which is not followed")
 
 
+def _terms(terms: dict[str, Any]) -> Iterator[tuple[str, Text]]:
+    required = [
+        name
+        for name, key in (("a payment", "payment_required"), ("a license", "license_required"))
+        if terms[key]
+    ]
+    yield "Requires", Text(" and ".join(required), style="yellow")
+    if terms["price"]:
+        yield "Price", Text(printable(terms["price"]))
+    for number, offer in enumerate(terms["offers"][:MAX_OFFERS]):
+        parts = (offer[name] for name in ("asset", "network", "scheme") if offer[name])
+        text = f"{offer['amount']} {', '.join(parts)}"
+        yield "" if number else "Offers", Text(printable(text))
+    left = len(terms["offers"][MAX_OFFERS:])
+    if left:
+        yield "", Text(f"and {left:,} more")
+    if terms["authorization_uri"]:
+        yield "License from", Text(printable(terms["authorization_uri"]))
+    if terms["error"]:
+        yield "Error", Text(printable(terms["error"]))
+
+
 def _directives(page: dict[str, Any]) -> Iterator[tuple[str, Text]]:
     if not page["directives"]:
         yield "Directives", Text("none")
@@ -97,7 +125,9 @@ def _directives(page: dict[str, Any]) -> Iterator[tuple[str, Text]]:
             rule += f": {printable(one['argument'], 80)}"
         agent = "" if one["agent"] == "*" else f", for {printable(one['agent'], 60)}"
         place = _HEADERS.get(one["place"])
-        where = "in the page" if place is None else f"in the header {place}"
+        where = _FILES.get(one["place"], "in the page")
+        if place is not None:
+            where = f"in the header {place}"
         yield "" if number else "Directives", Text(f"{rule}  {where}{agent}")
     left = len(page["directives"]) - len(shown) + page["directives_left_out"]
     if left:
@@ -113,7 +143,11 @@ def _usage(usage: dict[str, Any]) -> str:
     for name, granted in usage["evaluated"].items():
         sources = [
             text
-            for key, text in (("robots_txt", "robots.txt"), ("page", "the page"))
+            for key, text in (
+                ("robots_txt", "robots.txt"),
+                ("page", "the page"),
+                ("tdm_file", "tdmrep.json"),
+            )
             if usage[key].get(name) == granted
         ]
         parts.append(f"{name}: {'granted' if granted else 'refused'} (by {' and '.join(sources)})")

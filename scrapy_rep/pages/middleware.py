@@ -80,7 +80,17 @@ def page_directives(response: Response, user_agent: str | Sequence[str]) -> Page
     >>> page_directives(response, "mybot").noindex
     True
     """
-    return _directives(response, product_tokens(user_agent), _html(response))
+    return directives_of(response, product_tokens(user_agent))
+
+
+def directives_of(
+    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
+) -> PageDirectives:
+    """Return the directives of a response for a crawler with these product tokens.
+
+    ``tdm`` is the rule of the TDM file for the page, if there is one.
+    """
+    return _directives(response, tokens, _html(response), tdm)
 
 
 class PageDirectivesMiddleware:

@@ -11,14 +11,13 @@ import logging
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import scrapy
 
-from ..setting_types import without_passwords
+from ..settings import changed_settings
 from .archive_file import ArchiveFile
 from .archive_reader import ArchivedRobotsTxt, ArchiveProblem, read
 from .warc_records import exchange_records, make_record_id, warcinfo_record
@@ -167,12 +166,6 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
     agent = settings.user_agent(None)
     if isinstance(agent, bytes):
         agent = agent.decode("latin-1")
-    changed = {
-        item.metadata["name"]: without_passwords(getattr(settings, item.name))
-        for item in fields(settings)
-        if item.metadata
-        and getattr(settings, item.name) != item.metadata["parse"](item.metadata["default"])
-    }
     return {
         "software": (
             f"scrapy-rep{_version('scrapy-rep')} Scrapy/{scrapy.__version__} "
@@ -191,12 +184,10 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
             "The transfer coding is removed from bodies, the content coding is not. Values of "
             "request headers that may be secrets are replaced by ***."
         ),
-        "x-scrapy-rep-settings": json.dumps(changed, default=_as_list, sort_keys=True),
+        "x-scrapy-rep-settings": json.dumps(
+            changed_settings(settings), default=str, sort_keys=True
+        ),
     }
-
-
-def _as_list(value: object) -> object:
-    return sorted(value) if isinstance(value, (set, frozenset)) else str(value)
 
 
 def _version(package: str) -> str:

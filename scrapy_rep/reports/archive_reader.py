@@ -26,7 +26,7 @@ from .members import MAGIC, BrokenMember, gzip_members, plain_members
 from .warc_records import DIGEST_FIELD, ORIGIN_FIELD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
     from os import PathLike
 
     from .members import Member
@@ -94,12 +94,16 @@ def log_problem(problem: ArchiveProblem) -> None:
 
 
 def read(
-    path: str | PathLike[str], on_problem: Callable[[ArchiveProblem], object] = log_problem
+    path: str | PathLike[str],
+    on_problem: Callable[[ArchiveProblem], object] = log_problem,
+    *,
+    origins: Container[str] | None = None,
 ) -> Iterator[ArchivedRobotsTxt]:
     """Yield the responses to requests for robots.txt files in a WARC file, in their order.
 
     ``on_problem`` is called for each part that cannot be read. All whole records are yielded.
-    Raises OSError.
+    ``origins``: yield only those of these origins. The bodies of others are not decoded. Raises
+    OSError.
     """
     with open(path, "rb") as stream:
         is_compressed = stream.read(len(MAGIC)) == MAGIC
@@ -111,7 +115,7 @@ def read(
                 continue
             offset, record = found
             try:
-                archived = _archived(record, offset)
+                archived = _archived(record, offset, origins)
             except _UNREADABLE as error:
                 on_problem(ArchiveProblem(str(path), offset, _reason(error)))
             else:
@@ -147,8 +151,8 @@ def _reason(error: Exception) -> str:
     return printable(" ".join(str(error).split()) or type(error).__name__, MAX_REASON)
 
 
-def _archived(record: Any, offset: int) -> ArchivedRobotsTxt | None:
-    """Return what a record contains; None if it is not of a robots.txt."""
+def _archived(record: Any, offset: int, origins: Container[str] | None) -> ArchivedRobotsTxt | None:
+    """Return what a record contains; None if it is not of a robots.txt of one of the origins."""
     headers = record.rec_headers
     url = headers.get_header("WARC-Target-URI") or ""
     origin = headers.get_header(ORIGIN_FIELD)
@@ -158,6 +162,8 @@ def _archived(record: Any, offset: int) -> ArchivedRobotsTxt | None:
         origin = origin_of(url)
         if origin is None or path_of(url) != ROBOTS_TXT:
             return None
+    if origins is not None and origin not in origins:
+        return None
     http = record.http_headers
     status = None
     if http is not None:

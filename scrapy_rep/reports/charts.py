@@ -9,14 +9,15 @@ from __future__ import annotations
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, NamedTuple
 
-from .elements import Html, h
+from .elements import Html, h, shown
 from .quantities import count, moment, seconds
+from .timeline import merged, usable_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .elements import Child
-    from .model import HostPace, Timeline
+    from .model import HostPace, Timeline, TimeSlot
 
 SERIES = (("sent", "Pages requested"), ("dropped", "Pages not requested"), ("robots", "robots.txt"))
 """The classes and the names of the series of a timeline, from the bottom to the top."""
@@ -25,6 +26,9 @@ _WIDTH, _HEIGHT = 960, 200
 _MAX_ROWS = 24
 """The rows of the table of a timeline."""
 _MAX_COLUMNS = 160
+_ROW_HEADS = ("Time", *dict(SERIES).values(), "Why not requested")
+_MAX_REASONS = 5
+"""The reasons in one row of the table of a timeline."""
 _DAY = 86_400
 
 
@@ -133,7 +137,7 @@ def timeline(line: Timeline) -> Html:
 
 def _columns(line: Timeline, most: int) -> tuple[int, dict[int, tuple[int, int, int]]]:
     """Return a length in seconds, and the numbers of each interval of this length that has any."""
-    length = max(line.seconds, 1)
+    length = usable_length(line.seconds)
     first, last = min(slot.at for slot in line.slots), max(slot.at for slot in line.slots)
     while last // length - first // length >= most:
         length *= 2
@@ -146,30 +150,32 @@ def _columns(line: Timeline, most: int) -> tuple[int, dict[int, tuple[int, int, 
 
 
 def _timeline_table(line: Timeline) -> Html:
-    length, columns = _columns(line, _MAX_ROWS)
+    length, _ = _columns(line, _MAX_ROWS)
     return h(
         "details",
         h("summary", "Requests over time as a table"),
         h(
             "table",
             h("caption", f"Intervals of {seconds(length)} from each time (UTC)", class_="unseen"),
-            h(
-                "thead",
-                h("tr", (h("th", name, scope="col") for name in ("Time", *dict(SERIES).values()))),
-            ),
-            h(
-                "tbody",
-                (
-                    h(
-                        "tr",
-                        h("th", moment(index * length), scope="row"),
-                        (h("td", number) for number in columns[index]),
-                    )
-                    for index in sorted(columns)
-                ),
-            ),
-            class_="numbers",
+            h("thead", h("tr", (h("th", name, scope="col") for name in _ROW_HEADS))),
+            h("tbody", (_timeline_row(slot) for slot in merged(length, line.slots).slots)),
+            class_="numbers labeled",
         ),
+    )
+
+
+def _timeline_row(slot: TimeSlot) -> Html:
+    found = sorted(slot.dropped_for.items(), key=lambda each: (-each[1], each[0]))
+    reasons = [f"{number:,} {shown(reason, 40)}" for reason, number in found[:_MAX_REASONS]]
+    if len(found) > _MAX_REASONS:
+        reasons.append(f"and {count(len(found) - _MAX_REASONS, 'other reason')}")
+    _, *heads, last = _ROW_HEADS
+    numbers = (slot.sent, slot.dropped, slot.robots_txt)
+    return h(
+        "tr",
+        h("th", moment(slot.at), scope="row"),
+        (h("td", number, data_value=head) for head, number in zip(heads, numbers, strict=True)),
+        h("td", ", ".join(reasons), data_value=last, class_="long") if reasons else h("td"),
     )
 
 

@@ -7,7 +7,7 @@ fields, which are ignored, and may lack fields that have a default.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timezone
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -22,14 +22,20 @@ Converter = Callable[[Any], Any]
 
 _UNIONS = (Union, UnionType)
 
+_YEAR_10000 = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp() + 86_400
+"""The first second that no text in ISO 8601 has. A zone may lead beyond it."""
+
 
 class RecordError(ValueError):
     """A JSON value is no such record. The message names the field."""
 
 
-def to_json(record: Any) -> dict[str, Any]:
-    """Return a record as JSON types."""
-    encode: Converter = _encoder(type(record))  # type: ignore[arg-type]
+def to_json(record: Any, *, is_compact: bool = False) -> dict[str, Any]:
+    """Return a record as JSON types.
+
+    The compact form lacks the fields that have their default, and those that are derived.
+    """
+    encode: Converter = _encoder(type(record), is_compact)  # type: ignore[arg-type]
     result: dict[str, Any] = encode(record)
     return result
 
@@ -56,9 +62,12 @@ def _time(value: object) -> float:
     if not isinstance(value, str):
         raise RecordError("it must be a time in ISO 8601")
     try:
-        return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
+        seconds = datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         raise RecordError("it must be a time in ISO 8601") from None
+    if not 0 <= seconds < _YEAR_10000:
+        raise RecordError("it must be a time from 1970 to 9999")
+    return seconds
 
 
 def _unchanged(value: Any) -> Any:
@@ -66,22 +75,22 @@ def _unchanged(value: Any) -> Any:
 
 
 @cache
-def _encoder(kind: Any) -> Converter:
+def _encoder(kind: Any, is_compact: bool) -> Converter:
     if kind is Time:
         return iso
     if is_dataclass(kind) and isinstance(kind, type):
-        return _record_encoder(kind)
+        return _compact_encoder(kind) if is_compact else _record_encoder(kind)
     arguments = get_args(kind)
     if get_origin(kind) in _UNIONS:
-        encode = _encoder(_without_none(kind))
+        encode = _encoder(_without_none(kind), is_compact)
         return lambda value: None if value is None else encode(value)
     if get_origin(kind) is list:
-        encode = _encoder(arguments[0])
+        encode = _encoder(arguments[0], is_compact)
         if encode is _unchanged:
             return list
         return lambda values: [encode(value) for value in values]
     if get_origin(kind) is dict:
-        encode = _encoder(arguments[1])
+        encode = _encoder(arguments[1], is_compact)
         if arguments[0] is str and encode is _unchanged:
             return dict
         return lambda values: {str(key): encode(value) for key, value in values.items()}
@@ -90,7 +99,7 @@ def _encoder(kind: Any) -> Converter:
 
 def _record_encoder(kind: type) -> Converter:
     hints = get_type_hints(kind)
-    found = {each.name: _encoder(hints[each.name]) for each in fields(kind)}
+    found = {each.name: _encoder(hints[each.name], False) for each in fields(kind)}
     names = [*found, *getattr(kind, "DERIVED", ())]
     values_of = attrgetter(*names)
     converted = [(name, encode) for name, encode in found.items() if encode is not _unchanged]
@@ -103,6 +112,38 @@ def _record_encoder(kind: type) -> Converter:
         return encoded
 
     return encode_record
+
+
+def _compact_encoder(kind: type) -> Converter:
+    hints = get_type_hints(kind)
+    members = [
+        (
+            each.name,
+            _default(each),
+            is_dataclass(hints[each.name]),
+            _encoder(hints[each.name], True),
+        )
+        for each in fields(kind)
+    ]
+
+    def encode_record(record: object) -> dict[str, Any]:
+        encoded = {}
+        for name, default, is_record, encode in members:
+            value = getattr(record, name)
+            if is_record:
+                # A record without a field that differs is a default, too, if there is one.
+                if (content := encode(value)) or default is MISSING:
+                    encoded[name] = content
+            elif value != default:
+                encoded[name] = encode(value)
+        return encoded
+
+    return encode_record
+
+
+def _default(each: Field[Any]) -> Any:
+    """Return the default of a field; MISSING if there is none."""
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 @cache

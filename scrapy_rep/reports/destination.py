@@ -91,6 +91,21 @@ def destination_of(
     return Destination(targets, part, bool(jobdir))
 
 
+def has_other_parts(part: Path, since: float) -> bool:
+    """Return whether another run has written a part file of the same report since a time.
+
+    Raises OSError.
+    """
+    name, _, _ = part.name.rsplit(".", 2)
+    for other in part.parent.iterdir():
+        is_part = other.name.startswith(f"{name}.") and other.suffix == PART_SUFFIX
+        if is_part and other != part:
+            with suppress(FileNotFoundError):  # its run has just ended
+                if other.stat().st_mtime >= since:
+                    return True
+    return False
+
+
 def new_run_id(started_at: float) -> str:
     """Return an identifier that no other run has. It is a part of a file name."""
     time = datetime.fromtimestamp(started_at, timezone.utc)

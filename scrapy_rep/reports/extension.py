@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -16,6 +17,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
+from ..atomic_write import write_atomically
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..pages.access_terms import AccessTermsMiddleware
 from ..pages.middleware import PageDirectivesMiddleware
@@ -28,8 +30,14 @@ from ..startup import abort_on_setting_error
 from ..stores import StoreError
 from ..stores.threads import ThreadPool
 from . import practices
-from .destination import PART_SUFFIX, Target, destination_of, new_run_id
-from .files import PartFile, write_atomically
+from .destination import (
+    PART_SUFFIX,
+    Target,
+    destination_of,
+    has_other_parts,
+    new_run_id,
+)
+from .files import PartFile
 from .model import Run, Time
 from .reading import ReportError, merge_reports, read_report
 from .recorder import CrawlRecorder
@@ -51,6 +59,16 @@ the last one."""
 
 CLOSE_POLL_INTERVAL = 0.02
 """Seconds between two checks whether the last write has ended."""
+
+DOWNLOAD_STATS = (
+    "downloader/request_method_count/",
+    "downloader/response_status_count/",
+    "downloader/exception_type_count/",
+)
+"""The stats of Scrapy that the report has, by the start of their names."""
+
+MAX_DOWNLOAD_STATS = 100
+"""How many of them the report has at most. A site chooses its statuses."""
 
 MAX_MESSAGE = 500
 """Characters of a message about a file that cannot be read."""
@@ -84,7 +102,7 @@ class CrawlReport:
             _software(),
             user_agent,
             list(product_tokens(settings.user_agent(None))),
-            changed_settings(crawler),
+            {name: repr(value) for name, value in changed_settings(settings).items()},
             Time(now),
             Time(now),
             scrapy_settings=scrapy_settings(crawler, practices.SETTINGS),
@@ -153,6 +171,7 @@ class CrawlReport:
         self._is_writing = True
         try:
             self._recorder.run.sent_is_known = self._recorder.is_complete()
+            self._recorder.run.downloads = self._downloads()
             if self._part.needs_all:
                 self._recorder.mark_all_as_changed()
             records = []
@@ -166,6 +185,15 @@ class CrawlReport:
             self._report_failure(self._part.path, error)
         finally:
             self._is_writing = False
+
+    def _downloads(self) -> dict[str, int]:
+        """Return some stats of Scrapy's downloader."""
+        found = {
+            name.removeprefix("downloader/"): value
+            for name, value in self._stats.get_stats().items()
+            if name.startswith(DOWNLOAD_STATS) and type(value) is int
+        }
+        return {name: found[name] for name in sorted(found)[:MAX_DOWNLOAD_STATS]}
 
     def _report_failure(self, path: Path, error: Exception) -> None:
         self._stats.inc_value("robotstxt/report_error_count")
@@ -187,17 +215,33 @@ class CrawlReport:
         except StoreError as error:  # it took too long
             self._report_failure(self._part.path, error)
             return
+        is_written = True
         for target in self._destination.targets:
             try:
                 await self._threads.run(_write, target, report)
             except (OSError, StoreError) as error:
                 self._report_failure(target.path, error)
+                is_written = False
             else:
                 logger.info(
                     "The report of the crawl is %(path)s.",
                     {"path": target.path},
                     extra={"spider": self._crawler.spider},
                 )
+
+        if is_written and not self._destination.is_job:
+            with suppress(OSError, StoreError):
+                await self._threads.run(self._remove_part)
+
+    def _remove_part(self) -> None:
+        """Remove the part file, whose content the report has.
+
+        It stays if another run writes the same report: then only the parts have all runs. A part
+        file of a run that is in progress has been written since the last interval.
+        """
+        since = self._recorder.run.started_at - 2 * WRITE_INTERVAL
+        if not has_other_parts(self._part.path, since):
+            self._part.path.unlink(missing_ok=True)
 
     def _merged_report(self) -> Report:
         """Return the report of this run, and of the earlier runs of the job."""

@@ -1,15 +1,15 @@
-"""Writes the files of a report: a part file while a crawl runs, and the report when it ends.
+"""Writes the part file of a report while a crawl runs.
 
-These functions block, so a crawl calls them in a thread.
+Writing blocks, so a crawl calls it in a thread.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from ..atomic_write import write_atomically
 from .part_format import to_line
 
 if TYPE_CHECKING:
@@ -66,18 +66,3 @@ class PartFile:
                 raise
         self._appended += len(octets)
         self.needs_all = self._appended > self._next_rewrite
-
-
-def write_atomically(path: Path, octets: bytes) -> None:
-    """Replace a file. A reader finds the old file or the new one. Raises OSError."""
-    temporary = path.with_name(f".{token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(octets)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise

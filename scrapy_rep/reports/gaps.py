@@ -21,6 +21,13 @@ LONGEST = 7 * 86_400.0
 """Seconds. A gap beyond one of them counts in the median as one of this length."""
 
 
+def _bucket(length: float) -> int:
+    return round(log2(length) * BUCKETS_PER_OCTAVE)
+
+
+_FIRST_BUCKET, _LAST_BUCKET = _bucket(SHORTEST), _bucket(LONGEST)
+
+
 @dataclass(slots=True)
 class Gaps:
     """The gaps between consecutive requests, in seconds."""
@@ -37,8 +44,7 @@ class Gaps:
         self.count += 1
         if self.smallest is None or gap < self.smallest:
             self.smallest = gap
-        length = min(max(gap, SHORTEST), LONGEST)
-        bucket = round(log2(length) * BUCKETS_PER_OCTAVE)
+        bucket = _bucket(min(max(gap, SHORTEST), LONGEST))
         self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
 
     def merge(self, other: Gaps) -> None:
@@ -60,5 +66,7 @@ class Gaps:
         for bucket in sorted(self.histogram):
             left -= self.histogram[bucket]
             if left < 0:
-                return round(2 ** (bucket / BUCKETS_PER_OCTAVE), 6)
+                # A file that another program has written may have a bucket of any length.
+                known = min(max(bucket, _FIRST_BUCKET), _LAST_BUCKET)
+                return round(2 ** (known / BUCKETS_PER_OCTAVE), 6)
         return None

@@ -346,7 +346,7 @@ def _practice(report: Report) -> Iterator[Html]:
 
 
 def _runs(runs: Sequence[Run]) -> Iterator[Html]:
-    heads = ("Spider", "Started", "Ended", "Software", "Settings")
+    heads = ("Spider", "Started", "Ended", "Software", "Settings", "Downloads")
     yield h(
         "table",
         h("caption", "Runs", class_="unseen"),
@@ -377,6 +377,14 @@ def _run(run: Run) -> Html:
                 for name, value in list(settings.items())[:60]
             ]
             or "all defaults",
+        ),
+        h(
+            "td",
+            [
+                h("div", code(f"{name}: {number:,}", 100))
+                for name, number in list(run.downloads.items())[:40]
+            ]
+            or "not known",
         ),
     )
 

@@ -256,11 +256,21 @@ class HostPace:
 class TimeSlot:
     """What happened in one interval of the timeline."""
 
+    DERIVED = ("dropped",)
+
     at: Time
     """The start of the interval."""
     sent: int = 0
-    dropped: int = 0
+    """Requests for pages that were sent."""
+    dropped_for: dict[str, int] = field(default_factory=dict)
+    """Requests for pages that were not sent, by the reason of their verdict."""
     robots_txt: int = 0
+    """Requests for robots.txt files, as in :class:`Counts`."""
+
+    @property
+    def dropped(self) -> int:
+        """The requests for pages that were not sent."""
+        return sum(self.dropped_for.values())
 
 
 @dataclass(slots=True)
@@ -344,6 +354,10 @@ class Run:
     scrapy_settings: dict[str, str] = field(default_factory=dict)
     """The settings of Scrapy on which best practice depends, such as USER_AGENT and
     HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
+    downloads: dict[str, int] = field(default_factory=dict)
+    """Scrapy's own counts of the methods, the statuses and the errors of downloads, by the name of
+    the stat without ``downloader/``. Unlike other counts, they have the requests for robots.txt
+    files, too, and the responses from Scrapy's HTTP cache."""
 
 
 @dataclass(slots=True)

@@ -7,14 +7,16 @@
            / {"type": "file", "sha256": …, …RobotsFile}
            / {"type": "crawl", …Report without origins, hosts and files}
 
-Each is one line of JSON. A later record replaces an earlier one about the same origin, host, file
-or crawl. A process that is killed may leave a last line that is cut: the lines before it are used.
+Each is one line of JSON, without the fields that have their default. A later record replaces an
+earlier one about the same origin, host, file or crawl. A process that is killed may leave a last
+line that is cut: the lines before it are used.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .codec import RecordError, from_json, to_json
@@ -25,33 +27,35 @@ if TYPE_CHECKING:
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
+_compact = partial(to_json, is_compact=True)
+
 PART = "part"
 """The value of ``type`` in the first line of a part file."""
 
 
 def head(run: Run, limits: Limits) -> dict[str, Any]:
     """Return the first record of a part file."""
-    return {"type": PART, "version": VERSION, "run": to_json(run), "limits": to_json(limits)}
+    return {"type": PART, "version": VERSION, "run": _compact(run), "limits": _compact(limits)}
 
 
 def origin_record(origin: OriginReport) -> dict[str, Any]:
     """Return the record of an origin."""
-    return {"type": "origin", **to_json(origin)}
+    return {"type": "origin", **_compact(origin)}
 
 
 def host_record(host: HostPace) -> dict[str, Any]:
     """Return the record of a host."""
-    return {"type": "host", **to_json(host)}
+    return {"type": "host", **_compact(host)}
 
 
 def file_record(sha256: str, file: RobotsFile) -> dict[str, Any]:
     """Return the record of a robots.txt file."""
-    return {"type": "file", "sha256": sha256, **to_json(file)}
+    return {"type": "file", "sha256": sha256, **_compact(file)}
 
 
 def crawl_record(crawl: Report) -> dict[str, Any]:
     """Return the record of the crawl: a report without origins, hosts and files."""
-    return {"type": "crawl", **to_json(crawl)}
+    return {"type": "crawl", **_compact(crawl)}
 
 
 def to_line(record: dict[str, Any]) -> str:

@@ -160,7 +160,7 @@ class CrawlRecorder:
     def dropped(self, url: str, verdict: Verdict) -> None:
         """Count a request that is not sent."""
         reason = verdict.reason.value
-        self._timeline.slot(self._now()).dropped += 1
+        _count(self._timeline.slot(self._now()).dropped_for, reason)
         _count(self._totals.dropped_for, reason)
         key = origin_of(url)
         if key is None:

@@ -13,6 +13,15 @@ MAX_TIME_SLOTS = 240
 """The most intervals of a timeline. Beyond it, intervals become twice as long."""
 
 
+MAX_SECONDS = 1 << 33
+"""The longest interval: 272 years."""
+
+
+def usable_length(seconds: int) -> int:
+    """Return a length of intervals. A file that another program has written may have any number."""
+    return min(max(seconds, 1), MAX_SECONDS)
+
+
 class LiveTimeline:
     """The timeline of a crawl that runs."""
 
@@ -45,14 +54,15 @@ class LiveTimeline:
 
 def merged(seconds: int, slots: Iterable[TimeSlot]) -> Timeline:
     """Return the timeline that intervals add up to. Intervals have at least so many seconds."""
-    slots = list(slots)
+    seconds, slots = usable_length(seconds), list(slots)
     while True:
         found: dict[int, TimeSlot] = {}
         for slot in slots:
             index = int(slot.at // seconds)
             into = found.setdefault(index, TimeSlot(Time(index * seconds)))
             into.sent += slot.sent
-            into.dropped += slot.dropped
+            for reason, number in slot.dropped_for.items():
+                into.dropped_for[reason] = into.dropped_for.get(reason, 0) + number
             into.robots_txt += slot.robots_txt
         if len(found) <= MAX_TIME_SLOTS:
             return Timeline(seconds, [found[index] for index in sorted(found)])

@@ -119,6 +119,8 @@ _STORED_RESULTS = (
     AccessResult.UNREACHABLE,
 )
 
+_RESULTS = {result.value: result for result in _STORED_RESULTS}
+
 _Checks = dict[str, "Callable[[Any], bool]"]
 
 _COPY_CHECKS: _Checks = {
@@ -148,7 +150,7 @@ def encode(entry: Entry) -> bytes:
 
     Values that :func:`decode` would refuse are left out or cut.
     """
-    content = json.dumps(_head_of(entry, _ENTRY_CHECKS)).encode()
+    content = json.dumps(head_of(entry)).encode()
     if entry.body is not None:
         content += b"\n" + entry.body[:BODY_LIMIT]
     deflate = zlib.compressobj(zdict=_DICTIONARY)
@@ -164,14 +166,34 @@ def decode(octets: bytes) -> Entry:
     head, body = _inflated(octets)
     try:
         found = json.loads(head.decode("ascii"))
+    except RecursionError as error:
+        raise ValueError(f"not an entry: {type(error).__name__}") from None
+    return from_head(found, body)
+
+
+def head_of(entry: Entry) -> dict[str, Any]:
+    """Return all fields of an entry but the body, as JSON types.
+
+    Fields with their default value are left out, and values that :func:`from_head` would refuse are
+    left out or cut.
+    """
+    return _head_of(entry, _ENTRY_CHECKS)
+
+
+def from_head(found: Any, body: bytes | None) -> Entry:
+    """Return the entry with the fields of a head, which other programs may have written.
+
+    Raises ValueError for a head that :func:`head_of` does not produce.
+    """
+    try:
         values = {name: found[name] for name in _ENTRY_CHECKS if name in found}
-        values["result"] = AccessResult(values["result"])
+        values["result"] = _RESULTS.get(values["result"])
         if values.get("copy") is not None:
             copy = values["copy"]
             values["copy"] = CopyInfo(**{name: copy[name] for name in _COPY_CHECKS if name in copy})
         entry = Entry(**values, body=body)
-    except (KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"not an entry: {type(error).__name__}") from None
+    except (KeyError, TypeError):
+        raise ValueError("not an entry: a field is missing or has a wrong type") from None
     for name, is_valid in _ENTRY_CHECKS.items():
         if not is_valid(getattr(entry, name)):
             raise ValueError(f"not an entry: invalid {name}")

@@ -42,6 +42,9 @@ CONNECTIONS = 8
 """The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
 connections by default, which is enough for 1,250 workers."""
 
+PAGE_SIZE = 100
+"""Keys that the server looks at for one page when all entries are read."""
+
 SOCKET_TIMEOUT = 5.0
 """Seconds after which a server that does not answer counts as failed."""
 
@@ -175,6 +178,24 @@ class RedisStore(ThreadedStore):
     def _release_host(self, host: str, delay: float) -> None:
         milliseconds = _milliseconds(delay) if delay > 0 else 0
         self._release_host_script(keys=[_host_key(host)], args=[self._token, milliseconds])
+
+    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
+        cursor, found = self._client.scan(position or 0, match=f"{PREFIX}{{*}}", count=PAGE_SIZE)
+        start, end = f"{PREFIX}{{".encode(), b"}"
+        keys = [key for key in found if key.startswith(start) and key.endswith(end)]
+        with self._client.pipeline(transaction=False) as pipeline:
+            for key in keys:
+                pipeline.getrange(key, 0, OCTETS_LIMIT)
+            values = pipeline.execute(raise_on_error=False)
+        rows = [
+            (key[len(start) : -len(end)].decode("utf-8", "replace"), value)
+            for key, value in zip(keys, values, strict=True)
+            if value != b""  # it has expired meanwhile
+        ]
+        # A key of another type is no entry.
+        return cursor or None, [
+            (key, value if isinstance(value, bytes) else None) for key, value in rows
+        ]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

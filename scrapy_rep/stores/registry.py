@@ -62,7 +62,8 @@ def store_forms() -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _open_sqlite(url: str, ttl: float) -> Store:
+def sqlite_path(url: str) -> Path:
+    """Return the path of the file of a SQLite store. Raises StoreError if it cannot be one."""
     path = Path(url.removeprefix("sqlite:///"))
     if not path.parent.is_dir():
         raise StoreError(f"there is no folder {path.parent}")
@@ -70,6 +71,11 @@ def _open_sqlite(url: str, ttl: float) -> Store:
         raise StoreError(f"{path} is a symbolic link: use the path of the file itself")
     if path.is_dir():
         raise StoreError(f"{path} is a folder")
+    return path
+
+
+def _open_sqlite(url: str, ttl: float) -> Store:
+    path = sqlite_path(url)
     return _open_file(path, ttl, shared=True, exclusive=False)
 
 

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -54,6 +54,14 @@ CREATE TABLE hosts (
 _GET = """
 SELECT entry FROM entries WHERE origin = ? AND typeof(entry) = 'blob' AND length(entry) <= ?
 """
+
+_PAGE = """
+SELECT origin, CASE WHEN typeof(entry) = 'blob' AND length(entry) <= ? THEN entry END
+FROM entries WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
+"""
+
+PAGE_SIZE = 100
+"""Entries that are in memory at once when all entries are read."""
 
 _PUT = """
 INSERT INTO entries VALUES (?, ?, ?)
@@ -175,6 +183,12 @@ class SQLiteStore(ThreadedStore):
         db = self._connect()
         if not self._read_only:
             db.execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
+
+    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
+        # A transaction for each page, so that the write-ahead log does not grow meanwhile.
+        values = (OCTETS_LIMIT, position or "", PAGE_SIZE)
+        rows = self._connect().execute(_PAGE, values).fetchall()
+        return (rows[-1][0] if len(rows) == PAGE_SIZE else None), rows
 
     def _lease(self, seconds: float) -> dict[str, str | float]:
         """Return the parameters of a statement that makes a lease."""
@@ -332,6 +346,24 @@ def _read_header(db: sqlite3.Connection) -> tuple[int, int]:
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     return int(application), int(version)
+
+
+def check_file(path: Path) -> None:
+    """Raise StoreError unless a file is a store of this version. This changes nothing."""
+    for query in ("?mode=ro", "?mode=ro&immutable=1"):  # the second one for a folder without write
+        try:
+            with closing(sqlite3.connect(path.absolute().as_uri() + query, uri=True)) as db:
+                application, version = _read_header(db)
+        except sqlite3.Error as error:
+            reason = str(error)
+            continue
+        if application != APPLICATION_ID:
+            raise StoreError("it is not a store of robots.txt files")
+        expected = int.from_bytes(VERSION, "big")
+        if version != expected:
+            raise StoreError(f"it is of version {version}, not {expected}")
+        return
+    raise StoreError(reason)
 
 
 def _is_store(path: Path) -> bool:

@@ -8,17 +8,35 @@ the async methods of :class:`~.base.Store` of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
+from .entry import decode
 from .threads import ThreadPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from .entry import Entry
 
 T = TypeVar("T")
+
+ADD_LEASE = 60.0
+"""Seconds for which :meth:`ThreadedStore.add` claims an origin: more than a call takes."""
+
+
+class Addition(Enum):
+    """What :meth:`ThreadedStore.add` did with an entry."""
+
+    ADDED = "added"
+    """There was no entry."""
+    REPLACED = "replaced"
+    """There was an older entry, or one that had to be replaced."""
+    OLDER = "older"
+    """The entry in the store is as new or newer, and stays."""
+    IN_PROGRESS = "in-progress"
+    """A crawler is fetching the origin, so that a newer entry follows."""
 
 
 class ThreadedStore(ABC):
@@ -26,6 +44,10 @@ class ThreadedStore(ABC):
 
     def __init__(self, threads: int) -> None:
         self._threads = ThreadPool(threads)
+
+    @abstractmethod
+    def open(self) -> None:
+        """Implement :meth:`.Store.open`."""
 
     async def close(self) -> None:
         await self._threads.close(self._disconnect)
@@ -58,6 +80,50 @@ class ThreadedStore(ABC):
 
     async def release_host(self, host: str, delay: float) -> None:
         await self._run(self._release_host, host, delay, shield=True)
+
+    # Blocking methods for tools, which have no event loop
+
+    def entries(self) -> Iterator[tuple[str, Entry | None]]:
+        """Yield the keys and entries of the store; None for an entry that cannot be read.
+
+        An entry that changes meanwhile may be yielded as it was or as it is. Only a few are in
+        memory at once. This blocks. Raises StoreError.
+        """
+        position: object = None
+        while True:
+            position, page = self._call(self._page, position)
+            for key, octets in page:
+                try:
+                    entry = None if octets is None else decode(octets)
+                except ValueError:
+                    entry = None
+                yield key, entry
+            if position is None:
+                return
+
+    def add(self, key: str, entry: Entry, *, replace: bool) -> Addition:
+        """Store an entry, unless there is one that is as new.
+
+        With ``replace``, it replaces a newer entry, too. The origin is claimed meanwhile, so that
+        no crawler puts an entry between the comparison and the change. This blocks. Raises
+        StoreError.
+        """
+        claimed, current = self._call(self._claim, key, ADD_LEASE)
+        try:
+            if not replace:
+                if current is not None and current.fetched_at >= entry.fetched_at:
+                    return Addition.OLDER
+                if not claimed:
+                    return Addition.IN_PROGRESS
+            self._call(self._put, key, entry)
+            return Addition.ADDED if current is None else Addition.REPLACED
+        finally:
+            if claimed:
+                self._call(self._release, key)
+
+    def disconnect(self) -> None:
+        """Close the connections of the blocking methods. Never raises."""
+        self._disconnect()
 
     async def _run(
         self,
@@ -109,3 +175,11 @@ class ThreadedStore(ABC):
     @abstractmethod
     def _release_host(self, host: str, delay: float) -> None:
         """Implement :meth:`.Store.release_host`."""
+
+    @abstractmethod
+    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
+        """Return some keys and the octets of their entries, and where the next ones are.
+
+        The first position is None, and so is that after the last page. The octets are None for what
+        cannot be an entry.
+        """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from scrapy_rep.commands import process_pool
 from scrapy_rep.commands.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -132,3 +135,30 @@ def _closed(part: Any) -> Any:
     if isinstance(part.get("properties"), dict) and part.get("type") == "object":
         closed["additionalProperties"] = False
     return closed
+
+
+class FakeProcess:
+    """What a process pool has of a process."""
+
+    def __init__(self, other: object = None) -> None:
+        self.other = other
+        """Its end of the pipe, which is open as long as there is a process."""
+        self.is_killed = False
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+    def join(self, timeout: float) -> None:
+        assert self.is_killed
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a process pool start threads, which are quick and can call any function."""
+
+    def start(function: Callable[[Any], Any]) -> Any:
+        connection, other = multiprocessing.Pipe()
+        Thread(target=process_pool.serve, args=(other, function), daemon=True).start()
+        return connection, FakeProcess()
+
+    monkeypatch.setattr(process_pool, "_start", start)

@@ -178,7 +178,7 @@ def test_a_name_without_the_purpose_selects_nothing(capsys: pytest.CaptureFixtur
         (["gogglebot"], "gogglebot is no well-known crawler: do you mean Googlebot?"),
         (["ai-trainning"], "ai-trainning is no well-known crawler: do you mean ai-training?"),
         (["mybot"], "mybot is no well-known crawler: -a takes it for a product token"),
-        (["bingbot", ""], " is no well-known crawler: -a takes it for a product token"),
+        (["bingbot", ""], "an argument is empty (see scrapy-rep agents --help)"),
         (["\x1b[2J"], r"\x1b[2J is no well-known crawler: -a takes it for a product token"),
     ],
 )

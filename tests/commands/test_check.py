@@ -324,6 +324,17 @@ def test_urls_of_a_file_get_brief_records(run: Run, tmp_path: Path) -> None:
     assert done.records[3]["reason"] == "invalid-host"
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("//[bad/", "invalid-host"), ("http://[bad/", "invalid-host"), ("ex ample", "invalid-host")],
+)
+def test_a_url_that_is_none(run: Run, url: str, reason: str) -> None:
+    """A crawl drops it. It is invalid all the same, which is more than a disallow."""
+    done = check(run, url, "--json")
+    assert (done.code, done.record["reason"], done.record["allowed"]) == (3, reason, False)
+    assert check(run, url, "/private").code == 3
+
+
 def test_urls_of_arguments_and_of_a_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("/b\n")
     done = check(run, "/a", "--from", "urls.txt", "--json")
@@ -334,8 +345,10 @@ def test_a_short_file_is_a_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("/b\n")
     assert "Why, for mybot" in check(run, "--from", "urls.txt").out
     (tmp_path / "urls.txt").write_text("# nothing\n")
-    done = check(run, "--from", "urls.txt")
-    assert (done.code, done.out) == (0, "")
+    (tmp_path / "urls.csv").write_text("")
+    for name in ("urls.txt", "urls.csv"):
+        done = check(run, "--from", name)
+        assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
 
 
 @pytest.mark.parametrize("agents", [["otherbot"], []])

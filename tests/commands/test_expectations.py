@@ -156,7 +156,7 @@ def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str)
         (b"\xff\xfe\0", ("--robots", "robots.txt"), "cannot read bad.txt: it is no UTF-8 text"),
         (b"allow x /", (), "/ is a path: name the robots.txt with --robots, or write a URL"),
         (b"allow x /", ("--robots", "no.txt"), "cannot read no.txt: no such file"),
-        (b"allow x /", ("--robots", "store:x.example"), "--robots is a file or a site"),
+        (b"allow x /", ("--robots", "store:x.example"), "--robots is a file, a site, or"),
         (b"allow x /", ("--robots", "bin"), "it is a binary file"),
     ],
 )

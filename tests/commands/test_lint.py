@@ -142,8 +142,10 @@ def test_formats_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robots_txt.chmod(0o640)
     assert main(["lint", "robots.txt", "--fix"]) == 1
     assert robots_txt.read_bytes() == FIXED
+    assert robots_txt.stat().st_mode & 0o777 == 0o640
     written = capsys.readouterr()
     assert "note: robots.txt is corrected\n" in written.err
     assert [line.split()[2] for line in written.out.splitlines()] == ["R206", "R502"]
@@ -161,12 +163,16 @@ def test_fix_only_some(robots_txt: Path) -> None:
 def test_a_file_that_cannot_be_written(
     robots_txt: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: Path, data: bytes) -> int:
-        raise PermissionError(13, "Permission denied")
+    def refuse(file: int) -> None:
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     assert main(["lint", "robots.txt", "--fix"]) == 2
-    assert capsys.readouterr().err == "scrapy-rep: cannot write robots.txt: Permission denied\n"
+    assert (
+        capsys.readouterr().err == "scrapy-rep: cannot write robots.txt: No space left on device\n"
+    )
+    assert [path.name for path in robots_txt.parent.iterdir()] == ["robots.txt"]
+    assert robots_txt.read_bytes() == BODY
 
 
 def test_standard_input(

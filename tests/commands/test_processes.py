@@ -47,6 +47,7 @@ LOG_FILE = "log.txt"
 FEEDS = {"out.json": {"format": "json"}}
 CLOSESPIDER_PAGECOUNT = 1
 REP_TDMREP = True
+REP_ARCHIVE = "archive/%(name)s.warc.gz"
 REP_STORE = f"sqlite:///{pathlib.Path(__file__).parent}/store.sqlite"
 DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
@@ -119,11 +120,11 @@ def test_scrapy_version_loads_only_the_command_itself() -> None:
         "import sys\nfrom scrapy.cmdline import execute\n"
         "try:\n    execute(['scrapy', 'version'])\nexcept SystemExit:\n    pass\n"
         "print(sorted(name for name in sys.modules"
-        " if name.startswith(('scrapy_rep.commands', 'rich'))))\n"
+        " if name.startswith(('scrapy_rep', 'rich', 'warcio'))))\n"
         "print('twisted.internet.reactor' in sys.modules)"
     )
     assert output_of(code).splitlines()[-2:] == [
-        "['scrapy_rep.commands', 'scrapy_rep.commands.robots']",
+        "['scrapy_rep', 'scrapy_rep.commands', 'scrapy_rep.commands.robots']",
         "False",
     ]
 
@@ -294,6 +295,34 @@ class Interrupting:
     def from_crawler(cls, crawler):
         os.kill(os.getpid(), signal.SIGINT)
         return cls()
+"""
+
+
+def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
+    """The console script presses Ctrl-C when Scrapy is imported, which takes most of the start."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING, "check", "https://example.com/"],
+        cwd=tmp_path,
+        env=environment_of(),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+IMPORTING = """\
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "scrapy":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from scrapy_rep.commands.main import console
+console()
 """
 
 

@@ -343,7 +343,7 @@ async def test_download(web: Web) -> None:
 
 async def test_an_error_of_the_work_is_raised(web: Web) -> None:
     async def work(found: Session) -> Any:
-        async def fail(_: str) -> Any:
+        async def fail(*_: Any) -> Any:
             raise CommandError("no")
 
         found.get_policy = fail  # type: ignore[method-assign, assignment]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,6 +125,7 @@ async def test_a_page(web: Web) -> None:
         "evaluated": {"train-ai": False},
         "robots_txt": {"train-ai": True},
         "page": {"train-ai": False},
+        "tdm_file": {},
     }
     assert page["licenses"] == [site.url("/terms.xml")]
     assert (page["canonical"]["url"], page["canonical"]["allowed"]) == (
@@ -220,6 +223,63 @@ async def test_pages_that_fail(web: Web, monkeypatch: pytest.MonkeyPatch) -> Non
     assert down.page_paths == []
 
 
+async def test_what_a_site_requires_before_it_sends_a_page(web: Web) -> None:
+    offers = [{"scheme": "exact", "network": "eip155:8453", "amount": str(n)} for n in range(1, 6)]
+    required = b64encode(json.dumps({"accepts": offers, "error": "pay \x1b[2J"}).encode()).decode()
+    priced = Page(b"", 402, {"crawler-price": "USD 0.01", "PAYMENT-REQUIRED": required})
+    uri = "https://license.example/"
+    challenge = f'License authorization_uri="{uri}", error="no_token"'
+    licensed = Page(b"", 401, {"WWW-Authenticate": challenge, "Link": '</t.xml>; rel="license"'})
+    site = web.site(None, {"/402": priced, "/401": licensed, "/200": Page("<p>x")})
+    record = await viewed(site.url("/402"))
+    terms = record["page"]["access_terms"]
+    assert (terms["payment_required"], terms["price"], len(terms["offers"])) == (
+        True,
+        "USD 0.01",
+        5,
+    )
+    out = " ".join(shown(record).split())
+    assert "Requires a payment Price USD 0.01 Offers 1 eip155:8453, exact 2 eip155:8453" in out
+    assert "and 2 more" in out
+    assert "\x1b" not in out
+    record = await viewed(site.url("/401"))
+    assert record["page"]["access_terms"]["license_required"]
+    assert record["page"]["licenses"] == [site.url("/t.xml")]
+    out = " ".join(shown(record).split())
+    assert f"Requires a license License from {uri} Error no_token" in out
+    assert (await viewed(site.url("/200")))["page"]["access_terms"] is None
+    assert site.page_paths == ["/200", "/401", "/402"]  # each once
+
+
+async def test_the_tdm_file_is_read_with_its_setting(web: Web) -> None:
+    rules = [{"location": "/", "tdm-reservation": 1, "tdm-policy": "/policy.json"}]
+    file = {"/.well-known/tdmrep.json": text(json.dumps(rules))}
+    other = web.site(None, file)
+    link = Page(f'<a href="{other.url("/n")}">n</a>')
+    own = Page("<p>x", headers={"tdm-reservation": "0"})
+    site = web.site("User-agent: *\nDisallow: /no", {**file, "/a": link, "/own": own})
+    on = {"REP_TDMREP": True}
+    page = (await viewed(site.url("/a"), settings=on))["page"]
+    assert [(one["rule"], one["place"]) for one in page["directives"]] == [
+        ("tdm-reservation", "tdmrep.json"),
+        ("tdm-policy", "tdmrep.json"),
+    ]
+    assert (page["usage"]["page"], page["usage"]["tdm_file"]) == ({}, {"tdm": False})
+    record = await viewed(site.url("/own"), settings=on)
+    usage = record["page"]["usage"]
+    assert (usage["evaluated"], usage["page"], usage["tdm_file"]) == (
+        {"tdm": True},
+        {"tdm": True},
+        {},
+    )
+    assert "tdm-policy: /policy.json  in the file tdmrep.json" in shown(record)
+    assert other.paths == ["/robots.txt"]  # no file of a site that is only linked
+    before = len(site.paths)
+    await viewed(site.url("/no"), settings=on)
+    assert (await viewed(site.url("/a")))["page"]["usage"] is None
+    assert site.paths[before:] == ["/robots.txt", "/robots.txt", "/a"]
+
+
 async def test_a_middleware_that_drops_the_request(web: Web) -> None:
     site = web.site()
     settings = {"DOWNLOADER_MIDDLEWARES": {Dropping: 50}}
@@ -241,7 +301,7 @@ async def test_ctrl_c() -> None:
         def __init__(self, error: Exception | None) -> None:
             self.error = error
 
-        async def get_policy(self, origin: str) -> Policy | None:
+        async def get_policy(self, origin: str, page_url: str) -> Policy | None:
             return None if self.error is None else of_file("x", b"")
 
         async def download(self, request: Request) -> Response:

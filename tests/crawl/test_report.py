@@ -125,7 +125,7 @@ async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_pa
     assert sum(slot.dropped for slot in report.timeline.slots) == 3
     (run,) = report.runs
     assert (run.spider, run.finish_reason, run.tokens) == ("visitor", "finished", ["testbot"])
-    assert run.settings["REP_REPORT"] == repr(str(tmp_path / "report.json"))
+    assert run.settings["REP_REPORT"] == repr([str(tmp_path / "report.json")])
 
 
 async def test_retries_count_as_the_server_has_them(web: Web, crawl: Crawl, tmp_path: Path) -> None:
@@ -486,8 +486,7 @@ async def test_spiders_of_one_process_have_their_own_reports(web: Web, tmp_path:
     assert merged.totals.sent == len(site.page_paths)
     assert merged.totals.robots_txt == site.robots_fetches
     assert merged.totals.dropped == 1
-    # The part files have the same, so that a report which another run overwrites is not lost.
-    assert read_reports(parts_in(tmp_path)).totals == merged.totals
+    assert parts_in(tmp_path) == []  # the reports have everything
 
 
 @contextmanager
@@ -544,15 +543,22 @@ def test_a_killed_process_leaves_what_it_had(web: Web, tmp_path: Path) -> None:
 
 
 def test_the_parts_of_two_processes_add_up(web: Web, tmp_path: Path) -> None:
-    site = web.site(ROBOTS)
-    both = [walk(site, start, start + 10, reporting(tmp_path)) for start in (0, 100)]
+    """The last report replaces the first one, so that the parts of both stay."""
+    site = web.site(ROBOTS, {"*": Page(delay=0.05)})
+    both = [walk(site, start, start + 5000, reporting(tmp_path)) for start in (0, 5000)]
     with walkers(*both) as processes:
+        until = time.monotonic() + LONGEST_WAIT
+        while len(parts_in(tmp_path)) < 2:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        part_with(tmp_path, 3, processes[0])
         for process in processes:
+            process.send_signal(signal.SIGINT)
             process.wait(LONGEST_WAIT)
     parts = parts_in(tmp_path)
     assert len(parts) == 2
     report = read_reports(parts)
-    assert report.totals.sent == len(site.page_paths) == 20
+    assert report.totals.sent == len(site.page_paths)
     assert report.totals.robots_txt == site.robots_fetches == 2
     assert origin_in(report, site).counts == report.totals
     assert report.hosts[0].requests == len(site.received)
@@ -622,6 +628,20 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
     assert len(outcome.responses) == 3
     assert found == sorted(found)
     assert found[-1] >= 1
+    assert parts_in(tmp_path) == []
+    assert report_in(tmp_path).totals.sent == 3
+
+
+async def test_the_part_file_stays_if_the_report_cannot_be_written(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    class Blocker(Visitor):
+        def parse(self, response: Response, **_: Any) -> Any:
+            super().parse(response)
+            (tmp_path / "report.html").mkdir()
+
+    paths = [str(tmp_path / name) for name in ("report.json", "report.html")]
+    await crawl(web.site(ROBOTS).urls("/a"), {"REP_REPORT": paths}, spider=Blocker)
     (path,) = parts_in(tmp_path)
     assert read_report(path) == report_in(tmp_path)
 

@@ -49,3 +49,7 @@ async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -
     (run,) = read_report(tmp_path / "report.json").runs
     assert run.scrapy_settings["USER_AGENT"] == settings["USER_AGENT"]
     assert run.scrapy_settings["DUPEFILTER_CLASS"] == "scrapy.dupefilters.RFPDupeFilter"
+    assert run.downloads["response_status_count/200"] > run.downloads["response_status_count/503"]
+    assert run.downloads["request_method_count/GET"] == sum(
+        number for name, number in run.downloads.items() if name.startswith("response_status")
+    )

@@ -39,7 +39,7 @@ def test_bars_of_nothing() -> None:
 
 def test_a_timeline_is_stacked() -> None:
     page = Selector(
-        str(timeline(Timeline(2, [TimeSlot(Time(10), 2, 1, 1), TimeSlot(Time(14), 2)])))
+        str(timeline(Timeline(2, [TimeSlot(Time(10), 2, {"rules": 1}, 1), TimeSlot(Time(14), 2)])))
     )
     assert page.css("path::attr(d)").getall() == [
         "M0.0 100.0h320.0v100.0h-320.0zM640.0 100.0h320.0v100.0h-320.0z",
@@ -53,7 +53,7 @@ def test_a_timeline_is_stacked() -> None:
         "The table below has the numbers."
     )
     assert page.css("tbody tr:first-child ::text").getall() == [
-        "1970-01-01 00:00:10", "2", "1", "1",
+        "1970-01-01 00:00:10", "2", "1", "1", "1 rules",
     ]  # fmt: skip
 
 
@@ -64,6 +64,15 @@ def test_a_long_timeline_has_longer_intervals() -> None:
     assert len(numbers) <= 24
     assert sum(numbers) == len(slots)
     assert page.css(".x span::text").get() == "1970-01-01 00:00"
+
+
+def test_the_table_of_a_timeline_has_the_reasons() -> None:
+    reasons = {"rules": 3, "<b>\u202e": 1000, **dict.fromkeys("abcd", 1)}
+    line = Timeline(1, [TimeSlot(Time(0), 0, reasons), TimeSlot(Time(1000), 0, {"rules": 1})])
+    cells = Selector(str(timeline(line))).css("tbody td:last-child ::text").getall()
+    assert cells == [
+        r"1,000 <b>\u202e, 3 rules, 1 a, 1 b, 1 c, and 1 other reason", "1 rules",
+    ]  # fmt: skip
 
 
 def test_a_gap_as_long_as_the_delay_is_on_the_diagonal() -> None:

@@ -26,7 +26,24 @@ def test_a_report_survives_json() -> None:
         made, "http://a.example/b", origin.verdict("/b", ("mybot",), NOW, made._unreachable_policy)
     )
     report = made.report()
-    assert from_json(Report, json.loads(json.dumps(to_json(report)))) == report
+    for is_compact in (False, True):
+        text = json.dumps(to_json(report, is_compact=is_compact))
+        assert from_json(Report, json.loads(text)) == report
+
+
+def test_the_compact_form_lacks_what_has_its_default() -> None:
+    host = HostPace("a.example", last_at=Time(NOW), shortest_delay=0.0)
+    assert to_json(host, is_compact=True) == {
+        "host": "a.example",
+        "last_at": iso(NOW),
+        "shortest_delay": 0.0,  # the default is None
+    }
+    host.gaps.add(1)
+    compact = to_json(host, is_compact=True)
+    assert compact["gaps"] == {"count": 1, "smallest": 1, "histogram": {"0": 1}}
+    assert from_json(HostPace, compact) == host
+    deciding = OriginReport("http://a.example", "a.example", deciding=[Deciding("rules", False)])
+    assert to_json(deciding, is_compact=True)["deciding"] == [{"reason": "rules", "allowed": False}]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +87,14 @@ def test_unknown_fields_are_ignored_and_defaults_may_be_missing() -> None:
             Version,
             {"result": "r", "effect": "", "source": "", "first_at": "x"},
             "first_at: it must",
+        ),
+        *(
+            (
+                Version,
+                {"result": "r", "effect": "", "source": "", "first_at": at},
+                "first_at: it must be a time from 1970 to 9999",
+            )
+            for at in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00")
         ),
         (
             HostPace,

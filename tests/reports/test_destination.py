@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Spider
 
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.reports.destination import destination_of, new_run_id
+from scrapy_rep.reports.destination import destination_of, has_other_parts, new_run_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,25 @@ def test_the_parts_of_a_job_are_in_its_folder(tmp_path: Path) -> None:
 def test_a_long_name_leaves_room_for_the_run(tmp_path: Path) -> None:
     part = paths_of(f"{tmp_path}/{'x' * 240}.json")[-1]
     part.touch()
+
+
+@pytest.mark.parametrize(
+    ("name", "written_at", "expected"),
+    [
+        ("a.other.part", NOW, True),
+        ("a.other.part", NOW - 1, False),
+        ("a.run.part", NOW, False),
+        ("b.other.part", NOW, False),
+        ("a.json", NOW, False),
+    ],
+)
+def test_the_parts_of_other_runs(
+    tmp_path: Path, name: str, written_at: float, expected: bool
+) -> None:
+    path = tmp_path / name
+    path.touch()
+    os.utime(path, (written_at, written_at))
+    assert has_other_parts(tmp_path / "a.run.part", NOW) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reports import files
-from scrapy_rep.reports.files import PartFile, write_atomically
+from scrapy_rep.reports.files import PartFile
 from scrapy_rep.reports.reading import read_report
 
 from .samples import recorder, sent
@@ -87,22 +86,6 @@ def test_a_write_that_fails_leaves_whole_lines_and_the_next_one_has_everything(
     assert part.needs_all
     flush(part, made)
     assert read_report(part.path) == made.report()
-
-
-def test_a_replacement_that_fails_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "report.json"
-    write_atomically(path, b"old")
-
-    def fail(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_lines_are_ascii(tmp_path: Path) -> None:

@@ -59,3 +59,11 @@ def test_merged_gaps_are_those_of_one_list(cut: int) -> None:
     merged = gaps_of(lengths[:cut])
     merged.merge(gaps_of(lengths[cut:]))
     assert merged == gaps_of(lengths)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "expected"), [(10**400, LONGEST), (-(10**400), SHORTEST), (8, 2.0)]
+)
+def test_a_bucket_of_any_length_has_a_median(bucket: int, expected: float) -> None:
+    gaps = Gaps(1, 1.0, {bucket: 1})
+    assert gaps.median == pytest.approx(expected, rel=MAX_ERROR + 1e-5)

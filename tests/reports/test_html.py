@@ -399,15 +399,16 @@ def test_a_text_is_shown_as_it_is() -> None:
     assert r"<script>alert(1)</script>\u202e" in text
 
 
-def test_a_report_with_impossible_numbers_has_a_page() -> None:
+@pytest.mark.parametrize("seconds", [0, 10**400])
+def test_a_report_with_impossible_numbers_has_a_page(seconds: int) -> None:
     report = report_samples.troubled()
     for host in report.hosts:
         host.shortest_delay = host.longest_delay = 1e-9
     report.hosts[0].paced_gaps.add(1e9)
     report.hosts[0].shortest_delay = 1e12
-    report.timeline.slots.append(TimeSlot(Time(-1e15), 10**20, 0, -5))
-    report.timeline.slots.append(TimeSlot(Time(1e15), 1, 1, 1))
-    report.timeline.seconds = 0
+    report.timeline.slots.append(TimeSlot(Time(-1e15), 10**20, {}, -5))
+    report.timeline.slots.append(TimeSlot(Time(1e15), 1, {"rules": 1}, 1))
+    report.timeline.seconds = seconds
     report.runs[0].started_at = Time(1e18)
     report.hosts[3].shortest_delay = report.hosts[3].paced_gaps.smallest = float("inf")
     report.hosts[3].paced_gaps.count = 1

@@ -1,0 +1,78 @@
+"""A survey beside Protego: files in a second, and memory.
+
+One process parses all files with Protego, which takes only a part of what a survey counts. Then a
+survey counts them with one process and with one for each core. The files are generated ones in the
+proportions of real ones, or those of a folder. With several processes, other work on the machine
+counts, too. Memory is that of the counts, for some files and for four times as many.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from functools import partial
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+from protego import Protego
+
+from scrapy_rep.commands.survey_workers import default_processes, survey_of
+from scrapy_rep.reports.survey import Sample
+from testing import corpus
+from testing.harness import Duration, Parameter, Result, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from testing.harness import Options
+
+DURATION = Duration(60, 15)
+PARAMETERS = {
+    "files": Parameter(2_000, 500, "generated files"),
+    "times": Parameter(3, 2, "how often each file is counted"),
+}
+
+
+def run(options: Options) -> Result:
+    """Measure."""
+    found = corpus.load(options.folder, files=options.number("files"))
+    bodies, times = found.bodies, options.number("times")
+    number, cores = len(bodies) * times, default_processes()
+    protego, protego_cpu = _seconds(partial(_parse, bodies, times))
+    one, one_cpu = _seconds(partial(survey_of, _samples(bodies, times), 1))
+    every, _ = _seconds(partial(survey_of, _samples(bodies, times), cores))
+    growth = _octets(bodies, 4) / _octets(bodies, 1)
+    rows = [
+        Row("Protego, one process", number / protego, "files/s"),
+        Row("survey, one process", number / one, "files/s"),
+        Row("  CPU time, Protego's is 1", one_cpu / protego_cpu, "ratio", 10),
+        Row(f"survey, {cores} processes", number / every, "files/s"),
+        Row("  wall time, Protego's is 1", every / protego, "ratio"),
+        Row("memory for four times as many files", growth, "ratio", 1.5),
+    ]
+    return Result(rows, [f"files: {found.source}, {times} times"])
+
+
+def _seconds(work: Callable[[], object]) -> tuple[float, float]:
+    """Return the wall time and the CPU time of this process."""
+    start, start_cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - start, time.process_time() - start_cpu
+
+
+def _parse(bodies: Sequence[bytes], times: int) -> None:
+    for body in chain.from_iterable(repeat(bodies, times)):
+        Protego.parse(body.decode("utf-8", "replace"))
+
+
+def _samples(bodies: Sequence[bytes], times: int) -> Iterator[Sample]:
+    return map(Sample, chain.from_iterable(repeat(bodies, times)))
+
+
+def _octets(bodies: Sequence[bytes], times: int) -> int:
+    """Return the most octets that a survey has at once."""
+    tracemalloc.start()
+    survey_of(_samples(bodies[:500], times), 1)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most

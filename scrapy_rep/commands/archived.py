@@ -1,0 +1,272 @@
+"""The robots.txt of an origin at a time, from an archive (REP_ARCHIVE, or ``--archive FILE``).
+
+An archive has the responses that a site sent. The policy at a time is what they meant to a crawl
+then: :mod:`scrapy_rep.origin` reads the last response before that time, and an earlier copy where
+the crawl used one. An archive may have gigabytes: of each origin at most two files are kept.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from dataclasses import replace
+from datetime import datetime, timezone
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..fetch.fetcher import status_policy
+from ..origin import Origin, UnreachablePolicy
+from ..protocol.access import (
+    MAX_REDIRECTS,
+    AccessResult,
+    CopyInfo,
+    NotModified,
+    Rules,
+    Unavailable,
+    Unreachable,
+    access_result,
+)
+from ..protocol.paths import robots_txt_url
+from .exits import CommandError, ExitCode
+from .policy import of_origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..protocol.access import FetchResult, StatusPolicy
+    from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
+    from .context import Context
+    from .moments import Moment
+    from .policy import Policy
+
+MAX_HOPS = 20
+"""Redirects of one fetch that are kept. A crawl follows five."""
+
+_PLACEHOLDER = re.compile(r"%(?:(%)|\(\w+\)s)")
+
+
+def policies_of(moments: Iterable[Moment], context: Context) -> dict[Moment, Policy]:
+    """Return the policies of some origins, each at a time. Each file is read once.
+
+    Raises :class:`CommandError` for a file that is no archive, and for an origin that is not in it.
+    """
+    paths = _paths(context)
+    settings = context.settings
+    histories = [
+        _History(moment, status_policy(settings, Origin(moment.origin))) for moment in moments
+    ]
+    origins = {history.moment.origin for history in histories}
+    for path, found in _responses(paths, origins, context):
+        for history in histories:
+            if history.moment.origin == found.origin:
+                history.add(path, found)
+    return {history.moment: _policy(history, paths, context) for history in histories}
+
+
+class _Response(NamedTuple):
+    """A response that ended a fetch, or that was the last one of a fetch."""
+
+    path: str
+    found: ArchivedRobotsTxt
+    result: AccessResult
+    redirects: tuple[str, ...]
+    """The URLs that redirected, in order."""
+
+
+class _History:
+    """What an archive has of one origin before a time. It keeps two files at most."""
+
+    def __init__(self, moment: Moment, statuses: StatusPolicy) -> None:
+        self.moment = moment
+        self.last: _Response | None = None
+        """The last response."""
+        self.first: float = inf
+        """The time of the first response, also if it is later than the moment."""
+        self._copy: _Response | None = None
+        self._gone = -inf
+        self._statuses = statuses
+        self._hops: list[str] = []
+
+    @property
+    def copy(self) -> ArchivedRobotsTxt | None:
+        """The good copy that a crawl has after the last response; None if there is none."""
+        copy = self._copy
+        return copy.found if copy is not None and copy.found.time >= self._gone else None
+
+    def add(self, path: str, found: ArchivedRobotsTxt) -> None:
+        """Add a response of the origin. The last one by its time counts."""
+        self.first = min(self.first, found.time)
+        if found.time >= self.moment.until:
+            return
+        result = AccessResult.RULES  # a file that came over FTP
+        if found.status is not None:
+            is_conditional = found.sha256 is not None
+            result = access_result(found.status, self._statuses, conditional=is_conditional)
+        if result is not AccessResult.RULES:
+            found = found._replace(body=None)
+        if found.url == robots_txt_url(found.origin):
+            self._hops = []  # the first request of a fetch
+        response = _Response(path, found, result, tuple(self._hops))
+        if result is AccessResult.REDIRECT and len(self._hops) < MAX_HOPS:
+            self._hops.append(found.url)
+        if self.last is None or found.time >= self.last.found.time:
+            self.last = response
+        if found.body is not None and (self._copy is None or found.time >= self._copy.found.time):
+            self._copy = response
+        if result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
+            self._gone = max(self._gone, found.time)
+
+
+def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy:
+    moment, last = history.moment, history.last
+    if last is None:
+        at = "" if moment.time is None else f" at {moment.time}"
+        if history.first < inf:
+            at += f": its first response is of {_iso(history.first)}"
+        text = f"the archive has no robots.txt of {moment.origin}{at}"
+        raise CommandError(text, ExitCode.UNKNOWN)
+    copy, found = history.copy, last.found
+    if last.result is AccessResult.NOT_MODIFIED and (copy is None or copy.sha256 != found.sha256):
+        copy = _copy_of(found, paths, context)
+    origin = Origin(moment.origin)
+    strict = context.settings.strict
+
+    def apply(event: FetchResult, at: float) -> None:
+        origin.start_fetch(at)
+        origin.apply(event, at)
+
+    if copy is not None:
+        assert copy.body is not None
+        apply(_rules(origin, copy, copy.body, strict=strict), copy.time)
+    if copy is not found:
+        apply(_event(last, too_many=context.settings.too_many_redirects), found.time)
+    origin.redirects = last.redirects
+    policy = of_origin(
+        origin,
+        lambda url, tokens: origin.verdict(url, tokens, found.time, UnreachablePolicy()),
+        body=None if copy is None else copy.body,
+        store=None,
+    )
+    access = replace(
+        policy.access,
+        source="archive",
+        archive=last.path,
+        fetched_at=found.time,
+        # These depend on the headers, and on attempts that got no response.
+        expires_at=None,
+        unreachable_since=None,
+    )
+    return replace(policy, access=access)
+
+
+def _rules(origin: Origin, copy: ArchivedRobotsTxt, body: bytes, *, strict: bool) -> Rules:
+    content = origin.resource.parse(body, strict=strict, url=copy.url)
+    status = 200 if copy.status is None else copy.status
+    return Rules(content, status, CopyInfo(copy.url), copy.time)
+
+
+def _event(last: _Response, *, too_many: str) -> FetchResult:
+    found = last.found
+    match last.result:
+        case AccessResult.NOT_MODIFIED:
+            return NotModified(found.time)
+        case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
+            is_refusal = last.result is AccessResult.DISALLOWED
+            return Unavailable(found.url, found.time, found.status, disallow=is_refusal)
+        case AccessResult.RULES:
+            failure = "a body that is cut off, cannot be decoded, or is not in its record"
+        case AccessResult.REDIRECT:
+            if len(last.redirects) >= MAX_REDIRECTS and too_many != "unreachable":
+                return Unavailable(found.url, found.time)
+            failure = f"status {found.status}, a redirect that was not followed"
+        case _:
+            failure = f"status {found.status}"
+    return Unreachable(failure, found.status, found.url)
+
+
+def _copy_of(found: ArchivedRobotsTxt, paths: Sequence[str], context: Context) -> ArchivedRobotsTxt:
+    """Return the copy that a 304 refers to."""
+    for _, other in _responses(paths, {found.origin}, context, is_first=False):
+        if other.body is not None and other.sha256 == found.sha256:
+            return other._replace(time=min(other.time, found.time))
+    raise CommandError(
+        f"the archive has no robots.txt of {found.origin} for its 304 of {_iso(found.time)}: the "
+        "crawl had the file from a store or a cache",
+        ExitCode.UNKNOWN,
+    )
+
+
+def _paths(context: Context) -> list[str]:
+    if context.archives:
+        return context.archives
+    template = context.settings.archive
+    if template is None:
+        raise CommandError("archive: needs a WARC file: name it with --archive, or set REP_ARCHIVE")
+    pattern, position = "", 0
+    for match in _PLACEHOLDER.finditer(template):
+        pattern += glob.escape(template[position : match.start()]) + (match[1] or "*")
+        position = match.end()
+    pattern += glob.escape(template[position:])
+    paths = sorted(glob.glob(pattern))
+    if not paths:
+        raise CommandError(f"there is no file {template}, which REP_ARCHIVE names")
+    return paths
+
+
+def _responses(
+    paths: Sequence[str], origins: set[str], context: Context, *, is_first: bool = True
+) -> Iterator[tuple[str, ArchivedRobotsTxt]]:
+    """Yield the responses of some origins, each with the path of its file.
+
+    ``is_first``: whether the files are read for the first time, so that problems are reported.
+    """
+    try:
+        from ..reports.archive_reader import read
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "warcio":
+            raise
+        raise CommandError(
+            "archive: needs the package warcio: pip install 'scrapy-rep[archive]'"
+        ) from None
+    with context.output.progress("files of the archive", len(paths)) as progress:
+        for number, path in enumerate(paths, 1):
+            problems, has_responses = _Problems(), False
+            try:
+                for found in read(path, problems.add, origins=origins):
+                    has_responses = True
+                    yield path, found
+            except OSError as error:
+                raise CommandError(f"cannot read {path}: {error.strerror or error}") from None
+            if is_first:
+                problems.report(path, context, has_responses=has_responses)
+            progress(number)
+
+
+class _Problems:
+    """The parts of one file that cannot be read. The first one is kept, and all are counted."""
+
+    def __init__(self) -> None:
+        self._first: ArchiveProblem | None = None
+        self._number = 0
+
+    def add(self, problem: ArchiveProblem) -> None:
+        self._first = self._first or problem
+        self._number += 1
+
+    def report(self, path: str, context: Context, *, has_responses: bool) -> None:
+        """Warn about them. Raises :class:`CommandError` if the file is no archive."""
+        first = self._first
+        if first is None:
+            return
+        if first.offset == 0 and not has_responses:
+            raise CommandError(f"cannot read {path} as a WARC file: {first.reason}")
+        parts = "A part" if self._number == 1 else f"{self._number:,} parts"
+        context.is_incomplete = True
+        context.output.warn(
+            f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. A "
+            "robots.txt there is missing"
+        )
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

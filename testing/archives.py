@@ -1,0 +1,58 @@
+"""Archives for tests and for the documentation, with the records that a crawl writes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from scrapy_rep.fetch.exchange import Exchange
+from scrapy_rep.protocol.paths import origin_of
+from scrapy_rep.reports.warc_records import (
+    exchange_records,
+    file_sha256,
+    make_record_id,
+    warcinfo_record,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def response(
+    time: str,
+    url: str,
+    body: bytes = b"",
+    *,
+    status: int = 200,
+    origin: str | None = None,
+    copy: bytes | None = None,
+    location: str | None = None,
+) -> Exchange:
+    """A response to a request for a robots.txt at a time in UTC, such as ``2025-03-01T06:00``.
+
+    ``origin`` is that of the fetch, if a redirect led to the URL. ``copy`` is the file that a 304
+    says is still valid.
+    """
+    fields = () if location is None else ((b"Location", location.encode()),)
+    return Exchange(
+        url,
+        datetime.fromisoformat(time).replace(tzinfo=timezone.utc).timestamp(),
+        "GET",
+        (),
+        status,
+        fields,
+        body,
+        file=body,
+        conditional=copy is not None,
+        origin=origin or origin_of(url) or "",
+        copy_sha256=None if copy is None else file_sha256(copy),
+    )
+
+
+def write_archive(path: Path, responses: Iterable[Exchange]) -> Path:
+    """Write the archive of a crawl. Returns its path."""
+    crawl = make_record_id()
+    start = warcinfo_record(crawl, path.name, 0, {"software": "scrapy-rep"})
+    path.write_bytes(start + b"".join(exchange_records(each, crawl) for each in responses))
+    return path

@@ -1,0 +1,346 @@
+"""The subcommands ``export`` and ``import``: policies from a store to another."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_rep.commands import import_
+from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.stores import entry_lines
+from scrapy_rep.stores.entry import BODY_LIMIT, Entry
+from scrapy_rep.stores.redis import PREFIX, RedisStore
+from scrapy_rep.stores.sqlite import SQLiteStore
+
+from .conftest import tool, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_rep.stores.threaded import ThreadedStore
+    from testing.redis_server import RedisServer
+
+    from .conftest import Run
+
+URL = "https://a.example/robots.txt"
+COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)
+ENTRIES = {
+    "https://a.example": Entry(
+        AccessResult.RULES, 1.125, 2.5, 86_400.001, b"User-agent: *\n", COPY, 200, URL
+    ),
+    "http://b.example:8080": Entry(AccessResult.UNAVAILABLE, 5.5, 6, 7, status=404, url=URL),
+    "https://c.example": Entry(AccessResult.DISALLOWED, 5.5, 6, 7, status=403, url=URL),
+    "https://d.example": Entry(
+        AccessResult.UNREACHABLE, 10, 20, 30, b"\xff\0\r\n\x85", COPY, 503, URL, "é\x1b[31m", 9, 7
+    ),
+    "https://[::1]:81": Entry(AccessResult.RULES, 1, 2, 3, "ツ\u2028\0".encode(), COPY),
+    "https://e.example/.well-known/tdmrep.json": Entry(AccessResult.RULES, 1, 2, 3, b"", COPY),
+}
+
+
+def fill(store: ThreadedStore, entries: dict[str, Entry]) -> None:
+    store.open()
+    for key, entry in entries.items():
+        store.add(key, entry, replace=True)
+    store.disconnect()
+
+
+def content(path: Path) -> dict[str, Entry | None]:
+    store = SQLiteStore(path, ttl=1e9)
+    found = dict(store.entries())
+    store.disconnect()
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    fill(SQLiteStore(tmp_path / "a.sqlite", ttl=1e9), ENTRIES)
+    return tmp_path / "a.sqlite"
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz"])
+def test_a_round_trip_is_exact(run: Run, store: Path, tmp_path: Path, name: str) -> None:
+    done = run("export", "sqlite:///a.sqlite", name)
+    assert done.code == 0
+    assert done.err == f"note: 6 policies are written to {name}\n"
+    octets = (tmp_path / name).read_bytes()
+    text = gzip.decompress(octets) if name.endswith(".gz") else octets
+    for line in text.splitlines():
+        validate(json.loads(line), "export")
+    done = run("import", "sqlite:///b.sqlite", name)
+    assert (done.code, done.out) == (0, "6 added\n")
+    assert content(tmp_path / "b.sqlite") == ENTRIES
+    run("export", "sqlite:///b.sqlite", "y.jsonl")
+    assert (tmp_path / "y.jsonl").read_bytes() == text
+
+
+def test_from_a_store_to_another_through_a_pipe(store: Path, tmp_path: Path) -> None:
+    exported = tool("export", "sqlite:///a.sqlite", cwd=tmp_path)
+    assert exported.code == 0
+    assert exported.err == ""
+    done = tool("import", "sqlite:///b.sqlite", "--json", cwd=tmp_path, stdin=exported.out)
+    assert done.code == 0
+    validate(done.record, "import")
+    assert done.record["added"] == 6
+    assert content(tmp_path / "b.sqlite") == ENTRIES
+
+
+def test_redis(run: Run, store: Path, tmp_path: Path, redis_server: RedisServer) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    assert run("import", redis_server.url, "x.jsonl").out == "6 added\n"
+    other = RedisStore(redis_server.url, ttl=100)
+    other._reserve_host("a.example", 60)
+    other._claim("https://claimed.example", 60)
+    assert run("export", redis_server.url, "y.jsonl").code == 0
+    assert run("import", "sqlite:///b.sqlite", "y.jsonl").out == "6 added\n"
+    assert content(tmp_path / "b.sqlite") == ENTRIES
+    with redis_server.client as client:
+        client.set(f"{PREFIX}{{https://odd.example}}", b"no entry")
+        client.lpush(f"{PREFIX}{{https://list.example}}", "x")
+    done = run("export", redis_server.url, "y.jsonl")
+    assert done.code == 3
+    assert done.err.count("cannot be read") == 2
+    other.disconnect()
+
+
+def test_more_entries_than_a_page(tmp_path: Path, redis_server: RedisServer) -> None:
+    entries = {f"https://{number}.example": ENTRIES["https://a.example"] for number in range(350)}
+    for store in (
+        SQLiteStore(tmp_path / "a.sqlite", ttl=1e9),
+        RedisStore(redis_server.url, ttl=100),
+    ):
+        fill(store, entries)
+        assert dict(store.entries()) == entries
+        store.disconnect()
+
+
+def test_a_newer_entry_stays(run: Run, store: Path, tmp_path: Path) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    key = "https://a.example"
+    newer, older = (ENTRIES[key]._replace(fetched_at=at, body=b"") for at in (1.25, 1.0))
+    for known, left, replaced in ((newer, newer, 0), (older, ENTRIES[key], 1)):
+        fill(SQLiteStore(store, ttl=1e9), {key: known})
+        record = run("import", "sqlite:///a.sqlite", "x.jsonl", "--json").record
+        assert record["older"] == 6 - replaced
+        assert record["replaced"] == replaced
+        assert content(store)[key] == left
+    fill(SQLiteStore(store, ttl=1e9), {key: newer})
+    done = run("import", "sqlite:///a.sqlite", "x.jsonl", "--replace")
+    assert (done.code, done.out) == (0, "6 replaced\n")
+    assert content(store) == ENTRIES
+
+
+def test_an_origin_that_a_crawler_is_fetching(run: Run, store: Path, tmp_path: Path) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    crawler = SQLiteStore(tmp_path / "b.sqlite", ttl=1e9)
+    assert crawler._claim("https://a.example", 60) == (True, None)
+    done = run("import", "sqlite:///b.sqlite", "x.jsonl")
+    assert done.out == "5 added\n1 left out, because a crawler is fetching them\n"
+    # The claim is still that of the crawler.
+    assert SQLiteStore(tmp_path / "b.sqlite", ttl=1e9)._claim("https://a.example", 1)[0] is False
+    assert run("import", "sqlite:///b.sqlite", "x.jsonl", "--replace").code == 0
+    assert content(tmp_path / "b.sqlite") == ENTRIES
+    crawler.disconnect()
+
+
+LINE = json.loads(entry_lines.to_line("https://a.example", ENTRIES["https://a.example"]))
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    return {key: value for key, value in {**LINE, **fields}.items() if value is not ...}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"x", "it is not JSON"),
+        (b"\xff", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[]", "it is not a policy"),
+        (b'"type"', "it is not a policy"),
+        (b"1" * 5000, "it is not JSON"),
+        (changed(type="show"), "it is not a policy"),
+        (changed(version=2), "it is of version '2', not 1"),
+        (changed(version=True), "it is of version 'True', not 1"),
+        (changed(version="\x1b[31m" * 100), "it is of version"),
+        (changed(origin=...), "it has no origin"),
+        (changed(origin=1), "it has no origin"),
+        (changed(origin="x" * 10_000), "it has no origin"),
+        (changed(origin="https://a.example}:claim"), "its origin is not valid"),
+        (changed(origin="https://A.example"), "its origin is not valid"),
+        (changed(origin="file:///etc/passwd"), "its origin is not valid"),
+        (changed(entry=...), "not an entry"),
+        (changed(entry="result"), "not an entry"),
+        (changed(entry={**LINE["entry"], "fetched_at": "1"}), "not an entry: invalid fetched_at"),
+        (changed(entry={**LINE["entry"], "fetched_at": float("nan")}), "invalid fetched_at"),
+        (changed(entry={**LINE["entry"], "refresh_at": 1e9}), "its next fetch is too late"),
+        (changed(entry={**LINE["entry"], "url": "http://a/\r\nb"}), "not an entry: invalid url"),
+        (changed(entry={**LINE["entry"], "result": []}), "not an entry"),
+        (changed(body=..., sha256=...), "not an entry: rules without a body"),
+        (changed(body="\ud800"), "its body is not valid"),
+        (changed(body=1), "its body is not valid"),
+        (changed(body_base64="AA=="), "its body is not valid"),
+        (changed(body=..., body_base64="*"), "its body is not valid"),
+        (changed(body="x" * (BODY_LIMIT + 1)), "its body is too long"),
+        (changed(body="other"), "its body does not have the SHA-256 that it states"),
+        (changed(sha256=...), "its body does not have the SHA-256 that it states"),
+    ],
+)
+def test_broken_lines(run: Run, tmp_path: Path, line: Any, reason: str) -> None:
+    broken = line if isinstance(line, bytes) else json.dumps(line).encode()
+    good = [entry_lines.to_line(key, entry).encode() for key, entry in ENTRIES.items()]
+    (tmp_path / "x.jsonl").write_bytes(good[0] + b"\n" + broken + b"\n" + b"".join(good[1:]))
+    done = run("import", "sqlite:///b.sqlite", "x.jsonl")
+    assert (done.code, done.out) == (3, "6 added\n1 unreadable\n")
+    assert done.err.startswith("warning: line 3: ")
+    assert reason in done.err
+    assert "\x1b" not in done.err
+    assert done.err.count("\n") == 1
+    assert content(tmp_path / "b.sqlite") == ENTRIES
+
+
+def test_a_line_of_any_length(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_, "LINE_LIMIT", 2000)
+    good = entry_lines.to_line("https://a.example", ENTRIES["https://a.example"]).encode()
+    lines = b"x" * 10_000 + b"\n" + good + b" " * 2001
+    (tmp_path / "x.jsonl").write_bytes(lines)
+    done = run("import", "sqlite:///b.sqlite", "x.jsonl")
+    assert done.out == "1 added\n2 unreadable\n"
+    assert done.err == "warning: line 1: it is too long\nwarning: line 3: it is too long\n"
+
+
+def test_the_longest_entry_fits_a_line() -> None:
+    longest = ENTRIES["https://a.example"]._replace(
+        body=b"\1" * BODY_LIMIT,
+        url="https://a/" + "x" * 7990,
+        failure="\U0010ffff" * 1000,
+        copy=CopyInfo("https://a/" + "x" * 7990, "\xff" * 256, "\xff" * 256),
+    )
+    line = entry_lines.to_line("https://a/" + "x" * 7990, longest)
+    assert len(line) <= entry_lines.LINE_LIMIT
+    assert entry_lines.from_line(line.encode())[1] == longest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["export", "x"], "it must be 'sqlite:///path'"),
+        (["export", "sqlite:///none.sqlite"], "there is no file none.sqlite"),
+        (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
+        (["export", "sqlite:///robots.txt"], "file is not a database"),
+        (["export", "memory://x"], "it ends with the process that has it"),
+        (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
+        (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
+        (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
+        (["import", "sqlite:///robots.txt", "x.jsonl"], "file is not a database"),
+        (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
+    ],
+)
+def test_wrong_arguments(
+    run: Run, store: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(5000))[:4000])
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert "secret" not in done.err
+    assert done.err.count("\n") == 1
+    assert (tmp_path / "robots.txt").exists()
+    assert not list(tmp_path.glob("*.aside-*"))
+
+
+def test_a_store_of_another_version_stays(run: Run, store: Path, tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(store) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    for command in ("export", "import"):
+        done = run(command, "sqlite:///a.sqlite", "robots.txt" if command == "import" else "x")
+        assert done.code == 2
+        assert "it is of version 99, not" in done.err
+    db = sqlite3.connect(store)
+    db.execute("PRAGMA application_id = 1")
+    db.close()
+    assert "it is not a store of robots.txt files" in run("export", "sqlite:///a.sqlite").err
+    assert not list(tmp_path.glob("*.aside-*"))
+
+
+def test_an_entry_that_cannot_be_read(run: Run, store: Path, tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(store) as db:
+        db.execute("UPDATE entries SET entry = x'00' WHERE origin = 'https://a.example'")
+        db.execute("UPDATE entries SET entry = 'text' WHERE origin = 'https://c.example'")
+    db.close()
+    done = run("export", "sqlite:///a.sqlite", "x.jsonl")
+    assert done.code == 3
+    assert "the entry of https://a.example cannot be read" in done.err
+    assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 4
+
+
+def test_ctrl_c_ends_an_import_with_its_numbers(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+
+    def lines(stream: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
+        yield 1, stream.readline()
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(import_, "_lines", lines)
+    done = run("import", "sqlite:///b.sqlite", "x.jsonl", "--json")
+    assert done.code == 130
+    assert done.record["added"] == 1
+    assert not done.record["complete"]
+
+
+def test_nothing_to_import(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"\n"))))
+    assert run("import", "sqlite:///b.sqlite").out == "no policies\n"
+
+
+def test_a_store_that_fails_is_one_line(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlite3
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(SQLiteStore, "_page", fail)
+    done = run("export", "sqlite:///a.sqlite")
+    assert done.code == 3
+    assert "failed" in done.err
+    assert "disk I/O error" in done.err
+
+
+def test_a_store_that_is_read_only(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = run("import", "sqlite:///a.sqlite", "x.jsonl")
+    assert done.code == 2
+    assert "a.sqlite is read-only" in done.err
+
+
+def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scrapy_rep.stores.redis", None)
+    done = run("export", "redis://127.0.0.1:1/0")
+    assert done.code == 2
+    assert "pip install scrapy-rep[redis]" in done.err
+
+
+def test_the_reader_of_an_export_ends(store: Path, tmp_path: Path) -> None:
+    done = tool("export", "sqlite:///a.sqlite", "/dev/full", cwd=tmp_path)
+    assert done.code == 2
+    assert done.err == "scrapy-rep: cannot write /dev/full: No space left on device\n"

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_replacement_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.json"
+    write_atomically(path, b"old")
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755])
+def test_permissions_and_links_stay(tmp_path: Path, mode: int) -> None:
+    path, link = tmp_path / "robots.txt", tmp_path / "link"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    link.symlink_to(path)
+    before = path.stat()
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), path.read_bytes()) == (True, b"new")
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
+    assert after.st_ino != before.st_ino  # a reader of the old file still has all of it
+
+
+def test_a_new_file_has_the_permissions_of_the_process(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "new", b"")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        write_atomically(tmp_path / "pipe", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
