@@ -36,6 +36,8 @@ PARAMETERS = {
 }
 
 AXE = "axe-core@4.14.1"
+DEMO = Path(__file__).parents[1] / "example_project" / "reports" / "demo.html"
+"""The report that the example project writes."""
 WIDTHS = {"phone": 375, "desktop": 1280}
 _NOW = report_samples.START + 3_000
 
@@ -114,11 +116,15 @@ def run(options: Options) -> Result:
         check.views("survey", survey_html.render(survey_samples.usual()))
         check.views("hostile survey", survey_html.render(survey_samples.hostile(ATTACKS)))
         check.names("hostile survey", "survey")
+        if DEMO.exists():
+            check.views("demo", DEMO.read_text("utf-8"))
         check.sorting(report_samples.report(450))
         size, slowest = check.large(options.number("origins"))
         if folder := options.text("images"):
             check.images(Path(folder))
     notes = [] if axe else [f"{AXE} was not used: npm cannot get it"]
+    if not DEMO.exists():
+        notes.append("the report of the example was not opened: `make example` writes it")
     return Result(
         [
             Row("views of pages", check.number, "views"),
