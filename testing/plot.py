@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 400, 260
 """The size of a panel."""
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 34, 40
+LEFT, RIGHT, TOP, BOTTOM = 56, 34, 34, 40
 """The margins of its area."""
 COLORS = ("#0b6e99", "#b3541e", "#4a7a2c", "#7a4a8c")
 
@@ -77,7 +77,7 @@ def _panel(panel: Panel, unit: str) -> list[str]:
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         x, y = places[0]
         parts.append(
-            f'<text x="{x + 4:.0f}" y="{y - 6:.0f}" fill="{color}">{escape(line.name)}</text>'
+            f'<text x="{x + 4:.0f}" y="{y - 8:.0f}" fill="{color}">{escape(line.name)}</text>'
         )
     return parts
 

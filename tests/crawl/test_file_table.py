@@ -169,6 +169,17 @@ def test_large_files_are_packed_before_there_are_many(limits: Any, in_use: set[s
     assert (packed(table), parsed(table)) == ("a", "cdebf")
 
 
+def test_a_file_that_was_removed_is_not_counted(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=100, MAX_PARSED_OCTETS=len(BODY))
+    table = table_of(1, in_use)
+    add(table, "a")
+    removed = table["a"]
+    add(table, "b")
+    table.count(removed)
+    table.evict()
+    assert (packed(table), parsed(table)) == ("", "b")
+
+
 def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=1, MIN_PACKED_OCTETS=600, PACKED_OCTETS=1)
     table = table_of(100, in_use)
