@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-
 import json
+import pickle
 from typing import Any
 
 import pytest
