@@ -14,6 +14,7 @@ MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
 # More processes than cores: most tests of crawls wait for a server.
 SIDE_BY_SIDE := -n 10
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
 
 .PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
 .PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
@@ -40,10 +41,11 @@ tests: .venv/test
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
-# The tests of crawls and stores, on Twisted's default reactor and without a reactor.
+# The tests of crawls and stores, on Twisted's default reactor and without a reactor. The topologies
+# of Redis do not depend on either.
 loops: .venv/test
-	$(PYTEST) --reactor=default tests/crawl tests/stores
-	$(PYTEST) -p no:twisted tests/crawl tests/stores
+	$(PYTEST) --reactor=default tests/crawl tests/stores $(WITHOUT_TOPOLOGIES)
+	$(PYTEST) -p no:twisted tests/crawl tests/stores $(WITHOUT_TOPOLOGIES)
 
 # With the oldest supported Scrapy, all tests of what depends on its version, and those of crawls and
 # stores on both reactors.
@@ -52,7 +54,8 @@ oldest: .venv-oldest/test
 		--ignore=tests/reports --ignore=tests/commands
 	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio \
 		tests/commands/test_session.py tests/commands/test_check.py tests/commands/test_view.py
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores
+	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores \
+		$(WITHOUT_TOPOLOGIES)
 
 # The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part
 # of `test`. `make scrapy-2.17` runs one of them.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import RobotsTxtDisallowed
     from .pages.access_terms import AccessTermsMiddleware
+    from .pages.link_filter import LinkFilterMiddleware
     from .pages.middleware import PageDirectivesMiddleware, page_directives
     from .protocol.access_terms import AccessTerms, PaymentOffer
     from .protocol.lint import Finding, Severity, lint
@@ -50,6 +51,7 @@ __all__ = [
     "CleanParam",
     "Finding",
     "Group",
+    "LinkFilterMiddleware",
     "PageDirectives",
     "PageDirectivesMiddleware",
     "PaymentOffer",
@@ -76,6 +78,7 @@ _MODULES = {
     "CleanParam": "protocol.records",
     "Finding": "protocol.lint",
     "Group": "protocol.listing",
+    "LinkFilterMiddleware": "pages.link_filter",
     "PageDirectives": "protocol.pages",
     "PageDirectivesMiddleware": "pages.middleware",
     "PaymentOffer": "protocol.access_terms",

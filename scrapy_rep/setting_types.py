@@ -16,7 +16,7 @@ from w3lib.url import safe_url_string
 
 from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
-from .stores.registry import find_type, store_forms
+from .stores.registry import StoreSource, find_type, store_forms
 from .stores.url import without_password
 
 _TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
@@ -182,11 +182,11 @@ def _host_name(name: str) -> str:
     return parts.hostname
 
 
-def store(value: object) -> str | None:
-    """Parse the URL of a store. None and the empty text mean no store."""
+def store(value: object) -> StoreSource | None:
+    """Parse the URL of a store, or what returns one. None and the empty text mean no store."""
     if value is None or value == "":
         return None
-    if isinstance(value, str) and find_type(value) is not None:
+    if callable(value) or (isinstance(value, str) and find_type(value) is not None):
         return value
     raise ValueError(f"None, {store_forms()}")
 

@@ -227,6 +227,14 @@ class Settings:
         "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, from "
         "memory if the copy there is fresh and complete. `False` sends the request to the server.",
     )
+    filter_links: bool = _setting(
+        "REP_FILTER_LINKS",
+        False,
+        boolean,
+        "Drop the requests of a spider before they reach the scheduler if the robots.txt of their "
+        "site is in memory and disallows them. Requests with an `errback` are not filtered. See "
+        "[below](#filtering-links).",
+    )
     noindex: str = _setting(
         "REP_NOINDEX",
         "annotate",
@@ -297,15 +305,17 @@ class Settings:
         "rules](../usage/local-rules.md).",
     )
 
-    store: str | None = _setting(
+    store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed
         "REP_STORE",
         None,
         store,
         "The URL of a store that keeps robots.txt results for later crawls. `sqlite:///path` is "
         "for crawls on one machine, `redis://host:port/db` for crawlers on several machines. "
-        "`memory://name` is shared by the crawls of one process, and ends with it. `None` keeps "
-        "the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in that "
-        "directory.",
+        "`redis+cluster://` and `redis+sentinel://` are for a Redis Cluster and for Sentinel. "
+        "`memory://name` is shared by the crawls of one process, and ends with it. A class, or its "
+        "import path, is a [store of your own](../usage/stores.md#a-store-of-your-own). `None` "
+        "keeps the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in "
+        "that directory.",
     )
     store_days: float = _setting(
         "REP_STORE_DAYS",

@@ -133,11 +133,12 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
     with sqlite3.connect(path) as db:
         for root in roots:
             db.execute(
-                "INSERT INTO entries VALUES (?, ?, ?)", (root, now, chance.choice(_bad_entries()))
+                "INSERT INTO entries VALUES (?, ?, ?, 0)",
+                (root, now, chance.choice(_bad_entries())),
             )
             # The last one is the claim of a crawler that does not run any more.
             claim = chance.choice([*spans, (now, now + 93)])
-            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?)", (root, *claim))
+            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?, 0)", (root, *claim))
             reserved = (host_of(root), *chance.choice(spans))
             db.execute("INSERT OR IGNORE INTO hosts VALUES (?, 'other', ?, ?)", reserved)
     db.close()
@@ -297,18 +298,18 @@ class Soak:
         chance = random.Random(seed)
         shared: dict[str, Page | Misbehaviour] = {"/shared.txt": text(RULES)}
         paced = web.site(RULES + b"Crawl-delay: %g\n" % DELAY, shared, host="127.0.0.2")
-        self._sites: list[tuple[Site, str, Kind]] = [(paced, PACE, _kind(PACE, paced))]
+        self.sites: list[tuple[Site, str, Kind]] = [(paced, PACE, _kind(PACE, paced))]
         for number in range(origins):
             name = _name(number, chance)
             kind = _kind(name, paced)
             host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
-            self._sites.append((web.site(kind.robots, host=host), name, kind))
-        for site, _, _ in self._sites:
-            other, _, _ = chance.choice(self._sites)
+            self.sites.append((web.site(kind.robots, host=host), name, kind))
+        for site, _, _ in self.sites:
+            other, _, _ = chance.choice(self.sites)
             site.pages.update(_pages(chance, other))
         self.urls = [
             url
-            for site, _, kind in self._sites
+            for site, _, kind in self.sites
             for url in site.urls(*PATHS, "/faulty", "/moved", *kind.paths)
         ]
         chance.shuffle(self.urls)
@@ -316,7 +317,7 @@ class Soak:
     @property
     def roots(self) -> list[str]:
         """The origins."""
-        return [site.root for site, _, _ in self._sites]
+        return [site.root for site, _, _ in self.sites]
 
     def problems(self, crawler: Crawler, log: Log) -> list[str]:
         """Return what was wrong with a crawl. An empty list means that all is well."""
@@ -326,7 +327,7 @@ class Soak:
         problems += [
             f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
         ]
-        for site, name, kind in self._sites:
+        for site, name, kind in self.sites:
             problems += [
                 f"{site.root}, which {name}, {problem}"
                 for problem in _problems(site, kind, is_late=site.root in log.late)
@@ -335,7 +336,7 @@ class Soak:
 
     def late(self, log: Log) -> set[str]:
         """The origins that answered too late because the machine was busy."""
-        silent = {site.root for site, _, kind in self._sites if kind.meaning == DISALLOWED}
+        silent = {site.root for site, _, kind in self.sites if kind.meaning == DISALLOWED}
         return log.late - silent
 
     @staticmethod

@@ -76,6 +76,8 @@ class Site:
         self.port = port
         self.pages = pages
         self.received: list[Received] = []
+        self.connections = 0
+        """The number of connections that were opened."""
         self.root = f"{'https' if tls else 'http'}://{host}:{port}"
 
     def url(self, path: str = "/") -> str:
@@ -173,11 +175,12 @@ class Web:
     ) -> None:
         task = asyncio.current_task()
         assert task is not None
+        site.connections += 1
         self._connections.add(task)
         self._transports.add(writer.transport)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                while await _answer(site, reader, writer):
+                while await answer(site, reader, writer):
                     pass
         except asyncio.CancelledError:
             pass
@@ -186,9 +189,18 @@ class Web:
             writer.close()
 
 
-async def _answer(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Answer one request. Returns whether the connection stays open."""
-    octets = await reader.readuntil(b"\r\n\r\n")
+async def answer(
+    site: Site,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    *,
+    idle: float | None = None,
+) -> bool:
+    """Answer one request. Returns whether the connection stays open.
+
+    Raises asyncio.TimeoutError if there is no request within ``idle`` seconds.
+    """
+    octets = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), idle)
     head = octets.decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = request_line.split(" ")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -74,26 +76,57 @@ def test_four_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
     assert all(site.page_paths == ["/0", "/1", "/2", "/3"] for site in sites)
 
 
-def test_the_claim_of_a_killed_worker_expires(web: Web, store: str) -> None:
-    """The first worker gets no answer, and is killed while it waits."""
-    asked = threading.Event()
+class Held:
+    """A robots.txt. The answer to the first request for it is held back until the test releases it.
 
-    async def silent_once(*_: Any) -> None:
-        site.pages["/robots.txt"] = text(PRIVATE)
-        asked.set()
-        await asyncio.sleep(60)
+    The first answer differs from the later ones: it disallows all URLs.
+    """
 
-    site = web.site(silent_once)
-    with workers([store, site.url("/first"), "REP_TIMEOUT=2"]) as (first,):
-        assert asked.wait(30)
-        first.kill()
-        first.wait()
-    other = web.site(PRIVATE, host="127.0.0.2")
-    with workers([store, other.url("/"), site.url("/second"), "REP_TIMEOUT=2"]) as (second,):
-        _, errors = second.communicate(timeout=60)
-        assert second.returncode == 0, errors
-    assert site.paths == ["/robots.txt", "/robots.txt", "/second"]
-    assert site.received[1].at - site.received[0].at > 1.9, "its claim holds for REP_TIMEOUT"
+    def __init__(self, web: Web) -> None:
+        self.site = web.site(self._answer)
+        self.is_asked = threading.Event()
+        self.is_released = threading.Event()
+
+    async def _answer(self, _: Any, __: Any, writer: asyncio.StreamWriter) -> None:
+        is_first = not self.is_asked.is_set()
+        self.is_asked.set()
+        while is_first and not self.is_released.is_set():  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.02)
+        page = text("User-agent: *\nDisallow: /\n" if is_first else PRIVATE, Connection="close")
+        writer.write(page.octets())
+        await writer.drain()
+
+
+def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: str) -> None:
+    """One worker is killed and one is stopped, each during a fetch. A third replaces both.
+
+    The stopped worker goes on later. The answer that it then gets does not reach the store.
+    """
+    killed, stopped = Held(web), Held(web)
+    options = [store, "CLAIM_SECONDS=2"]
+    with workers([*options, killed.site.url("/first")], [*options, stopped.site.url("/first")]) as (
+        one,
+        other,
+    ):
+        assert killed.is_asked.wait(30)
+        assert stopped.is_asked.wait(30)
+        both = [killed.site.url("/third"), stopped.site.url("/third")]
+        with workers([*options, *both]) as (third,):
+            time.sleep(3)  # longer than a claim: both workers renew theirs
+            assert [killed.site.robots_fetches, stopped.site.robots_fetches] == [1, 1]
+            one.kill()
+            other.send_signal(signal.SIGSTOP)
+            _, errors = third.communicate(timeout=60)
+            assert third.returncode == 0, errors
+        stopped.is_released.set()
+        other.send_signal(signal.SIGCONT)
+        _, errors = other.communicate(timeout=60)
+        assert other.returncode == 0, errors
+    with workers([*options, killed.site.url("/last"), stopped.site.url("/last")]) as (last,):
+        _, errors = last.communicate(timeout=60)
+        assert last.returncode == 0, errors
+    for held in (killed, stopped):
+        assert held.site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
 
 
 def links(*paths: str) -> Page:

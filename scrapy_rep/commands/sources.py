@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..stores import Entry, Store
+    from ..stores.registry import StoreSource
     from .context import Context
     from .moments import Moment
     from .session import Session
@@ -160,7 +161,7 @@ async def fetch(
     session: Session,
     sources: Sequence[Source],
     local: Mapping[Source, Policy],
-    store_url: str | None,
+    store_url: StoreSource | None,
     context: Context,
 ) -> list[Policy]:
     """Return the policies of some sources, in their order. ``local`` has those that are local."""
@@ -174,7 +175,9 @@ async def fetch(
     return [local.get(source) or found[source.key] for source in sources]
 
 
-async def _read_store(url: str, origins: Sequence[str], context: Context) -> dict[str, Policy]:
+async def _read_store(
+    url: StoreSource, origins: Sequence[str], context: Context
+) -> dict[str, Policy]:
     name = without_passwords(url)
     try:
         store = open_store(url, jobdir=None, ttl=context.settings.store_days * DAY)

@@ -255,7 +255,7 @@ class FileCache(Generic[File]):
         entry = None
         if not isinstance(event, Cancelled):
             entry = self._policy_store.entry(file, event, found)
-        save = deferred_from_coro(self._policy_store.save(file.store_key, entry, found))
+        save = deferred_from_coro(self._policy_store.save(file, entry, found))
         save.addErrback(self._log_failure, file)
 
     def _log_failure(self, failure: Failure, file: File) -> None:

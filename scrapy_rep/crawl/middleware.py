@@ -35,6 +35,7 @@ from .admission import AdmissionControl
 from .agent_tokens import AgentTokens
 from .drops import record_drop
 from .final_url import FinalUrlChecker
+from .link_filter import LinkFilter
 from .local_rules import LocalRulesFile, record_exception
 from .outages import Outages
 from .pace import Pace
@@ -127,6 +128,10 @@ class RobotsTxtMiddleware:
         self._final_url_checker = FinalUrlChecker(
             crawler, self._policy_cache, waiting, self._verdict, self._local_disallow
         )
+        self.link_filter = LinkFilter(
+            crawler, self._policy_cache, self._page_url, self._verdict, self._local_disallow
+        )
+        """Drops the requests of a spider that are known to be disallowed (REP_FILTER_LINKS)."""
         self._tdm_files: TdmFiles | None = None
         if settings.tdmrep:
             self._tdm_files = TdmFiles(
@@ -293,7 +298,7 @@ class RobotsTxtMiddleware:
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
 
         Scrapy's own middleware has this method, with a parser in place of the origin. Subclasses
-        may override it or call it.
+        may override it or call it. REP_FILTER_LINKS does not call it.
         """
         if rp is None:
             return
@@ -366,7 +371,7 @@ class RobotsTxtMiddleware:
         self._throttle.finish(request, sent=not isinstance(exception, IgnoreRequest))
 
     def _verdict(self, origin: Origin, request: Request, url: str) -> Verdict:
-        """Return the verdict of an origin on a URL that a request was redirected to."""
+        """Return the verdict of an origin on a URL for the crawler of a request."""
         return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
 
     # For the report of the crawl (REP_REPORT) and for the command-line tools.
@@ -374,7 +379,8 @@ class RobotsTxtMiddleware:
     def record(self, recorder: Recorder) -> None:
         """Pass what happens in this crawl to a recorder, before the first request."""
         self._recorder = self._policy_cache.recorder = self._wait_stats.recorder = recorder
-        self._final_url_checker.recorder, self._engine.on_send = recorder, recorder.sent
+        self._final_url_checker.recorder = self.link_filter.recorder = recorder
+        self._engine.on_send = recorder.sent
         recorder.delay_of, recorder.is_complete = self._throttle.delay, self._engine.shows_sent
 
     @property

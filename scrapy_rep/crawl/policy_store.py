@@ -17,6 +17,7 @@ from ..protocol.access import AccessResult, Rules, access_result
 from ..setting_types import without_passwords
 from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE
+from .claims import Claims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,9 +36,9 @@ MAX_POLL_INTERVAL = 2.0
 the first value to the second. Half of all robots.txt files arrive within a few tenths of a second.
 """
 
-CLAIM_MARGIN = 5.0
-"""Seconds that a claim lasts longer than the longest fetch, so that its owner can store the result
-of a fetch that times out. A single call to SQLite or Redis fails after 5 s."""
+WAIT_MARGIN = 5.0
+"""Seconds that a crawler waits longer than the longest fetch, so that the owner of the claim can
+store the result of a fetch that times out. A single call to SQLite or Redis fails after 5 s."""
 
 SAVE_TIMEOUT = 30.0
 """Seconds that :meth:`PolicyStore.close` waits at most for entries that are being saved: the limit
@@ -66,6 +67,8 @@ class StoreLookup:
     """The store had a usable entry, which replaces the fetch."""
     claimed: bool = False
     """This crawl has claimed the file."""
+    fence: int | None = None
+    """The fencing token under which the result of the fetch is put."""
     body: bytes | None = None
     """The good copy in the store as it was received; None if the store has none."""
 
@@ -100,30 +103,28 @@ class PolicyStore:
         self._stats = stats
         self._clock = clock
         self._now = now
-        self._claim_seconds = min(_longest_fetch(settings) + CLAIM_MARGIN, MAX_LEASE)
+        self._wait_seconds = min(_longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
         self._clock_valid_from = clock.time()
         self._clock_steps: deque[_ClockStep] = deque(maxlen=MAX_CLOCK_STEPS)
         self._saves = 0
         """The number of calls to :meth:`save` in progress."""
         self._closed = False
-        self._claims: set[str] = set()
-        """The files that this crawl has claimed, by their keys in the store."""
+        self._claims = Claims(store, clock)
 
     async def load(self, file: OriginFile[Any], lookup: StoreLookup) -> None:
         """Restore ``file`` from the store, or claim it.
 
-        While another crawler has the claim, this polls for its result for as long as a claim lasts.
+        While another crawler has the claim, this polls for its result for as long as a fetch takes.
         After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
         step by step, so that it is complete even if this call is cancelled.
         """
         key, stats = file.store_key, f"{file.resource.stats}/store"
         entry = await self.store.get(key)
         interval = FIRST_POLL_INTERVAL
-        until = self._clock.monotonic() + self._claim_seconds
+        until = self._clock.monotonic() + self._wait_seconds
         while not self._restore(file, entry, lookup) and self.store.shared:
-            lookup.claimed, entry = await self.store.claim(key, self._claim_seconds)
+            lookup.claimed, entry, lookup.fence = await self._claims.claim(key)
             if lookup.claimed:
-                self._claims.add(key)
                 if self._restore(file, entry, lookup):  # put between get and claim
                     await self._release(key)
                 break
@@ -139,18 +140,23 @@ class PolicyStore:
             # A 304 has no body, so the store would never get the file.
             file.forget_validators()
 
-    def save(self, key: str, entry: Entry | None, lookup: StoreLookup) -> Coroutine[Any, Any, None]:
+    def save(
+        self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup
+    ) -> Coroutine[Any, Any, None]:
         """Put the entry of a fetch, if there is one, and release the claim.
 
         :meth:`close` waits for the returned coroutine, even if it has not started.
         """
         self._saves += 1
-        return self._save(key, entry, lookup)
+        return self._save(file, entry, lookup)
 
-    async def _save(self, key: str, entry: Entry | None, lookup: StoreLookup) -> None:
+    async def _save(self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup) -> None:
+        key = file.store_key
         try:
             if entry is not None and not self._closed:
-                await self.store.put(key, entry)
+                is_stored = await self.store.put(key, entry, lookup.fence)
+                if not is_stored:
+                    self._stats.inc_value(f"{file.resource.stats}/store/superseded_count")
         finally:
             try:
                 if lookup.claimed:
@@ -163,18 +169,18 @@ class PolicyStore:
             if not self._closed:
                 await self.store.release(key)
         finally:
-            self._claims.discard(key)
+            self._claims.remove(key)
 
     async def close(self) -> None:
         """Close the store after all saves have ended and all claims are released."""
         started_at = self._clock.monotonic()
-        while self._saves or self._claims:
+        while self._saves or self._claims or self._claims.is_renewing:
             # A cancelled fetch still has to run in order to release its claim.
             timeout = SAVE_TIMEOUT if self._saves else RELEASE_TIMEOUT
             if self._clock.monotonic() - started_at >= timeout:
                 break
             await self._clock.sleep(CLOSE_POLL_INTERVAL)
-        for key in tuple(self._claims):
+        for key in self._claims:
             await self._release(key)
         self._closed = True
         await self.store.close()

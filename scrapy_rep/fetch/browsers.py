@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from scrapy import Request
@@ -84,6 +85,8 @@ def remove_browser_meta(request: Request) -> None:
         request.meta.update(meta)
 
 
+# Each fetch sets some twenty keys, which are the same for all.
+@lru_cache(maxsize=256)
 def _is_for_browser(key: object) -> bool:
     return isinstance(key, str) and key.lstrip("_").startswith(_PREFIXES)
 

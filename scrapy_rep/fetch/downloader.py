@@ -5,35 +5,32 @@ Redirects, retries and the meaning of a response are in :mod:`scrapy_rep.fetch.f
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError
 
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..scheduling.connection_limit import ConnectionLimit
 from ..scheduling.handlers import TRANSFER, Transfer
+from ..scheduling.interruption import Interruption
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 from .exchange import exchange_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.http.headers import Headers
     from scrapy.utils.asyncio import CallLaterResult
-    from twisted.internet.defer import Deferred
 
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
@@ -222,16 +219,9 @@ class RobotsTxtDownloader:
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
             transfer = request.meta[TRANSFER] = Transfer()
-            download = deferred_from_coro(engine.download_async(request))
-            timeout.start(download)
             try:
-                return await maybe_deferred_to_future(download)
-            except (asyncio.CancelledError, CancelledError):
-                if timeout.has_expired:
-                    raise timeout_error(request.url) from None
-                raise
+                return await timeout.run(engine.download_async(request), request.url)
             finally:
-                timeout.stop()
                 transfer.end()
                 self._engine.include_download(request)
                 self._throttle.finish(request, sent=True)
@@ -273,28 +263,25 @@ class _Timeout:
     def __init__(
         self, clock: Clock, seconds: float, max_wait: float, is_waiting: Callable[[], bool]
     ) -> None:
-        self.has_expired = False
         self._clock = clock
-        self._download: Deferred[Response] | None = None
+        self._interruption = Interruption()
         self._timer: CallLaterResult | None = None
         self._is_waiting = is_waiting
         self._period = max(seconds / 10, 0.01)
         self._left = seconds + self._period
         self._wait_left = max_wait
 
-    def start(self, download: Deferred[Response]) -> None:
-        self._download = download
+    async def run(self, download: Coroutine[Any, Any, Response], url: str) -> Response:
+        """Return the response. Raises TimeoutError if the download takes too long."""
         self._timer = self._clock.call_later(self._period, self._check)
-
-    def stop(self) -> None:
-        if self._timer is not None:
+        try:
+            return await self._interruption.run(download, str(timeout_error(url)))
+        finally:
             self._timer.cancel()
 
     def expire(self) -> None:
         """Cancel the download, if it has started."""
-        if self._download is not None:
-            self.has_expired = True
-            self._download.cancel()
+        self._interruption.interrupt()
 
     def _check(self) -> None:
         if self._is_waiting() and self._wait_left > 0:

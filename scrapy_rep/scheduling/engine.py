@@ -64,6 +64,8 @@ class Engine:
         self._excluded: set[Request] = set()
         self.slots = Slots()
         """The limits of hosts."""
+        self._has_wide_pool = False
+        """Whether HTTP goes through Scrapy's aiohttp handler, whose pool can be widened."""
         self._extra_connections = 0
         self.connection_limit = 0
         """How many connections a download handler has that may have a pool; 0 without one."""
@@ -111,6 +113,7 @@ class Engine:
                 self._exclude_in_checks_of_throttler()
             if Feature.POOLS in self._available and self._has_limited_handler():
                 self.connection_limit = max(self._downloader.total_concurrency, 0)
+        self._has_wide_pool = Feature.WIDEN in self._available and self._uses_aiohttp()
         if Feature.END in self._available:
             handlers = self._downloader.handlers
             send = partial(self._send, handlers.download_request_async)
@@ -295,7 +298,7 @@ class Engine:
     def _widen_pools(self, connections: int) -> None:
         """Allow Scrapy's aiohttp handler this many connections beyond CONCURRENT_REQUESTS."""
         self._extra_connections += connections
-        if Feature.WIDEN not in self._available:
+        if not self._has_wide_pool:
             return
         for handler in self._downloader.handlers._handlers.values():
             if AIOHTTP_HANDLER in names_of(type(handler)):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import CancelledError
+
+from .interruption import Interruption
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from scrapy import Request
     from scrapy.http import Response
-    from twisted.internet.defer import Deferred
 
 TRANSFER = "robotstxt_transfer"
 """The meta key of the :class:`Transfer` of a request."""
@@ -39,10 +37,10 @@ class Transfer:
     time-out of its own would keep the connection.
     """
 
-    __slots__ = ("_download", "_is_over", "excluded")
+    __slots__ = ("_interruption", "_is_over", "excluded")
 
     def __init__(self) -> None:
-        self._download: Deferred[Response] | None = None
+        self._interruption = Interruption()
         self._is_over = False
         self.excluded: set[Request] = set()
         """The requests of this download that do not use up CONCURRENT_REQUESTS."""
@@ -55,8 +53,7 @@ class Transfer:
     def end(self) -> None:
         """End the download: no caller waits for it any longer."""
         self._is_over = True
-        if self._download is not None:
-            self._download.cancel()
+        self._interruption.interrupt()
 
     async def run(
         self, download: Callable[[Request], Awaitable[Response]], request: Request
@@ -68,13 +65,13 @@ class Transfer:
         """
         if self._is_over:
             raise TimeoutError("the download was ended before it began")
-        self._download = deferred_from_coro(download(request))
-        try:
-            return await maybe_deferred_to_future(self._download)
-        except (asyncio.CancelledError, CancelledError):
-            if self._is_over:  # asyncio.CancelledError would end the task of the downloader
-                raise TimeoutError("the download was ended") from None
-            raise
+        return await self._interruption.run(_download(download, request), "the download was ended")
+
+
+async def _download(
+    download: Callable[[Request], Awaitable[Response]], request: Request
+) -> Response:
+    return await download(request)
 
 
 def run_transfer(

@@ -16,9 +16,9 @@
 
 from __future__ import annotations
 
-from .base import Store, StoreError
+from .base import Claim, Store, StoreError
 from .entry import Entry
 from .fallback import FallbackStore
 from .registry import open_store
 
-__all__ = ["Entry", "FallbackStore", "Store", "StoreError", "open_store"]
+__all__ = ["Claim", "Entry", "FallbackStore", "Store", "StoreError", "open_store"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .entry import Entry
@@ -20,6 +20,18 @@ MIN_RETRY = 0.001
 
 class StoreError(Exception):
     """A call to a store failed. The message says why, for people."""
+
+
+class Claim(NamedTuple):
+    """The result of :meth:`Store.claim`."""
+
+    claimed: bool
+    """Whether this crawler has the claim."""
+    entry: Entry | None
+    """The last entry put."""
+    fence: int | None
+    """The fencing token of the claim that this crawler has, or else of the latest claim. Each claim
+    of an origin gets a greater one. None if the store has no claims."""
 
 
 class Store(Protocol):
@@ -48,14 +60,30 @@ class Store(Protocol):
     async def get(self, origin: str) -> Entry | None:
         """Return the last entry put for an origin, or None if there is no valid one."""
 
-    async def put(self, origin: str, entry: Entry) -> None:
-        """Store an entry, and replace the previous one."""
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        """Store an entry, and replace the previous one. Returns whether the entry was stored.
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+        ``fence`` is the fencing token of the claim under which the entry was fetched. If the
+        previous entry was put with a greater token, it stays: a crawler that was paused during its
+        fetch does not overwrite the result of its successor. The comparison and the change are one
+        atomic step. Without a token, the entry replaces any other, and keeps the token of the
+        previous one.
+        """
+
+    async def claim(self, origin: str, seconds: float) -> Claim:
         """Claim the fetch of an origin for at most ``seconds``.
 
-        Returns whether the claim was made, and the last entry put. Both are read in one atomic
-        step: a crawler that gets the claim also gets the entry that the previous owner put.
+        The claim is made, and the last entry is read, in one atomic step: a crawler that gets the
+        claim also gets the entry that the previous owner put. A crawler that has the claim gets it
+        again, with a greater fencing token.
+        """
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        """Extend this crawler's claim: it now ends after ``seconds``, counted from this call.
+
+        Returns whether this crawler has the claim. A claim that has expired can be renewed as long
+        as no other crawler has claimed the origin. A claim that was released, or under which an
+        entry was put, need not be renewable.
         """
 
     async def release(self, origin: str) -> None:

@@ -25,6 +25,8 @@ def open_blocking(url: str, *, ttl: float, must_exist: bool) -> ThreadedStore:
         raise StoreError(f"it must be {store_forms()}")
     if url.startswith("memory://"):
         raise StoreError("it ends with the process that has it")
+    if "://" not in url:
+        raise StoreError("only SQLite and Redis can be exported and imported")
     store = _sqlite(url, ttl, must_exist) if url.startswith("sqlite://") else _redis(url, ttl)
     store.open()
     return store

@@ -87,7 +87,7 @@ _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
 _SHA256 = re.compile("[0-9a-f]{64}")
 _FAILURE = re.compile("[^\ud800-\udfff]*")  # the characters that UTF-8 can encode
 
-VERSION = b"\x04"
+VERSION = b"\x05"
 """The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
 them needs a new version."""
 

@@ -11,7 +11,7 @@ import logging
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from .base import Store, StoreError
+from .base import Claim, Store, StoreError
 from .memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ that works again is soon in use."""
 
 WARNING_INTERVAL = 3600.0
 """Seconds between two warnings, since a store may fail now and then for hours."""
+
+COPY_LEASE = 30.0
+"""Seconds for which an entry is claimed while it is copied back: the limit of a call to a store."""
 
 COPY_BATCH = 20
 """The most entries that one call copies back to the store. The call waits for them."""
@@ -72,11 +75,30 @@ class FallbackStore:
 
         return await self._call(get)
 
-    async def put(self, origin: str, entry: Entry) -> None:
-        await self._call(lambda store: store.put(origin, entry))
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        async def put(store: Store) -> bool:
+            if store is self._store and fence is None and self.shared:  # it was claimed in memory
+                return await self._put_if_newer(origin, entry)
+            return await store.put(origin, entry, fence)
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        return await self._call(lambda store: store.claim(origin, seconds))
+        return await self._call(put)
+
+    async def claim(self, origin: str, seconds: float) -> Claim:
+        async def claim(store: Store) -> Claim:
+            if store is not self._store:
+                return (await store.claim(origin, seconds))._replace(fence=None)
+            # Copied later, it would need a claim of its own while this one is in use.
+            await self._copy_one(origin)
+            return await store.claim(origin, seconds)
+
+        return await self._call(claim)
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        async def renew(store: Store) -> bool:
+            # While the store does not work, whether the claim still exists is unknown.
+            return store is not self._store or await store.renew(origin, fence, seconds)
+
+        return await self._call(renew)
 
     async def release(self, origin: str) -> None:
         await self._call(lambda store: store.release(origin))
@@ -124,16 +146,36 @@ class FallbackStore:
         """Copy some entries from memory to the store, unless the store has newer ones."""
         until = monotonic() + COPY_TIME_LIMIT
         for _ in range(COPY_BATCH):
-            last = self._memory.pop()
-            if last is None:
+            if not await self._copy_one() or monotonic() > until:
                 return
-            origin, entry = last
-            try:
-                stored = await self._store.get(origin)
-                if stored is None or stored.fetched_at < entry.fetched_at:
-                    await self._store.put(origin, entry)
-            except BaseException:  # a StoreError, or a cancellation
-                self._memory.put_if_absent(origin, entry)
-                raise
-            if monotonic() > until:
-                return
+
+    async def _copy_one(self, name: str | None = None) -> bool:
+        """Copy the entry of an origin, or the last one. Returns whether there is one in memory."""
+        found = self._memory.pop(name)
+        if found is None:
+            return False
+        origin, entry, fence = found
+        try:
+            if fence is not None:
+                await self._store.put(origin, entry, fence)
+            else:
+                await self._put_if_newer(origin, entry)
+        except BaseException:  # a StoreError, or a cancellation
+            self._memory.put_if_absent(origin, entry, fence)
+            raise
+        return True
+
+    async def _put_if_newer(self, origin: str, entry: Entry) -> bool:
+        """Put an entry that was fetched without a claim in the store.
+
+        It is discarded if the store has a newer one, or if another crawler fetches the file now.
+        """
+        claim = await self._store.claim(origin, COPY_LEASE)
+        if not claim.claimed:
+            return False
+        try:
+            stored = claim.entry
+            is_newer = stored is None or stored.fetched_at < entry.fetched_at
+            return is_newer and await self._store.put(origin, entry, claim.fence)
+        finally:
+            await self._store.release(origin)

@@ -14,7 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY
+from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,7 @@ ENTRY_OCTETS = 100
 class _StoredEntry(NamedTuple):
     entry: Entry
     put_at: float
+    fence: int | None
 
     @property
     def octets(self) -> int:
@@ -50,6 +51,8 @@ class _Lease(NamedTuple):
     owner: object
     """The store that made it; None for a delay, which applies to all stores."""
     until: float
+    fence: int = 0
+    """The fencing token of a claim."""
 
 
 class MemoryData:
@@ -72,21 +75,36 @@ class MemoryData:
         self._max_entries = max_entries
         self._max_octets = max_octets
         self._octets = 0
+        self._last_fence = 0
 
-    def put(self, origin: str, entry: Entry) -> None:
-        """Store an entry, and evict the oldest entries that exceed the limits."""
+    def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        """Store an entry, and evict the oldest entries that exceed the limits.
+
+        Returns False if the previous entry has a greater fencing token.
+        """
         if origin in self.entries:
+            previous = self.entries[origin].fence
+            if fence is None:
+                fence = previous
+            elif previous is not None and previous > fence:
+                return False
             self.remove(origin)
-        stored = self.entries[origin] = _StoredEntry(entry, self.clock())
+        stored = self.entries[origin] = _StoredEntry(entry, self.clock(), fence)
         self._octets += stored.octets
         while len(self.entries) > self._max_entries or self._octets > self._max_octets:
             self.remove(next(iter(self.entries)))
+        return True
 
-    def remove(self, origin: str) -> Entry:
-        """Remove and return an entry."""
+    def remove(self, origin: str) -> tuple[Entry, int | None]:
+        """Remove and return an entry and its fencing token."""
         stored = self.entries.pop(origin)
         self._octets -= stored.octets
-        return stored.entry
+        return stored.entry, stored.fence
+
+    def next_fence(self) -> int:
+        """Return a fencing token that is greater than all before it."""
+        self._last_fence += 1
+        return self._last_fence
 
     def lease(
         self, leases: OrderedDict[str, _Lease], name: str, owner: object, seconds: float
@@ -103,11 +121,16 @@ class MemoryData:
         return 0
 
     def set_lease(
-        self, leases: OrderedDict[str, _Lease], name: str, owner: object, seconds: float
+        self,
+        leases: OrderedDict[str, _Lease],
+        name: str,
+        owner: object,
+        seconds: float,
+        fence: int = 0,
     ) -> None:
         """Lease a name, and replace any current lease."""
         until = self.clock() + min(seconds, MAX_LEASE)
-        leases[name] = _Lease(owner, until)
+        leases[name] = _Lease(owner, until, fence)
         leases.move_to_end(name)
         if len(leases) > self._max_entries:
             leases.popitem(last=False)
@@ -149,15 +172,26 @@ class MemoryStore:
         with self._data.lock:
             return self._get(origin)
 
-    async def put(self, origin: str, entry: Entry) -> None:
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         with self._data.lock:
-            self._data.put(origin, entry)
+            return self._data.put(origin, entry, fence)
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+    async def claim(self, origin: str, seconds: float) -> Claim:
         data = self._data
         with data.lock:
-            remaining = data.lease(data.claims, origin, self, seconds)
-            return not remaining, self._get(origin)
+            claimed = not data.lease(data.claims, origin, self, seconds)
+            if claimed:
+                data.set_lease(data.claims, origin, self, seconds, data.next_fence())
+            return Claim(claimed, self._get(origin), data.claims[origin].fence)
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        data = self._data
+        with data.lock:
+            current = data.claims.get(origin)
+            if current is None or current.owner is not self or current.fence != fence:
+                return False
+            data.set_lease(data.claims, origin, self, seconds, fence)
+            return True
 
     async def release(self, origin: str) -> None:
         data = self._data
@@ -177,20 +211,24 @@ class MemoryStore:
             if data.has_lease(data.hosts, host, self):
                 data.set_lease(data.hosts, host, None, delay)
 
-    def pop(self) -> tuple[str, Entry] | None:
-        """Remove and return the entry that was put last, with its origin. None if there is none."""
+    def pop(self, origin: str | None = None) -> tuple[str, Entry, int | None] | None:
+        """Remove and return the entry of an origin; without one, the entry that was put last.
+
+        The result is the origin, the entry and its fencing token. None if there is no entry.
+        """
         data = self._data
         with data.lock:
-            if not data.entries:
+            if origin is None:
+                origin = next(reversed(data.entries), None)
+            if origin is None or origin not in data.entries:
                 return None
-            origin = next(reversed(data.entries))
-            return origin, data.remove(origin)
+            return (origin, *data.remove(origin))
 
-    def put_if_absent(self, origin: str, entry: Entry) -> None:
+    def put_if_absent(self, origin: str, entry: Entry, fence: int | None) -> None:
         """Store an entry, unless the origin has one."""
         with self._data.lock:
             if origin not in self._data.entries:
-                self._data.put(origin, entry)
+                self._data.put(origin, entry, fence)
 
     def _get(self, origin: str) -> Entry | None:
         stored = self._data.entries.get(origin)

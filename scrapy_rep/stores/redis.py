@@ -1,38 +1,55 @@
 """Entries in Redis, for the workers of a crawl on many machines.
 
-=========================  ======  ==========================================================
-key                        value   expires
-=========================  ======  ==========================================================
-``rep:4:{origin}``         entry   REP_STORE_DAYS after the last put
-``rep:4:{origin}:claim``   token   with the claim; its owner may delete it earlier
-``rep:4:host:{host}``      token   with the reservation of the host
-``rep:4:host:{host}``      ``-``   with the delay, after which the host can be reserved again
-=========================  ======  ==========================================================
+The server may be one, a cluster, or the primary that Sentinel names: see :mod:`.redis_client`.
 
-The 3 is the version. Stores of other versions use other keys. The braces are a hash tag: they keep
-the keys of one origin on one node of a cluster. All times are durations that the server counts, so
-that the clocks of the workers need not agree. A claim or a reservation that does not expire within
-:data:`~.base.MAX_LEASE` was written by another program, and counts as expired.
+=========================  ============  ====================================================
+key                        value         expires
+=========================  ============  ====================================================
+``rep:5:{origin}``         fence, entry  REP_STORE_DAYS after the last put
+``rep:5:{origin}:claim``   token         with the claim; its owner may delete it earlier
+``rep:5:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
+``rep:5:host:{host}``      token         with the reservation of the host
+``rep:5:host:{host}``      ``-``         with the delay, after which it can be reserved again
+=========================  ============  ====================================================
+
+The prefix of the URL, if it has one, comes first. The 5 is the version: stores of other versions
+use other keys. The braces are a hash tag: the keys of one origin are in one slot of a cluster. All
+times are durations that the server counts, so that the clocks of the workers need not agree. A
+claim or a reservation that does not expire within :data:`~.base.MAX_LEASE` was written by another
+program, and counts as expired.
+
+A fence is the fencing token of a claim, a number in decimal. Each claim of an origin gets one more
+than the greater of the two that are stored. The first one is a time in milliseconds, so that it is
+greater than those from before a server lost its data. A space follows it.
+
+A replica may be behind its primary, so that only :meth:`RedisStore.get` reads from one. A crawl
+uses an entry from there only while the entry is fresh. Otherwise it claims the origin, and gets the
+entry of the primary. Claims, reservations and puts always use the primary.
 """
 
 from __future__ import annotations
 
+import hashlib
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from math import ceil
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from redis.exceptions import ClusterDownError, ClusterError, NoScriptError, RedisClusterException
 
-from .base import MAX_LEASE, MAX_RETRY, StoreError
+from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, decode, encode
+from .redis_client import target_of
 from .threaded import ThreadedStore
-from .url import HIDDEN, is_ambiguous
+from .url import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
     from .entry import Entry
 
@@ -42,46 +59,129 @@ CONNECTIONS = 8
 """The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
 connections by default, which is enough for 1,250 workers."""
 
-PAGE_SIZE = 100
-"""Keys that the server looks at for one page when all entries are read."""
+MOVE_TIMEOUT = 5.0
+"""Seconds that a call waits for a slot that moves to another node of a cluster."""
 
-SOCKET_TIMEOUT = 5.0
-"""Seconds after which a server that does not answer counts as failed."""
+REPLICA_PAUSE = 30.0
+"""Seconds without reads from replicas after one has failed."""
+
+PAGE_SIZE = 100
+"""Keys that are read at once when all entries are read."""
 
 MAX_ERROR_LENGTH = 300
 """The most characters of a server's error message that are shown."""
 
+VALUE_LIMIT = OCTETS_LIMIT + 16
+"""The most octets of a value: a fence of 15 digits, a space and an entry."""
+
 MAX_TTL = 100 * 366 * 86_400
 """Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
 
-# Each script declares all keys that it uses, so that it also runs on a cluster. It uses pcall where
-# a key may have another type.
+# The client of a cluster raises the last three while another thread changes its table of nodes.
+_CLIENT_ERRORS = (
+    redis.RedisError,
+    RedisClusterException,
+    OSError,
+    LookupError,
+    AttributeError,
+    RuntimeError,
+)
 
-# KEYS: claim, entry. ARGV: token, milliseconds, the maximum of a claim, index of the last octet.
-_CLAIM = """
+# Each script declares all keys that it uses, which are in one slot, so that it also runs on a
+# cluster. It uses pcall where a key may have another type.
+
+
+class _Script:
+    """A Lua script. The server has it by its hash, or else receives it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._hash = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+    def run(self, client: Any, keys: Sequence[str], *arguments: object) -> Any:
+        """Run the script. All keys must be in one slot."""
+        until = time.monotonic() + MOVE_TIMEOUT
+        while True:
+            try:
+                return self._run_once(client, keys, arguments)
+            except ClusterError as error:
+                # TRYAGAIN: some keys of the slot have moved, and some have not. The client has
+                # tried several times, with pauses.
+                if isinstance(error, ClusterDownError) or time.monotonic() > until:
+                    raise
+
+    def _run_once(self, client: Any, keys: Sequence[str], arguments: tuple[object, ...]) -> Any:
+        try:
+            return client.evalsha(self._hash, len(keys), *keys, *arguments)
+        except NoScriptError:  # a server that was started since, or a replica that is primary now
+            return client.eval(self._text, len(keys), *keys, *arguments)
+
+
+_FENCE_OF = """
+local function fence_of(value)
+    local digits = type(value) == "string" and string.match(value, "^%d+") or ""
+    return #digits <= 15 and tonumber(digits) or 0
+end
+"""
+
+# KEYS: claim, fence, entry. ARGV: token, milliseconds, the maximum of a claim, the lowest fence,
+# the seconds that the fence is kept, index of the last octet.
+_CLAIM = _Script(f"""{_FENCE_OF}
 local left = redis.call("PTTL", KEYS[1])
 local claimed = left <= 0 or left > tonumber(ARGV[3]) or redis.pcall("GET", KEYS[1]) == ARGV[1]
+local entry = redis.pcall("GETRANGE", KEYS[3], 0, ARGV[6])
+local fence = math.max(fence_of(redis.pcall("GET", KEYS[2])), fence_of(entry))
 if claimed then
+    fence = math.max(fence + 1, tonumber(ARGV[4]))
     redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+    redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[1], "EX", ARGV[5])
 end
-local entry = redis.pcall("GETRANGE", KEYS[2], 0, ARGV[4])
 if type(entry) == "table" then
     entry = ""
 end
-return {claimed and 1 or 0, entry}
-"""
+return {{claimed and 1 or 0, entry, string.format("%.0f", fence)}}
+""")
 
-# KEYS: claim. ARGV: token.
-_RELEASE = """
-if redis.pcall("GET", KEYS[1]) == ARGV[1] then
-    return redis.call("DEL", KEYS[1])
+# KEYS: claim, fence. ARGV: token, milliseconds, fence. A later claim has changed the fence.
+_RENEW = _Script("""
+if redis.pcall("GET", KEYS[2]) ~= ARGV[3] .. " " .. ARGV[1] then
+    return 0
 end
-return 0
-"""
+redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
+return 1
+""")
+
+# KEYS: fence, entry. ARGV: fence or an empty string, octets, the seconds that the entry is kept.
+_PUT = _Script(f"""{_FENCE_OF}
+local stored = fence_of(redis.pcall("GETRANGE", KEYS[2], 0, 15))
+local fence = tonumber(ARGV[1]) or stored
+if fence < stored then
+    return 0
+end
+redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[2], "EX", ARGV[3])
+if fence_of(redis.pcall("GET", KEYS[1])) <= fence then
+    redis.call("DEL", KEYS[1])
+end
+return 1
+""")
+
+# KEYS: claim, fence. ARGV: token, the seconds that the fence is kept. The new fence refuses a
+# renewal that comes late.
+_RELEASE = _Script(f"""{_FENCE_OF}
+if redis.pcall("GET", KEYS[1]) ~= ARGV[1] then
+    return 0
+end
+redis.call("DEL", KEYS[1])
+local fence = fence_of(redis.pcall("GET", KEYS[2]))
+if fence > 0 then
+    redis.call("SET", KEYS[2], string.format("%.0f", fence + 1), "EX", ARGV[2])
+end
+return 1
+""")
 
 # KEYS: host. ARGV: token, milliseconds, the maximum of a reservation.
 # Returns the milliseconds to wait, and 1 for a new reservation, 0 for a renewed one or none.
-_RESERVE_HOST = """
+_RESERVE_HOST = _Script("""
 local left = redis.call("PTTL", KEYS[1])
 local holds = left > 0 and left <= tonumber(ARGV[3])
 local ours = redis.pcall("GET", KEYS[1]) == ARGV[1]
@@ -90,10 +190,10 @@ if holds and not ours then
 end
 redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
 return {0, (holds and ours) and 0 or 1}
-"""
+""")
 
 # KEYS: host. ARGV: token, milliseconds.
-_RELEASE_HOST = """
+_RELEASE_HOST = _Script("""
 if redis.pcall("GET", KEYS[1]) ~= ARGV[1] then
     return 0
 end
@@ -103,7 +203,7 @@ else
     redis.call("DEL", KEYS[1])
 end
 return 1
-"""
+""")
 
 
 class RedisStore(ThreadedStore):
@@ -115,114 +215,147 @@ class RedisStore(ThreadedStore):
         super().__init__(CONNECTIONS)
         self._ttl = ceil(min(max(ttl, 1), MAX_TTL))
         self._token = uuid4().hex
-        if is_ambiguous(url):
-            raise StoreError(
-                "'/', '?', '#' and '@' in its user name and its password must be percent-encoded"
-            )
-        try:
-            self._client: Any = redis.Redis.from_url(
-                url,
-                socket_timeout=SOCKET_TIMEOUT,
-                socket_connect_timeout=SOCKET_TIMEOUT,
-                retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
-            )
-        except ValueError:  # its message may contain a part of the password
-            raise StoreError("its URL is invalid, perhaps its port or an option") from None
-        options = self._client.connection_pool.connection_kwargs
-        options["decode_responses"] = False  # entries are octets, whatever the URL says
-        self._secrets = [
-            str(value) for name, value in options.items() if "password" in name and value
-        ]
-        register: Callable[[str], Any] = self._client.register_script
-        self._claim_script = register(_CLAIM)
-        self._release_script = register(_RELEASE)
-        self._reserve_host_script = register(_RESERVE_HOST)
-        self._release_host_script = register(_RELEASE_HOST)
+        self._target = target_of(url)
+        self._prefix = self._target.prefix + PREFIX
+        self._clients: dict[Callable[[], Any], Any] = {}
+        self._clients_lock = Lock()
+        self._replicas_from = 0.0
+        """When replicas may be used, on the monotonic clock."""
 
     def open(self) -> None:
         try:
-            self._call(self._client.ping)
+            self._call(lambda: self._read(self._client, ""))
         except (TypeError, ValueError) as error:  # an unknown option in the URL, or a wrong value
             raise StoreError(f"its URL has an invalid option ({type(error).__name__})") from None
 
     # Blocking methods
 
     def _get(self, origin: str) -> Entry | None:
+        connect = self._target.connect_replicas
+        if connect is not None and time.monotonic() >= self._replicas_from:
+            with suppress(*_CLIENT_ERRORS):
+                return self._read(self._connected(connect), origin)
+            self._replicas_from = time.monotonic() + REPLICA_PAUSE
+        return self._read(self._client, origin)
+
+    def _read(self, client: Any, origin: str) -> Entry | None:
         try:
-            return _entry(self._client.getrange(_key(origin), 0, OCTETS_LIMIT))
+            return _entry(client.getrange(self._key(origin), 0, VALUE_LIMIT))
         except redis.ResponseError as error:
             if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
             raise
 
-    def _put(self, origin: str, entry: Entry) -> None:
-        self._client.set(_key(origin), encode(entry), ex=self._ttl)
+    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
+        key = self._key(origin)
+        token = "" if fence is None else fence
+        octets = encode(entry)
+        return bool(_PUT.run(self._client, (f"{key}:fence", key), token, octets, self._ttl))
 
-    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        claimed, octets = self._claim_script(
-            keys=[f"{_key(origin)}:claim", _key(origin)],
-            args=[self._token, _milliseconds(seconds), _milliseconds(MAX_LEASE), OCTETS_LIMIT],
+    def _claim(self, origin: str, seconds: float) -> Claim:
+        key = self._key(origin)
+        claimed, value, fence = _CLAIM.run(
+            self._client,
+            (f"{key}:claim", f"{key}:fence", key),
+            self._token,
+            _milliseconds(seconds),
+            _milliseconds(MAX_LEASE),
+            int(time.time() * 1000),
+            self._ttl,
+            VALUE_LIMIT,
         )
-        return bool(claimed), _entry(octets)
+        return Claim(bool(claimed), _entry(value), int(fence))
+
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
+        keys = (f"{self._key(origin)}:claim", f"{self._key(origin)}:fence")
+        return bool(_RENEW.run(self._client, keys, self._token, _milliseconds(seconds), fence))
 
     def _release(self, origin: str) -> None:
-        self._release_script(keys=[f"{_key(origin)}:claim"], args=[self._token])
+        keys = (f"{self._key(origin)}:claim", f"{self._key(origin)}:fence")
+        _RELEASE.run(self._client, keys, self._token, self._ttl)
 
     def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
-        remaining, is_new = self._reserve_host_script(
-            keys=[_host_key(host)],
-            args=[self._token, _milliseconds(lease), _milliseconds(MAX_LEASE)],
+        remaining, is_new = _RESERVE_HOST.run(
+            self._client,
+            (self._host_key(host),),
+            self._token,
+            _milliseconds(lease),
+            _milliseconds(MAX_LEASE),
         )
         return min(remaining / 1000, MAX_RETRY), bool(is_new)
 
     def _release_host(self, host: str, delay: float) -> None:
         milliseconds = _milliseconds(delay) if delay > 0 else 0
-        self._release_host_script(keys=[_host_key(host)], args=[self._token, milliseconds])
+        _RELEASE_HOST.run(self._client, (self._host_key(host),), self._token, milliseconds)
+
+    def _key(self, origin: str) -> str:
+        return f"{self._prefix}{{{origin or '-'}}}"
+
+    def _host_key(self, host: str) -> str:
+        return f"{self._prefix}host:{{{host}}}"
 
     def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
-        cursor, found = self._client.scan(position or 0, match=f"{PREFIX}{{*}}", count=PAGE_SIZE)
-        start, end = f"{PREFIX}{{".encode(), b"}"
-        keys = [key for key in found if key.startswith(start) and key.endswith(end)]
+        start, end = f"{self._prefix}{{".encode(), b"}"
+        keys = position
+        if not isinstance(keys, Iterator):
+            # The client of a cluster scans each primary.
+            keys = self._client.scan_iter(match=f"{self._prefix}{{*}}", count=PAGE_SIZE)
+        page = list(islice(keys, PAGE_SIZE))
+        found = [key for key in page if key.startswith(start) and key.endswith(end)]
         with self._client.pipeline(transaction=False) as pipeline:
-            for key in keys:
-                pipeline.getrange(key, 0, OCTETS_LIMIT)
+            for key in found:
+                pipeline.getrange(key, 0, VALUE_LIMIT)
             values = pipeline.execute(raise_on_error=False)
-        rows = [
-            (key[len(start) : -len(end)].decode("utf-8", "replace"), value)
-            for key, value in zip(keys, values, strict=True)
+        return keys if len(page) == PAGE_SIZE else None, [
+            # A key of another type is no entry.
+            (key[len(start) : -len(end)].decode("utf-8", "replace"), _octets(value))
+            for key, value in zip(found, values, strict=True)
             if value != b""  # it has expired meanwhile
         ]
-        # A key of another type is no entry.
-        return cursor or None, [
-            (key, value if isinstance(value, bytes) else None) for key, value in rows
-        ]
+
+    # The connections
+
+    @property
+    def _client(self) -> Any:
+        return self._connected(self._target.connect)
+
+    def _connected(self, connect: Callable[[], Any]) -> Any:
+        """Return the client that ``connect`` returns. It is called once, unless it fails."""
+        client = self._clients.get(connect)
+        if client is None:
+            with self._clients_lock:
+                client = self._clients.get(connect)
+                if client is None:
+                    client = self._clients[connect] = connect()
+        return client
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (redis.RedisError, OSError) as error:
+        except _CLIENT_ERRORS as error:
             # Without the password: a server may repeat the command that contained it.
             message = str(error).partition(", with args")[0]
-            for secret in self._secrets:
+            for secret in self._target.secrets:
                 message = message.replace(secret, HIDDEN)
             raise StoreError(message[:MAX_ERROR_LENGTH] or type(error).__name__) from None
 
     def _disconnect(self) -> None:
-        with suppress(redis.RedisError, OSError):
-            self._client.close()
+        for client in self._clients.values():
+            with suppress(*_CLIENT_ERRORS):
+                client.close()
+        self._clients.clear()
 
 
-def _key(origin: str) -> str:
-    return f"{PREFIX}{{{origin}}}"
+def _octets(value: object) -> bytes | None:
+    """Return the octets of the entry in a value, without its fence. None if it is no entry."""
+    fence, space, octets = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
+    return octets if space and fence.isdigit() else None
 
 
-def _host_key(host: str) -> str:
-    return f"{PREFIX}host:{{{host}}}"
-
-
-def _entry(octets: bytes) -> Entry | None:
-    if not octets:
+def _entry(value: object) -> Entry | None:
+    octets = _octets(value)
+    if octets is None:
         return None
     try:
         return decode(octets)

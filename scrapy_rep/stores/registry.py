@@ -7,15 +7,18 @@ settings and their error message read this table.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .base import Store, StoreError
 from .fallback import FallbackStore
 from .memory import MemoryStore
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+StoreSource: TypeAlias = str | Callable[..., Any]
+"""A value of REP_STORE: a URL, the path of a class or a function, or that itself. It is called with
+``ttl``, the seconds after which an entry expires, and returns a :class:`~.base.Store`."""
 
 JOBDIR_FILE = "robotstxt.sqlite"
 """The name of the SQLite file in a JOBDIR."""
@@ -33,22 +36,24 @@ class StoreType(NamedTuple):
     Raises StoreError."""
 
 
-def open_store(url: str | None, *, jobdir: str | None, ttl: float) -> Store | None:
-    """Open and return the store at ``url``.
+def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) -> Store | None:
+    """Open and return the store that ``source`` names.
 
-    ``url`` is a value of REP_STORE. Without one, the store is a SQLite file in ``jobdir``. Returns
-    None if both are None. ``ttl``: seconds after which an entry expires.
+    ``source`` is a value of REP_STORE. Without one, the store is a SQLite file in ``jobdir``.
+    Returns None if both are None. ``ttl``: seconds after which an entry expires.
 
     Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
     A SQLite file that cannot be opened logs a warning: the crawl continues in memory, and tries the
     file again later.
     """
-    if url is None:
+    if source is None:
         return None if jobdir is None else _open_in_jobdir(jobdir, ttl)
-    store_type = find_type(url)
+    if not isinstance(source, str):
+        return _open_made(source, ttl)
+    store_type = find_type(source)
     if store_type is None:
         raise StoreError(f"it must be {store_forms()}")
-    return store_type.open(url, ttl)
+    return store_type.open(source, ttl)
 
 
 def find_type(url: str) -> StoreType | None:
@@ -104,6 +109,29 @@ def _open_redis(url: str, ttl: float) -> Store:
     return store
 
 
+def _open_path(path: str, ttl: float) -> Store:
+    """Open the store of the class or the function at an import path."""
+    module, _, name = path.rpartition(".")
+    try:
+        factory = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise StoreError(str(error)) from error
+    return _open_made(factory, ttl)
+
+
+def _open_made(factory: Callable[..., Any], ttl: float) -> Store:
+    store: Store = factory(ttl=ttl)
+    missing = [name for name in _METHODS if not hasattr(store, name)]
+    if missing:
+        raise StoreError(f"a store needs {', '.join(missing)}: see scrapy_rep.stores.Store")
+    found = FallbackStore(store)
+    found.open()
+    return found
+
+
+_METHODS = [name for name in vars(Store) if not name.startswith("_")]
+
+
 def _open_memory(url: str, ttl: float) -> Store:
     return MemoryStore.named(url.removeprefix("memory://"), ttl=ttl)
 
@@ -114,8 +142,19 @@ STORE_TYPES = (
         "'redis://host:port/db'", re.compile("(?:redis|rediss|unix)://.+", re.DOTALL), _open_redis
     ),
     StoreType(
+        "'redis+cluster://host:port,host:port'",
+        re.compile(r"rediss?\+cluster://.+", re.DOTALL),
+        _open_redis,
+    ),
+    StoreType(
+        "'redis+sentinel://host:port,host:port/service'",
+        re.compile(r"rediss?\+sentinel://.+", re.DOTALL),
+        _open_redis,
+    ),
+    StoreType(
         "'memory://name' (a name of letters, digits, '-', '_' and '.')",
         re.compile("memory://[A-Za-z0-9._-]+"),
         _open_memory,
     ),
+    StoreType("'package.module.Class'", re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"), _open_path),
 )

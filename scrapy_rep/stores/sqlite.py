@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, StoreError
+from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, decode, encode
 from .threaded import ThreadedStore
 
@@ -41,11 +41,16 @@ CLOCK_TOLERANCE = 5.0
 starts later than this in the future was made before the clock was set back, and has expired."""
 
 _SCHEMA = """
-CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL);
+CREATE TABLE entries (
+    origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL,
+    fence INTEGER NOT NULL DEFAULT 0
+);
 CREATE INDEX entries_kept_at ON entries (kept_at);
 CREATE TABLE claims (
-    origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL
+    origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL,
+    fence INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE fences (last INTEGER NOT NULL);
 CREATE TABLE hosts (
     host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL
 )
@@ -63,9 +68,12 @@ FROM entries WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT 
 PAGE_SIZE = 100
 """Entries that are in memory at once when all entries are read."""
 
+# A fence of another type than an integer is that of another program, and does not count.
 _PUT = """
-INSERT INTO entries VALUES (?, ?, ?)
-ON CONFLICT (origin) DO UPDATE SET kept_at = excluded.kept_at, entry = excluded.entry
+INSERT INTO entries VALUES (:origin, :now, :entry, coalesce(:fence, 0))
+ON CONFLICT (origin) DO UPDATE
+SET kept_at = :now, entry = excluded.entry, fence = coalesce(:fence, fence)
+WHERE :fence IS NULL OR typeof(fence) <> 'integer' OR fence <= :fence
 """
 
 # At most 3 with each put, so that each transaction is short.
@@ -78,10 +86,17 @@ _IS_VALID = f"""
 until > :now AND since <= :now + {CLOCK_TOLERANCE} AND until <= :now + {MAX_LEASE + CLOCK_TOLERANCE}
 """
 
+_NEXT_FENCE = "(SELECT max(last) + 1 FROM fences)"
 _CLAIM = f"""
-INSERT INTO claims VALUES (:origin, :token, :now, :until)
-ON CONFLICT (origin) DO UPDATE SET token = :token, since = :now, until = :until
+INSERT INTO claims VALUES (:origin, :token, :now, :until, {_NEXT_FENCE})
+ON CONFLICT (origin) DO UPDATE
+SET token = :token, since = :now, until = :until, fence = {_NEXT_FENCE}
 WHERE token = :token OR NOT ({_IS_VALID})
+"""
+
+_RENEW = """
+UPDATE claims SET since = :now, until = :until
+WHERE origin = :origin AND token = :token AND fence = :fence
 """
 
 _RESERVED = f"SELECT until, token = :token AND {_IS_VALID} FROM hosts WHERE host = :host"
@@ -143,24 +158,35 @@ class SQLiteStore(ThreadedStore):
         except ValueError:  # damaged: treated as missing
             return None
 
-    def _put(self, origin: str, entry: Entry) -> None:
+    def _put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         db = self._connect()
         if self._read_only:
-            return
+            return True
         now = self._now()
-        octets = encode(entry)
+        values = {"origin": origin, "now": now, "entry": encode(entry), "fence": fence}
         with _transaction(db):
-            db.execute(_PUT, (origin, now, octets))
+            is_stored = db.execute(_PUT, values).rowcount > 0
             db.execute(_DELETE_EXPIRED, (now - self._ttl,))
+        return is_stored
 
-    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+    def _claim(self, origin: str, seconds: float) -> Claim:
         db = self._connect()
         if self._read_only:
-            return True, self._get(origin)
+            return Claim(True, self._get(origin), None)
         values = self._lease(seconds)
         with _transaction(db):
-            claim = db.execute(_CLAIM, {**values, "origin": origin})
-            return claim.rowcount > 0, self._get(origin)
+            claimed = db.execute(_CLAIM, {**values, "origin": origin}).rowcount > 0
+            if claimed:
+                db.execute("UPDATE fences SET last = last + 1")
+            row = db.execute("SELECT fence FROM claims WHERE origin = ?", (origin,)).fetchone()
+            return Claim(claimed, self._get(origin), int(row[0]))
+
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
+        db = self._connect()
+        if self._read_only:
+            return True
+        values = {**self._lease(seconds), "origin": origin, "fence": fence}
+        return db.execute(_RENEW, values).rowcount > 0
 
     def _release(self, origin: str) -> None:
         db = self._connect()
@@ -308,6 +334,8 @@ class SQLiteStore(ThreadedStore):
             raise sqlite3.OperationalError("this is the database of another application")
         for statement in _SCHEMA.split(";"):
             db.execute(statement)
+        # Greater than those of a file that this one replaces: a crawler may still have one.
+        db.execute("INSERT INTO fences VALUES (?)", (int(self._now() * 1000),))
         db.execute(f"PRAGMA user_version = {version}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 

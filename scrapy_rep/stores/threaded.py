@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from .base import Claim
     from .entry import Entry
 
 T = TypeVar("T")
@@ -55,16 +56,18 @@ class ThreadedStore(ABC):
     async def get(self, origin: str) -> Entry | None:
         return await self._run(self._get, origin)
 
-    async def put(self, origin: str, entry: Entry) -> None:
-        await self._run(self._put, origin, entry, shield=True)
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        return await self._run(self._put, origin, entry, fence, shield=True)
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        def undo(result: tuple[bool, Entry | None]) -> None:
-            claimed, _ = result
-            if claimed:
+    async def claim(self, origin: str, seconds: float) -> Claim:
+        def undo(claim: Claim) -> None:
+            if claim.claimed:
                 self._call(self._release, origin)
 
         return await self._run(self._claim, origin, seconds, undo=undo)
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        return await self._run(self._renew, origin, fence, seconds)
 
     async def release(self, origin: str) -> None:
         await self._run(self._release, origin, shield=True)
@@ -108,14 +111,15 @@ class ThreadedStore(ABC):
         no crawler puts an entry between the comparison and the change. This blocks. Raises
         StoreError.
         """
-        claimed, current = self._call(self._claim, key, ADD_LEASE)
+        claimed, current, fence = self._call(self._claim, key, ADD_LEASE)
         try:
             if not replace:
                 if current is not None and current.fetched_at >= entry.fetched_at:
                     return Addition.OLDER
                 if not claimed:
                     return Addition.IN_PROGRESS
-            self._call(self._put, key, entry)
+            if not self._call(self._put, key, entry, fence):
+                return Addition.IN_PROGRESS  # a crawler has claimed it and put a newer one since
             return Addition.ADDED if current is None else Addition.REPLACED
         finally:
             if claimed:
@@ -153,12 +157,16 @@ class ThreadedStore(ABC):
         """Implement :meth:`.Store.get`."""
 
     @abstractmethod
-    def _put(self, origin: str, entry: Entry) -> None:
+    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
         """Implement :meth:`.Store.put`."""
 
     @abstractmethod
-    def _claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+    def _claim(self, origin: str, seconds: float) -> Claim:
         """Implement :meth:`.Store.claim`."""
+
+    @abstractmethod
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
+        """Implement :meth:`.Store.renew`."""
 
     @abstractmethod
     def _release(self, origin: str) -> None:

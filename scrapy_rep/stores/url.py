@@ -18,7 +18,9 @@ _URL = re.compile(
     r"(?P<scheme>[^:/?#@]*://)(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
 )
 _SECRET = re.compile("pass|pwd|secret|token|credential", re.IGNORECASE)
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]:]*)(?::[0-9]*)?")
+_ONE_HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,]*)(?::[0-9]*)?"
+_HOST = re.compile(rf"{_ONE_HOST}(?:,{_ONE_HOST})*")
+"""One host, or the nodes of a cluster or of Sentinel."""
 _FILE_SCHEMES = ("sqlite://", "unix://")
 """The path of these URLs is that of a file, which may contain an ``@``."""
 

@@ -141,7 +141,7 @@ def test_a_newer_entry_stays(run: Run, store: Path, tmp_path: Path) -> None:
 def test_an_origin_that_a_crawler_is_fetching(run: Run, store: Path, tmp_path: Path) -> None:
     run("export", "sqlite:///a.sqlite", "x.jsonl")
     crawler = SQLiteStore(tmp_path / "b.sqlite", ttl=1e9)
-    assert crawler._claim("https://a.example", 60) == (True, None)
+    assert crawler._claim("https://a.example", 60)[:2] == (True, None)
     done = run("import", "sqlite:///b.sqlite", "x.jsonl")
     assert done.out == "5 added\n1 left out, because a crawler is fetching them\n"
     # The claim is still that of the crawler.
@@ -237,6 +237,8 @@ def test_the_longest_entry_fits_a_line() -> None:
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
         (["export", "memory://x"], "it ends with the process that has it"),
+        (["export", "package.Store"], "only SQLite and Redis can be exported"),
+        (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
         (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
         (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),

@@ -162,6 +162,21 @@ class Watcher(Visitor):
         self.look.stop()
 
 
+class Disturber(Visitor):
+    """After each page, calls the next function of ``then`` and requests the next URL."""
+
+    then: list[Callable[[], None]]
+    next_urls: list[str]
+
+    async def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if self.then:
+            self.then.pop(0)()
+        if self.next_urls:
+            return Request(self.next_urls.pop(0), callback=self.parse)
+        return None
+
+
 @dataclass
 class Clock:
     """A clock that a test moves, relative to the clock of this machine."""

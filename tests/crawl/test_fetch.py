@@ -543,3 +543,25 @@ async def test_the_bindaddress_of_the_page_is_used(web: Web, crawl: Crawl) -> No
         assert peers == ["127.0.0.77"] * 2
     else:  # Scrapy's download handler does not support it, and warns
         assert peers == ["127.0.0.1"] * 2
+
+
+# Connections
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [
+        pytest.param(text(RULES), id="rules"),
+        pytest.param(Page(gzip.compress(RULES), headers={"Content-Encoding": "gzip"}), id="gzip"),
+        pytest.param(text(b""), id="empty"),
+        pytest.param(Page(RULES, 404), id="404"),
+        pytest.param(redirect("/other.txt"), id="redirect"),
+    ],
+)
+async def test_the_page_uses_the_connection_of_the_robots_txt(
+    web: Web, crawl: Crawl, robots: Page
+) -> None:
+    site = web.site(robots, {"/other.txt": text(RULES)})
+    await crawl(site.urls("/public"))
+    assert site.page_paths[-1] == "/public"
+    assert site.connections == 1

@@ -8,7 +8,8 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.crawl.policy_store import CLAIM_MARGIN, PolicyStore, StoreLookup
+from scrapy_rep.crawl.claims import CLAIM_SECONDS
+from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
@@ -23,6 +24,7 @@ from scrapy_rep.protocol.access import (
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.scheduling.clock import Clock, sleep
 from scrapy_rep.settings import Settings
+from scrapy_rep.stores import Claim
 from scrapy_rep.stores.memory import MemoryData, MemoryStore
 
 if TYPE_CHECKING:
@@ -156,8 +158,11 @@ class VirtualClock(Clock):
 
 
 class Stats:
+    def __init__(self) -> None:
+        self.counted: list[str] = []
+
     def inc_value(self, name: str) -> None:
-        pass
+        self.counted.append(name)
 
 
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
@@ -174,7 +179,7 @@ async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> En
     assert not lookup.is_hit
     origin.apply(event, NOW)
     entry = None if isinstance(event, Cancelled) else policies.entry(origin, event, lookup)
-    await policies.save(KEY, entry, lookup)
+    await policies.save(origin, entry, lookup)
     return entry
 
 
@@ -214,8 +219,8 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     released: list[str] = []
 
     class LateEntry(MemoryStore):
-        async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
-            return True, origin_after((rules(NOW + 100), NOW - 1)).to_entry(BODY)
+        async def claim(self, origin: str, seconds: float) -> Claim:
+            return Claim(True, origin_after((rules(NOW + 100), NOW - 1)).to_entry(BODY), 1)
 
         async def release(self, origin: str) -> None:
             released.append(origin)
@@ -235,13 +240,14 @@ class ClaimedStore(MemoryStore):
         super().__init__(shared=True)
         self.calls: list[str] = []
 
-    async def claim(self, origin: str, seconds: float) -> tuple[bool, Entry | None]:
+    async def claim(self, origin: str, seconds: float) -> Claim:
         self.calls.append("claim")
-        return False, None
+        return Claim(False, None, 7)
 
-    async def put(self, origin: str, entry: Entry) -> None:
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         await sleep(0.1)
-        self.calls.append("put")
+        self.calls.append(f"put {fence}")
+        return fence != 6
 
     async def release(self, origin: str) -> None:
         await sleep(0.1)
@@ -258,19 +264,21 @@ async def test_a_crawler_waits_for_a_claim_only_as_long_as_it_can_last() -> None
     await policies.load(origin, lookup)
     assert (lookup.is_hit, lookup.claimed) == (False, False)
     assert len(store.calls) > 2
-    assert clock.now == pytest.approx(NOW + 30 + CLAIM_MARGIN)
+    assert clock.now == pytest.approx(NOW + 30 + WAIT_MARGIN)
     entry = await fetch(policies, Origin(KEY), RULES[0])
     assert entry is not None, "it is saved without a claim"
-    assert store.calls[-1] == "put"
+    assert store.calls[-1] == "put 7", "with the token of the latest claim"
 
 
 async def test_the_result_of_a_fetch_that_times_out_reaches_the_other_crawler() -> None:
     class SharedClock(VirtualClock):
         async def sleep(self, seconds: float) -> None:
             await super().sleep(seconds)
+            assert lookup.fence is not None
+            await owner.store.renew(KEY, lookup.fence, CLAIM_SECONDS)
             if self.now > NOW + 31 and origin.in_flight:  # the time-out and some overhead
                 origin.apply(DOWN[0], self.now)
-                await owner.save(KEY, owner.entry(origin, DOWN[0], lookup), lookup)
+                await owner.save(origin, owner.entry(origin, DOWN[0], lookup), lookup)
 
     clock = SharedClock()
     data = MemoryData(clock=clock.monotonic)
@@ -296,18 +304,18 @@ async def test_an_entry_is_saved_before_the_store_closes(
     store = ClaimedStore()
     if is_broken:
 
-        async def put(origin: str, entry: Entry) -> None:
+        async def put(origin: str, entry: Entry, fence: int | None) -> bool:
             raise ZeroDivisionError
 
         monkeypatch.setattr(store, "put", put)
     policies = policy_store(store, Clock())
     saving = deferred_from_coro(
-        policies.save(KEY, origin_after(RULES).to_entry(BODY), StoreLookup(claimed=True))
+        policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY), StoreLookup(claimed=True))
     )
     failures: list[Any] = []
     saving.addErrback(failures.append)
     await policies.close()
-    assert store.calls == ["put"] * (not is_broken) + ["release", "close"]
+    assert store.calls == ["put None"] * (not is_broken) + ["release", "close"]
     await sleep(0.01)
     assert len(failures) == is_broken
 
@@ -315,7 +323,7 @@ async def test_an_entry_is_saved_before_the_store_closes(
 async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     store = ClaimedStore()
     policies = policy_store(store)
-    saving = policies.save(KEY, origin_after(RULES).to_entry(BODY), StoreLookup())
+    saving = policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY), StoreLookup())
     await policies.close()
     assert store.calls == ["close"]
     with pytest.raises(StopIteration):  # a later save puts nothing
@@ -328,8 +336,8 @@ async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
 ) -> None:
     store, origin, lookup = ClaimedStore(), Origin(KEY), StoreLookup()
 
-    async def claim(origin: str, seconds: float) -> tuple[bool, Entry | None]:
-        return True, None
+    async def claim(origin: str, seconds: float) -> Claim:
+        return Claim(True, None, 1)
 
     monkeypatch.setattr(store, "claim", claim)
     origin.start_fetch(NOW)
@@ -337,7 +345,7 @@ async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
     await policies.load(origin, lookup)
     await policies.close()
     assert store.calls == ["release", "close"]
-    await policies.save(KEY, origin_after(RULES).to_entry(BODY), lookup)
+    await policies.save(origin, origin_after(RULES).to_entry(BODY), lookup)
     assert store.calls == ["release", "close"]
 
 
@@ -380,9 +388,19 @@ async def test_unreachable_days_do_not_include_a_clock_step(
 
 
 @pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3595)])
-def test_a_claim_outlasts_the_longest_fetch(retries: int, seconds: float) -> None:
+def test_a_crawler_waits_longer_than_the_longest_fetch(retries: int, seconds: float) -> None:
     policies = policy_store(MemoryStore(), REP_RETRY_TIMES=retries)
-    assert policies._claim_seconds == seconds + CLAIM_MARGIN
+    assert policies._wait_seconds == seconds + WAIT_MARGIN
+
+
+async def test_a_result_that_the_store_refuses_is_counted() -> None:
+    stats = Stats()
+    read = Settings.read(ScrapySettings())
+    policies = PolicyStore(ClaimedStore(), read, stats, Clock(), Clock.time)  # type: ignore[arg-type]
+    entry = origin_after(RULES).to_entry(BODY)
+    for fence in (6, 7):
+        await policies.save(Origin(KEY), entry, StoreLookup(fence=fence))
+    assert stats.counted == ["robotstxt/store/superseded_count"]
 
 
 def test_results_have_names() -> None:

@@ -75,7 +75,7 @@ def other(kind: str, path: Path, kept: dict[str, Any]) -> Iterator[Store]:
 async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     web: Web, crawl: Crawl, kept: dict[str, Any], other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_store.CLAIM_MARGIN", 0.1)
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.WAIT_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
     outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3})
@@ -118,12 +118,12 @@ async def test_a_claim_that_never_expires_is_ignored(
 ) -> None:
     site = web.site(PRIVATE)
     with redis_server.client as client:
-        client.set(f"rep:4:{{{site.root}}}:claim", "theirs")
+        client.set(f"rep:5:{{{site.root}}}:claim", "theirs")
     outcome = await crawl(site.urls(*PATHS), {"REP_STORE": redis_server.url})
     assert site.paths == ["/robots.txt", "/"]
     assert "robotstxt/store/wait_count" not in outcome.stats
     with redis_server.client as client:
-        assert not client.exists(f"rep:4:{{{site.root}}}:claim")
+        assert not client.exists(f"rep:5:{{{site.root}}}:claim")
 
 
 async def test_a_crawl_that_ends_during_a_claim_releases_it(
@@ -159,7 +159,7 @@ async def test_a_reservation_that_never_expires_is_ignored(
         assert await ahead.reserve_host("127.0.0.1", 90) == 0
         await ahead.close()
     else:
-        other._client.set("rep:4:host:{127.0.0.1}", "theirs")
+        other._client.set("rep:5:host:{127.0.0.1}", "theirs")
     await crawl(site.urls("/1", "/2"), kept)
     assert site.page_paths == ["/1", "/2"]
 
@@ -214,11 +214,11 @@ def octets(**fields: object) -> bytes:
 def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
     if kind == "sqlite":
         with sqlite3.connect(path) as db:
-            db.execute("INSERT INTO entries VALUES (?, ?, ?)", (origin, time.time(), entry))
+            db.execute("INSERT INTO entries VALUES (?, ?, ?, 0)", (origin, time.time(), entry))
         db.close()
     else:
         store = RedisStore(url, ttl=60)
-        store._client.set(f"rep:4:{{{origin}}}", entry)
+        store._client.set(f"rep:5:{{{origin}}}", b"0 " + entry)
         store._disconnect()
 
 

@@ -19,7 +19,7 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
 from testing.web import Page, gaps, text
 
-from .conftest import Closer, Visitor, make_crawler, our_warnings, run_crawler, together
+from .conftest import Closer, Disturber, Visitor, make_crawler, our_warnings, run_crawler, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -268,7 +268,7 @@ async def refused(url: str) -> str:
     ("value", "message"),
     [
         *(
-            (value, "must be None, 'sqlite:///path', 'redis://host:port/db' or 'memory://name'")
+            (value, "must be None, 'sqlite:///path', 'redis://host:port/db', ")
             for value in (
                 "postgres://h/db",
                 "sqlite://robots.db",
@@ -437,21 +437,6 @@ def a_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     server.kill()
 
 
-class Disturber(Visitor):
-    """After each page, calls the next function of ``then`` and requests the next URL."""
-
-    then: list[Callable[[], None]]
-    next_urls: list[str]
-
-    async def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if self.then:
-            self.then.pop(0)()
-        if self.next_urls:
-            return Request(self.next_urls.pop(0), callback=self.parse)
-        return None
-
-
 async def test_redis_may_fail_and_work_again(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
@@ -474,15 +459,15 @@ async def test_redis_may_fail_and_work_again(
     (warning,) = our_warnings(caplog)
     assert "The crawl goes on without it" in warning
     with a_redis.client as client:
-        keys = {key.decode() for key in client.keys("rep:4:*")}
+        keys = {key.decode() for key in client.keys("rep:5:*")}
     # The first entry is lost with the server. The others were put in memory, or later.
-    assert keys >= {f"rep:4:{{{site.root}}}" for site in sites[1:]}
+    assert keys >= {f"rep:5:{{{site.root}}}" for site in sites[1:]}
 
 
 async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.redis.SOCKET_TIMEOUT", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.redis_client.SOCKET_TIMEOUT", 0.3)
     sites = [web.site(PRIVATE) for _ in range(4)]
     urls = [site.url("/") for site in sites]
     outcome = await crawl(

@@ -111,7 +111,7 @@ def read_only(path: Path) -> None:
     assert into._call(into._get, "http://1.example") == entry(1)
     into._call(into._put, "http://2.example", entry(2))
     assert into._call(into._get, "http://2.example") is None
-    assert into._call(into._claim, "http://1.example", 60) == (True, entry(1))
+    assert into._call(into._claim, "http://1.example", 60) == (True, entry(1), None)
     into._call(into._release, "http://1.example")
     assert into._call(into._reserve_host, "1.example", 60) == (0, False)
     into._call(into._release_host, "1.example", 60)

@@ -1,4 +1,7 @@
-"""The behavior of :class:`~scrapy_rep.stores.base.Store`, for each type of store."""
+"""Calls that are cancelled, the end of calls, and what is special to the memory of a process.
+
+:mod:`.test_contract` has the tests of the interface.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, FallbackStore
-from scrapy_rep.stores.base import MAX_RETRY
+from scrapy_rep.stores import Entry
 from scrapy_rep.stores.memory import ENTRY_OCTETS, MemoryData, MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -34,85 +36,6 @@ OLD = Entry(
 NEW = Entry(AccessResult.UNAVAILABLE, 4, 5, 6, status=404)
 
 
-@pytest.fixture(params=["memory", "named", "sqlite", "redis", "fallback"])
-def open_one(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
-    """Return a function that opens the store, each time for another crawler."""
-
-    def new() -> Store:
-        if request.param == "memory":
-            return MemoryStore()
-        if request.param == "named":
-            return MemoryStore.named(str(tmp_path), ttl=60)
-        if request.param == "redis":
-            return RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
-        store = SQLiteStore(tmp_path / "robots.db", ttl=60)
-        return FallbackStore(store) if request.param == "fallback" else store
-
-    def opened() -> Store:
-        store = new()
-        store.open()
-        return store
-
-    return opened
-
-
-async def test_get_returns_the_last_entry(open_one: Callable[[], Store]) -> None:
-    store = open_one()
-    assert await store.get(ORIGIN) is None
-    await store.put(ORIGIN, OLD)
-    assert await store.get(ORIGIN) == OLD
-    await store.put(ORIGIN, NEW)
-    assert await store.get(ORIGIN) == NEW
-    assert await store.get("http://a.example") is None
-    await store.close()
-
-
-async def test_a_claim_returns_the_last_entry(open_one: Callable[[], Store]) -> None:
-    store = open_one()
-    assert await store.claim(ORIGIN, 10) == (True, None)
-    await store.put(ORIGIN, OLD)
-    await store.release(ORIGIN)
-    assert await store.claim(ORIGIN, 10) == (True, OLD)
-    await store.close()
-
-
-async def test_a_released_host_cannot_be_reserved_during_its_delay(
-    open_one: Callable[[], Store],
-) -> None:
-    store = open_one()
-    assert await store.reserve_host("a.example", 30) == 0
-    assert await store.reserve_host("a.example", 30) == 0, "renewed"
-    await store.release_host("a.example", 0.3)
-    left = await store.reserve_host("a.example", 30)
-    assert 0 < left <= 0.3
-    assert await store.reserve_host("b.example", 30) == 0
-    await store.release_host("a.example", 30)  # not reserved: no effect
-    await sleep(left)
-    while left := await store.reserve_host("a.example", 30):
-        assert left <= 0.3
-        await sleep(left)
-    await store.release_host("a.example", 0)
-    assert await store.reserve_host("a.example", 30) == 0
-    await store.close()
-
-
-async def test_the_time_until_the_next_try_is_limited(open_one: Callable[[], Store]) -> None:
-    store = open_one()
-    assert await store.reserve_host("a.example", 1e300) == 0
-    await store.release_host("a.example", 1e300)
-    assert await store.reserve_host("a.example", 30) == MAX_RETRY
-    await store.close()
-
-
-async def test_releasing_a_host_that_is_not_reserved_has_no_effect(
-    open_one: Callable[[], Store],
-) -> None:
-    store = open_one()
-    await store.release_host("a.example", 30)
-    assert await store.reserve_host("a.example", 30) == 0
-    await store.close()
-
-
 @pytest.fixture(params=["named", "sqlite", "redis"])
 def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
     def opened() -> Store:
@@ -127,58 +50,6 @@ def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
         return store
 
     return opened
-
-
-async def test_one_of_two_crawlers_gets_the_claim(open_shared: Callable[[], Store]) -> None:
-    one, other = open_shared(), open_shared()
-    assert one.shared
-    assert await one.claim(ORIGIN, 10) == (True, None)
-    assert await other.claim(ORIGIN, 10) == (False, None)
-    await other.release(ORIGIN)  # another crawler has it: no effect
-    assert await other.claim(ORIGIN, 10) == (False, None)
-    await one.put(ORIGIN, OLD)
-    assert await other.claim(ORIGIN, 10) == (False, OLD)
-    await one.release(ORIGIN)
-    assert await other.claim(ORIGIN, 10) == (True, OLD)
-    await one.close()
-    await other.close()
-
-
-async def test_a_claim_expires(open_shared: Callable[[], Store]) -> None:
-    one, other = open_shared(), open_shared()
-    assert (await one.claim(ORIGIN, 0.1))[0]
-    await sleep(0.15)
-    assert (await other.claim(ORIGIN, 10))[0]
-    await one.release(ORIGIN)  # expired, and the other crawler has it now
-    assert not (await one.claim(ORIGIN, 10))[0]
-    await one.close()
-    await other.close()
-
-
-async def test_one_of_two_crawlers_gets_the_reservation(open_shared: Callable[[], Store]) -> None:
-    one, other = open_shared(), open_shared()
-    assert await one.reserve_host("a.example", 10) == 0
-    assert 5 < await other.reserve_host("a.example", 10) <= 10
-    await other.release_host("a.example", 0)  # another crawler has it: no effect
-    assert await other.reserve_host("a.example", 10) > 0
-    assert await other.reserve_host("b.example", 10) == 0
-    await one.release_host("a.example", 20)
-    assert 15 < await one.reserve_host("a.example", 10) <= 20
-    assert 15 < await other.reserve_host("a.example", 10) <= 20
-    await one.close()
-    await other.close()
-
-
-async def test_a_reservation_expires(open_shared: Callable[[], Store]) -> None:
-    one, other = open_shared(), open_shared()
-    assert await one.reserve_host("a.example", 0.2) == 0
-    while left := await other.reserve_host("a.example", 10):
-        assert left <= 0.2
-        await sleep(left)
-    await one.release_host("a.example", 30)  # expired, and the other crawler has it now
-    assert await other.reserve_host("a.example", 10) == 0
-    await one.close()
-    await other.close()
 
 
 async def test_closing_waits_for_the_calls_in_progress(open_shared: Callable[[], Store]) -> None:
@@ -289,8 +160,8 @@ def test_memory_evicts_the_oldest_entry() -> None:
     for origin in "abac":
         run(store.put(origin, OLD))
     assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
-    assert store.pop() == ("c", OLD)
-    assert store.pop() == ("a", OLD)
+    assert store.pop() == ("c", OLD, None)
+    assert store.pop() == ("a", OLD, None)
     assert store.pop() is None
     for host in "abcab":
         assert run(store.reserve_host(host, 5)) == 0
@@ -323,14 +194,14 @@ def test_an_entry_in_memory_expires() -> None:
     assert run(long.get("a")) == OLD
     assert run(short.get("a")) is None
     assert run(long.get("a")) is None
-    assert run(short.claim("b", 5)) == (True, OLD)
+    assert run(short.claim("b", 5)).entry == OLD
 
 
 async def test_memory_stores_with_other_names_share_nothing(tmp_path: Path) -> None:
     one, other = MemoryStore.named(f"{tmp_path}/1"), MemoryStore.named(f"{tmp_path}/2")
     await one.put(ORIGIN, OLD)
-    assert await one.claim(ORIGIN, 10) == (True, OLD)
-    assert await other.claim(ORIGIN, 10) == (True, None)
+    assert (await one.claim(ORIGIN, 10))[:2] == (True, OLD)
+    assert (await other.claim(ORIGIN, 10))[:2] == (True, None)
     assert await one.reserve_host("a.example", 10) == 0
     assert await other.reserve_host("a.example", 10) == 0
 

@@ -8,9 +8,9 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Entry, FallbackStore, StoreError
+from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError
 from scrapy_rep.stores.fallback import COPY_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.memory import MemoryData, MemoryStore
 
 OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
 
@@ -18,8 +18,8 @@ OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
 class FailingStore(MemoryStore):
     """Fails after ``left`` calls."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, data: MemoryData | None = None) -> None:
+        super().__init__(data)
         self.left = 1000
         self.calls = 0
 
@@ -33,9 +33,13 @@ class FailingStore(MemoryStore):
         self._used()
         return await super().get(origin)
 
-    async def put(self, origin: str, entry: Entry) -> None:
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         self._used()
-        await super().put(origin, entry)
+        return await super().put(origin, entry, fence)
+
+    async def claim(self, origin: str, seconds: float) -> Claim:
+        self._used()
+        return await super().claim(origin, seconds)
 
 
 class Clock:
@@ -68,7 +72,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
         await store.put("a", OLD)
     assert failing.calls == 1
     assert await store.get("a") == OLD
-    assert await store.claim("a", 1) == (True, OLD)
+    assert await store.claim("a", 1) == (True, OLD, None)
     clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD
     assert await store.get("a") == OLD
@@ -95,7 +99,7 @@ async def test_the_store_may_fail_during_the_copy(
 ) -> None:
     failing.left = 0
     await store.put("a", OLD)
-    failing.left = 1  # the get of the copy
+    failing.left = 1  # the claim of the copy
     clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD, "kept in memory"
     assert await store.get("a") == OLD
@@ -139,6 +143,74 @@ async def test_the_copy_stops_after_a_time_limit(
     monkeypatch.setattr("scrapy_rep.stores.fallback.COPY_TIME_LIMIT", -1)
     await store.get("z")
     assert [await failing.get(origin) for origin in "abc"] == [None, None, OLD]
+
+
+async def test_an_entry_of_an_earlier_claim_is_not_copied(clock: Clock) -> None:
+    """The store failed when a paused crawler put its entry. Another crawler has claimed since."""
+    data = MemoryData()
+    failing, other = FailingStore(data), MemoryStore(data, shared=True)
+    store = FallbackStore(failing, clock=clock)
+    mine = await store.claim("a", 0)
+    theirs = await other.claim("a", 60)
+    await other.put("a", OLD, theirs.fence)
+    failing.left = 0
+    assert await store.put("a", NEW, mine.fence), "in memory"
+    failing.left = 1000
+    clock.now += RETRY_INTERVAL
+    await store.get("b")
+    assert await store.get("a") == OLD
+
+
+@pytest.mark.parametrize("case", ["fetched", "fetched again", "in progress"])
+async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
+    clock: Clock, case: str
+) -> None:
+    """The file was claimed while the store had failed, and is put when the store works again."""
+    data = MemoryData()
+    failing, other = FailingStore(data), MemoryStore(data, shared=True)
+    failing.shared = True
+    store = FallbackStore(failing, clock=clock)
+    failing.left = 0
+    mine = await store.claim("a", 60)
+    assert (mine.claimed, mine.fence) == (True, None)
+    failing.left = 1000
+    clock.now += RETRY_INTERVAL
+    assert await store.get("a") is None
+    if case == "fetched again":
+        await other.put("a", NEW)
+    elif case == "in progress":
+        await other.claim("a", 60)
+    assert await store.put("a", OLD, mine.fence) is (case == "fetched")
+    entry = await other.get("a")
+    assert entry == {"fetched": OLD, "fetched again": NEW, "in progress": None}[case]
+    assert (await other.claim("a", 60)).claimed, "the claim of the put is released"
+
+
+async def test_the_entry_in_memory_is_copied_before_its_origin_is_claimed(
+    store: FallbackStore, failing: FailingStore, clock: Clock
+) -> None:
+    failing.left = 0
+    await store.put("a", OLD)
+    failing.left = 1000
+    clock.now += RETRY_INTERVAL
+    claim = await store.claim("a", 60)
+    assert (claim.claimed, claim.entry) == (True, OLD)
+    assert await store.put("a", NEW, claim.fence)
+    assert await store.get("a") == NEW
+
+
+async def test_a_claim_stays_while_the_store_does_not_work(
+    store: FallbackStore, failing: FailingStore, clock: Clock
+) -> None:
+    claim = await store.claim("a", 60)
+    assert claim.fence is not None
+    failing.left = 0
+    await store.get("b")
+    assert await store.renew("a", claim.fence, 60)
+    failing.left = 1000
+    clock.now += RETRY_INTERVAL
+    assert await store.renew("a", claim.fence, 60)
+    assert not await store.renew("a", claim.fence + 1, 60)
 
 
 async def test_reservations_in_a_failed_store_do_not_apply(

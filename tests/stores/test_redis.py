@@ -9,14 +9,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from redis import exceptions
+from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry, StoreError, open_store
+from scrapy_rep.stores import Entry, FallbackStore, StoreError, open_store
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
-from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis import _RELEASE, RedisStore
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy_rep.stores import Store
     from testing.redis_server import RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
@@ -35,14 +40,20 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:4:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:4:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:4:host:{a.example}": pytest.approx(20, abs=2),
-        "rep:4:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:5:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:5:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:5:{https://a.example}:fence": pytest.approx(86_400, abs=2),
+        "rep:5:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:5:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:4:{https://a.example}:claim")
+        assert not client.exists("rep:5:{https://a.example}:claim")
+    claim = await store.claim(ORIGIN, 30)
+    await store.put(ORIGIN, ENTRY, claim.fence)
+    with redis_server.client as client:
+        assert not client.exists("rep:5:{https://a.example}:fence")
+        assert client.ttl("rep:5:{https://a.example}") == pytest.approx(86_400, abs=2)
     await store.close()
 
 
@@ -51,12 +62,12 @@ async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kin
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         if kind == "another type":
-            client.lpush("rep:4:{https://a.example}", b"something")
+            client.lpush("rep:5:{https://a.example}", b"something")
         else:
             octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:4:{https://a.example}", octets)
+            client.set("rep:5:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
-    assert await store.claim(ORIGIN, 1) == (True, None)
+    assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
     await store.close()
@@ -72,19 +83,20 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
 ) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        for key in ("rep:4:{https://a.example}:claim", "rep:4:host:{a.example}"):
+        for key in ("rep:5:{https://a.example}:claim", "rep:5:host:{a.example}"):
             if value == "list":
                 client.lpush(key, value)
             else:
                 client.set(key, value, ex=seconds)
-    assert await store.claim(ORIGIN, 30) == (True, None)
+    assert (await store.claim(ORIGIN, 30))[:2] == (True, None)
     assert await store.reserve_host("a.example", 30) == 0
     with redis_server.client as client:
-        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*"))
+        fence = b"rep:5:{https://a.example}:fence"
+        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*") if key != fence)
     await store.release(ORIGIN)
     await store.release_host("a.example", 0)
     with redis_server.client as client:
-        assert client.keys("*") == []
+        assert client.keys("*") == [fence]
     await store.close()
 
 
@@ -96,12 +108,14 @@ async def test_no_lease_is_longer_than_an_hour(redis_server: RedisServer) -> Non
     await store.reserve_host("b.example", 1)
     await store.release_host("b.example", 1e300)
     other = RedisStore(redis_server.url, ttl=60)
-    assert await other.claim(ORIGIN, 1) == (False, ENTRY)
+    assert (await other.claim(ORIGIN, 1))[:2] == (False, ENTRY)
     assert await other.reserve_host("a.example", 1) == MAX_RETRY
     assert await store.reserve_host("b.example", 1) == MAX_RETRY
     with redis_server.client as client:
         lives = sorted(client.ttl(key) for key in client.keys("*"))
-    assert all(3590 < life <= MAX_LEASE for life in lives[:-1])
+    assert all(3590 < life <= MAX_LEASE for life in lives[:-2]), (
+        "but that of the entry and its fence"
+    )
     await store.close()
     await other.close()
 
@@ -123,6 +137,126 @@ async def test_an_error_of_the_server_raises_store_error(redis_server: RedisServ
             assert await store.get(ORIGIN) is None
         finally:
             client.config_set("maxmemory", 0)
+    await store.close()
+
+
+async def test_a_replica_that_fails_is_not_used_for_some_time(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[str] = []
+
+    def fail() -> None:
+        failures.append("")
+        raise ConnectionError("the replica does not run")
+
+    store = RedisStore(redis_server.url, ttl=60)
+    store._target = store._target._replace(connect_replicas=fail)
+    await store.put(ORIGIN, ENTRY)
+    for _ in range(2):
+        assert await store.get(ORIGIN) == ENTRY
+    assert len(failures) == 1
+    monkeypatch.setattr("scrapy_rep.stores.redis.REPLICA_PAUSE", 0)
+    store._replicas_from = 0
+    for _ in range(2):
+        assert await store.get(ORIGIN) == ENTRY
+    assert len(failures) == 3
+    await store.close()
+
+
+class MovingSlot:
+    """A cluster in which the slot of all keys moves. A call gets the next of some errors."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = [*errors]
+
+    def evalsha(self, *_: object) -> int:
+        if self.errors:
+            raise self.errors.pop(0)
+        return 1
+
+
+def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = [ClusterError("TTL exhausted.")] * 2
+    assert _RELEASE.run(MovingSlot(*again), ("a", "b")) == 1
+    cluster = MovingSlot(ClusterDownError("The cluster is down"), *again)
+    with pytest.raises(ClusterDownError):
+        _RELEASE.run(cluster, ("a", "b"))
+    assert cluster.errors == again
+    monkeypatch.setattr("scrapy_rep.stores.redis.MOVE_TIMEOUT", -1)
+    with pytest.raises(ClusterError, match="TTL exhausted"):
+        _RELEASE.run(cluster, ("a", "b"))
+    assert len(cluster.errors) == 1
+
+
+class FailingClient:
+    """A client whose every call raises an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def evalsha(self, *_: object) -> None:
+        raise self.error
+
+    getrange = evalsha
+
+    def close(self) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exceptions.AskError("1 127.0.0.1:1"),
+        exceptions.BusyLoadingError("loading"),
+        exceptions.ClusterDownError("the cluster is down"),
+        exceptions.MasterDownError("the link with the primary is down"),
+        exceptions.MaxConnectionsError("too many connections"),
+        exceptions.MovedError("1 127.0.0.1:1"),
+        exceptions.NoPermissionError("no permission"),
+        exceptions.ReadOnlyError("a replica"),
+        exceptions.RedisClusterException("no node"),
+        exceptions.SlotNotCoveredError("no node has the slot"),
+        exceptions.TimeoutError("a time-out"),
+        ConnectionResetError("reset"),
+        IndexError("the table of nodes changed"),
+        KeyError("the table of nodes changed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
+    """A method of the store raises StoreError. A crawl goes on in memory."""
+    store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
+    store._clients[store._target.connect] = FailingClient(error)
+    calls: list[Callable[[Store], Awaitable[object]]] = [
+        lambda store: store.get(ORIGIN),
+        lambda store: store.put(ORIGIN, ENTRY, 1),
+        lambda store: store.claim(ORIGIN, 1),
+        lambda store: store.renew(ORIGIN, 1, 1),
+        lambda store: store.release(ORIGIN),
+        lambda store: store.reserve_host("a.example", 1),
+        lambda store: store.release_host("a.example", 1),
+    ]
+    for call in calls:
+        with pytest.raises(StoreError):
+            await call(store)
+        await call(FallbackStore(store))
+    await store.close()
+
+
+async def test_a_cluster_without_nodes_is_a_store_error() -> None:
+    store = RedisStore("redis+cluster://:Zk9@127.0.0.1:1", ttl=60)
+    with pytest.raises(StoreError, match="cannot be connected"):
+        store.open()
+    with pytest.raises(StoreError) as error:
+        await store.get(ORIGIN)
+    assert "Zk9" not in str(error.value)
+    await store.close()
+
+
+async def test_without_sentinels_there_is_a_store_error() -> None:
+    store = RedisStore("redis+sentinel://127.0.0.1:1/name", ttl=60)
+    with pytest.raises(StoreError, match="No master found for 'name'"):
+        store.open()
     await store.close()
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import StoreError, open_store, registry
+from scrapy_rep.stores import FallbackStore, StoreError, open_store, registry
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.registry import STORE_TYPES, StoreType, find_type, store_forms
 
 if TYPE_CHECKING:
     from scrapy_rep.stores import Store
 
-SQLITE, REDIS, MEMORY = STORE_TYPES
+SQLITE, REDIS, CLUSTER, SENTINEL, MEMORY, PATH = STORE_TYPES
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,16 @@ SQLITE, REDIS, MEMORY = STORE_TYPES
         ("redis://h:6379/0", REDIS),
         ("rediss://h", REDIS),
         ("unix:///run/x.sock", REDIS),
+        ("redis+cluster://h,i:7000", CLUSTER),
+        ("rediss+cluster://h", CLUSTER),
+        ("redis+sentinel://h,i:26379/name/0", SENTINEL),
+        ("rediss+sentinel://h/name", SENTINEL),
+        ("unix+cluster://h", None),
+        ("redis+other://h", None),
+        ("package.module.Class", PATH),
+        ("package.function", PATH),
+        ("package.1", None),
+        ("package.", None),
         ("redis://", None),
         ("redis:/h", None),
         ("memory://a.b-c_1", MEMORY),
@@ -66,3 +76,58 @@ def test_one_row_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
     assert opened == [("other://x", 5)]
     with pytest.raises(SettingError, match=r"must be None, 'sqlite:///path', .* or 'other://name'"):
         Settings.read(ScrapySettings({"REP_STORE": "another://x"}))
+
+
+class OwnStore(MemoryStore):
+    """A store of one's own, which may fail."""
+
+    opens = True
+
+    def __init__(self, *, ttl: float) -> None:
+        super().__init__(ttl=ttl)
+        self.ttl = ttl
+
+    def open(self) -> None:
+        if not self.opens:
+            raise StoreError("the server does not answer")
+
+
+def own_store(ttl: float) -> OwnStore:
+    return OwnStore(ttl=ttl)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "tests.stores.test_registry.OwnStore",
+        "tests.stores.test_registry.own_store",
+        OwnStore,
+        own_store,
+    ],
+)
+async def test_a_class_or_a_function_returns_the_store(source: Any) -> None:
+    settings = Settings.read(ScrapySettings({"REP_STORE": source}))
+    store = open_store(settings.store, jobdir=None, ttl=5)
+    assert isinstance(store, FallbackStore)
+    assert type(store._store).__name__ == "OwnStore"
+    assert store._store.ttl == 5  # type: ignore[attr-defined]
+    assert (await store.claim("http://a.example", 1)).claimed
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("scrapy_rep.missing.Store", "No module named 'scrapy_rep.missing'"),
+        ("scrapy_rep.stores.Missing", "has no attribute 'Missing'"),
+        (lambda ttl: None, "a store needs shared, open, close, get, put, claim, renew, release"),
+    ],
+)
+def test_a_path_without_a_store_is_an_error(source: Any, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        open_store(source, jobdir=None, ttl=5)
+
+
+def test_a_store_that_cannot_be_opened_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OwnStore, "opens", False)
+    with pytest.raises(StoreError, match="the server does not answer"):
+        open_store(OwnStore, jobdir=None, ttl=5)

@@ -211,13 +211,13 @@ async def test_a_damaged_entry_counts_as_missing(path: Path) -> None:
 async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float) -> None:
     now = 1e9 + days * 86_400
     ahead, opened = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
-    assert await ahead.claim(ORIGIN, 90) == (True, None)
+    assert (await ahead.claim(ORIGIN, 90))[:2] == (True, None)
     assert await ahead.reserve_host("a.example", 90) == 0
     assert await ahead.reserve_host("b.example", 90) == 0
     await ahead.release_host("b.example", 90)
     assert not (await opened.claim(ORIGIN, 90))[0]
     now = 1e9
-    assert await opened.claim(ORIGIN, 90) == (True, None)
+    assert (await opened.claim(ORIGIN, 90))[:2] == (True, None)
     for host in ("a.example", "b.example"):
         assert await opened.reserve_host(host, 90) == 0
         await ahead.release_host(host, 90)
@@ -231,7 +231,7 @@ async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float)
 async def test_leases_stay_when_the_clock_is_corrected_a_little(path: Path) -> None:
     now = 1e9
     one, other = (SQLiteStore(path, ttl=60, now=lambda: now) for _ in range(2))
-    assert await one.claim(ORIGIN, 90) == (True, None)
+    assert (await one.claim(ORIGIN, 90))[:2] == (True, None)
     assert await one.reserve_host("a.example", 90) == 0
     now -= 1
     assert not (await other.claim(ORIGIN, 90))[0]
@@ -245,7 +245,7 @@ async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) ->
     opened = store(path)
     opened.open()
     with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until})")
+        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until}, 1)")
         db.execute(f"INSERT INTO hosts VALUES ('a.example', 'theirs', 0, {until})")
         db.execute(f"INSERT INTO hosts VALUES ('b.example', 'theirs', {until}, 1e9)")
     db.close()
@@ -260,10 +260,10 @@ async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> Non
     opened = store(path)
     opened.open()
     with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry})")
+        db.execute(f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
     db.close()
     assert await opened.get(ORIGIN) is None
-    assert await opened.claim(ORIGIN, 1) == (True, None)
+    assert (await opened.claim(ORIGIN, 1))[:2] == (True, None)
     await opened.put(ORIGIN, ENTRY)
     assert await opened.get(ORIGIN) == ENTRY
     await opened.close()
@@ -384,7 +384,7 @@ async def test_a_read_only_file_logs_one_warning(
     opened = store(path)
     await opened.put("https://b.example", ENTRY)
     assert await opened.get("https://b.example") is None
-    assert await opened.claim(ORIGIN, 1) == (True, ENTRY)
+    assert (await opened.claim(ORIGIN, 1))[:2] == (True, ENTRY)
     await opened.release(ORIGIN)
     assert await opened.reserve_host("a.example", 60) == 0
     await opened.release_host("a.example", 60)

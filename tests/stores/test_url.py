@@ -24,6 +24,14 @@ from scrapy_rep.stores.url import is_ambiguous, without_password
         ("redis://user:p:w@[::1]:1/0", "redis://user:***@[::1]:1/0"),
         ("unix://user:pw@/x.sock", "unix://user:***@/x.sock"),
         ("postgres://user:pw@h/db", "postgres://user:***@h/db"),
+        # several nodes
+        ("redis+cluster://u:pw@h:1,[::1]:2,i/0", "redis+cluster://u:***@h:1,[::1]:2,i/0"),
+        ("redis+sentinel://h,i:2/name?x=1", "redis+sentinel://h,i:2/name?x=1"),
+        (
+            "redis+sentinel://h/name?sentinel_password=pw",
+            "redis+sentinel://h/name?sentinel_password=***",
+        ),
+        ("redis+cluster://:pw,h:1/0", "redis+cluster://:***/0"),
         # in the query
         ("unix:///x.sock?password=pw", "unix:///x.sock?password=***"),
         ("redis://h/0?password=pw", "redis://h/0?password=***"),

@@ -1,4 +1,7 @@
-"""A worker of a crawl: ``python -m tests.stores.worker STORE URL … NAME=VALUE …``."""
+"""A worker of a crawl: ``python -m tests.stores.worker STORE URL … NAME=VALUE …``.
+
+The names are those of settings, and CLAIM_SECONDS.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 
 from scrapy.crawler import CrawlerProcess
 
+from scrapy_rep.crawl import claims
 from tests.crawl.conftest import SETTINGS, Visitor
 
 
@@ -16,6 +20,9 @@ def main(store: str, *arguments: str) -> None:
         if "://" not in each:
             name, _, value = each.partition("=")
             settings[name] = value
+    if "CLAIM_SECONDS" in settings:
+        claims.CLAIM_SECONDS = float(settings.pop("CLAIM_SECONDS"))
+        claims.RENEWAL_INTERVAL = claims.CLAIM_SECONDS / 5
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()

@@ -1,0 +1,101 @@
+"""Claims are renewed while the fetches go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep.crawl import claims as claims_module
+from scrapy_rep.crawl.claims import CLAIM_SECONDS, RENEWAL_INTERVAL, Claims
+from scrapy_rep.crawl.policy_store import MAX_POLL_INTERVAL
+from scrapy_rep.scheduling.clock import Clock, sleep
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.redis_client import SOCKET_TIMEOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_rep.stores import Claim
+
+
+class RecordingStore(MemoryStore):
+    """Records the renewals, and refuses those of ``lost``."""
+
+    def __init__(self) -> None:
+        super().__init__(shared=True)
+        self.renewed: list[str] = []
+        self.lost: set[str] = set()
+        self.most = self.in_progress = 0
+
+    async def claim(self, origin: str, seconds: float) -> Claim:
+        claim = await super().claim(origin, seconds)
+        return claim if origin != "no token" else claim._replace(fence=None)
+
+    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
+        self.in_progress += 1
+        self.most = max(self.most, self.in_progress)
+        await sleep(0.01)
+        self.in_progress -= 1
+        self.renewed.append(origin)
+        if origin == "broken":
+            raise ZeroDivisionError
+        return origin not in self.lost
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> RecordingStore:
+    monkeypatch.setattr(claims_module, "RENEWAL_INTERVAL", 0.02)
+    return RecordingStore()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        await sleep(0.01)
+    raise AssertionError("it does not happen")
+
+
+def test_a_claim_is_replaced_within_ten_seconds() -> None:
+    assert CLAIM_SECONDS + MAX_POLL_INTERVAL <= 10
+    assert RENEWAL_INTERVAL + SOCKET_TIMEOUT < CLAIM_SECONDS
+
+
+async def test_claims_are_renewed_until_they_are_removed(store: RecordingStore) -> None:
+    claims = Claims(store, Clock())
+    for number in range(20):
+        await claims.claim(str(number))
+    await claims.claim("no token")
+    await until(lambda: all(store.renewed.count(str(number)) > 1 for number in range(20)))
+    assert "no token" not in store.renewed
+    assert 1 < store.most <= claims_module.RENEWALS_AT_ONCE
+    assert len(claims) == 21
+    for key in claims:
+        claims.remove(key)
+    claims.remove("another")
+    await until(lambda: not claims.is_renewing)
+    done = len(store.renewed)
+    await sleep(0.1)
+    assert len(store.renewed) == done
+
+
+async def test_a_claim_that_another_crawler_has_is_not_renewed_again(store: RecordingStore) -> None:
+    claims = Claims(store, Clock())
+    store.lost.add("lost")
+    await claims.claim("lost")
+    await claims.claim("kept")
+    await until(lambda: store.renewed.count("kept") > 2)
+    assert store.renewed.count("lost") == 1
+    assert set(claims) == {"lost", "kept"}, "both are released"
+    claims.remove("lost")
+    claims.remove("kept")
+    await until(lambda: not claims.is_renewing)
+
+
+async def test_an_error_is_logged(store: RecordingStore, caplog: pytest.LogCaptureFixture) -> None:
+    claims = Claims(store, Clock())
+    await claims.claim("broken")
+    await until(lambda: "Please report this bug" in caplog.text)
+    claims.remove("broken")
+    await until(lambda: not claims.is_renewing)

@@ -1,0 +1,84 @@
+"""Each store passes the tests that a store of one's own can run."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+from scrapy_rep.stores import FallbackStore
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.stores.testing import SharedStoreTests, StoreTests
+from testing.redis_server import TlsProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_rep.stores import Store
+    from testing.redis_server import RedisServer
+
+
+class TestMemory(StoreTests):
+    def open_store(self) -> Store:
+        return MemoryStore()
+
+
+class TestNamedMemory(SharedStoreTests):
+    def open_store(self) -> Store:
+        return MemoryStore.named("contract", ttl=60)
+
+
+class TestSQLite(SharedStoreTests):
+    @pytest.fixture(autouse=True)
+    def _choose_path(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "robots.db"
+
+    def open_store(self) -> Store:
+        store = SQLiteStore(self.path, ttl=60)
+        store.open()
+        return store
+
+
+class TestFallback(TestSQLite):
+    def open_store(self) -> Store:
+        return FallbackStore(super().open_store())
+
+
+class TestRedis(SharedStoreTests):
+    @pytest.fixture(autouse=True)
+    def _choose_server(self, redis_server: RedisServer) -> None:
+        self.url = redis_server.url
+
+    def open_store(self) -> Store:
+        store = RedisStore(self.url, ttl=60)
+        store.open()
+        return store
+
+
+# The commands that docs/usage/stores.md lists.
+ACL = "on >secret ~news:rep:* +getrange +evalsha +eval +get +set +del +pttl"
+
+
+class TestRedisWithTlsAndUser(TestRedis):
+    """The user may use the keys with the prefix only, and only the commands that are needed."""
+
+    @pytest.fixture(autouse=True)
+    def _choose_server(self, redis_server: RedisServer, tmp_path: Path) -> Iterator[None]:
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("localhost").configure_cert(context)
+        proxy = TlsProxy(redis_server, context)
+        with redis_server.client as client:
+            client.execute_command("ACL", "SETUSER", "crawler", *ACL.split())
+        options = f"ssl_ca_certs={tmp_path}/ca.pem&prefix=news:"
+        self.url = f"rediss://crawler:secret@localhost:{proxy.port}/0?{options}"
+        yield
+        with redis_server.client as client:
+            client.execute_command("ACL", "DELUSER", "crawler")
+        proxy.close()
