@@ -1,77 +1,102 @@
 # `make example` and `make test` need only make and Python 3.10 or later. They install the rest.
+# The times below are those of a machine with two cores.
 
 PYTHON ?= python3
-OLDEST_SCRAPY := 2.14.0
-# The minor releases between the oldest and the newest.
-MINOR_SCRAPY := 2.15 2.16 2.17 2.18
-UNRELEASED_SCRAPY ?= git+https://github.com/scrapy/scrapy
 
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
-UNRELEASED := .venv-scrapy-unreleased/bin
-MINOR_TESTS := $(MINOR_SCRAPY:%=scrapy-%)
+RESULTS := .test-results
+
+INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # More processes than cores: most tests of crawls wait for a server.
 SIDE_BY_SIDE := -n 10
-PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+# $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
+pytest = $(1)/python -m pytest $(SIDE_BY_SIDE) --junit-xml=$(RESULTS)/$(2).xml \
+	-o junit_suite_name="$(3)"
+# The topologies of Redis do not depend on the reactor.
 WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
 
-.PHONY: example test lint types contracts tests loops oldest versions scrapy-unreleased
-.PHONY: $(MINOR_TESTS) benchmark checks compatibility format fuzz clean
+# What depends on Scrapy and on the reactor.
+CRAWLS := tests/crawl tests/stores
+# What does not depend on the version of Scrapy.
+PURE := tests/protocol tests/reports $(filter-out \
+	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
+
+say = @printf '\n== %s\n' "$(1)"
+
+# Each of the many processes of the tests would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.NOTPARALLEL:
+.PHONY: example test start lint types contracts docs tests loops oldest matrix dist linkcheck
+.PHONY: benchmark checks compatibility format fuzz clean
 
 example: .venv/example
-	cd example_project && ../$(BIN)/scrapy crawl demo
+	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
+	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: lint types contracts tests loops oldest
-	@echo "All checks and tests passed."
+test: start lint types contracts docs tests loops oldest
+	@echo
+	@$(BIN)/python -m testing.results $(RESULTS)
+
+start:
+	@rm -rf $(RESULTS)
 
 lint: .venv/test
+	$(call say,Style and format: about 1 second)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
 types: .venv/test
+	$(call say,Types: about 1 minute the first time)
 	$(BIN)/mypy
 
 contracts: .venv/test
-	$(BIN)/lint-imports
+	$(call say,Which part imports which: about 5 seconds)
+	@# The newest version that Python 3.10 has prints no logo, and does not know the option.
+	$(BIN)/lint-imports $$($(BIN)/lint-imports --help | grep -o -e --no-logo)
 
-# All tests, on Scrapy's default reactor. Fails below the coverage given here, in percent.
+# Needs no network. Warnings are errors, such as links that lead nowhere.
+docs: .venv/test
+	$(call say,The documentation: about 15 seconds)
+	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+
+# Fails below the coverage given here, in percent.
 tests: .venv/test
-	$(PYTEST) --reactor=asyncio --cov --cov-report=
+	$(call say,All tests on asyncio with branch coverage: about 8 minutes)
+	@# Compiles the tests once, not in each of the processes.
+	@$(BIN)/python -m pytest -q --collect-only --reactor=asyncio > /dev/null 2>&1 || true
+	$(call pytest,$(BIN),1,newest Scrapy on asyncio) --reactor=asyncio --cov --cov-report=
+	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
-# The tests of crawls and stores, on Twisted's default reactor and without a reactor. The topologies
-# of Redis do not depend on either.
 loops: .venv/test
-	$(PYTEST) --reactor=default tests/crawl tests/stores $(WITHOUT_TOPOLOGIES)
-	$(PYTEST) -p no:twisted tests/crawl tests/stores $(WITHOUT_TOPOLOGIES)
+	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
+	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call say,Crawls and stores without a reactor: about 1 minute)
+	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS) $(WITHOUT_TOPOLOGIES)
 
-# With the oldest supported Scrapy, all tests of what depends on its version, and those of crawls and
-# stores on both reactors.
+# Minimum versions of Scrapy and of the packages of the extras.
 oldest: .venv-oldest/test
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio --ignore=tests/protocol \
-		--ignore=tests/reports --ignore=tests/commands
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio \
-		tests/commands/test_session.py tests/commands/test_check.py tests/commands/test_view.py
-	$(OLDEST)/python -m pytest $(SIDE_BY_SIDE) --reactor=default tests/crawl tests/stores \
-		$(WITHOUT_TOPOLOGIES)
+	$(call say,All that depends on Scrapy with the oldest Scrapy: about 3 minutes)
+	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(PURE:%=--ignore=%)
+	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
+	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
 
-# The crawls on the last patch of each minor release of Scrapy, and on its newest commit: not part
-# of `test`. `make scrapy-2.17` runs one of them.
-versions: $(MINOR_TESTS) scrapy-unreleased
+# Other versions: not part of `test`. `make matrix ARGUMENTS=--list` shows the sessions,
+# `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.
+matrix: .venv/test
+	$(BIN)/python $(INSTALL) -e '.[matrix]'
+	$(BIN)/nox $(ARGUMENTS)
 
-$(MINOR_TESTS): scrapy-%: .venv-scrapy-%/test
-	.venv-scrapy-$*/bin/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl
-
-# Without access to the repository, this says so and succeeds.
-scrapy-unreleased:
-	$(PYTHON) -m venv .venv-scrapy-unreleased
-	@if GIT_TERMINAL_PROMPT=0 $(UNRELEASED)/pip install --quiet --disable-pip-version-check \
-		-e '.[test]' 'scrapy @ $(UNRELEASED_SCRAPY)'; \
-	then $(UNRELEASED)/python -m pytest $(SIDE_BY_SIDE) --reactor=asyncio tests/crawl; \
-	else echo "Skipped: Scrapy cannot be installed from $(UNRELEASED_SCRAPY)."; \
-	fi
+# The archives of a release, in dist/. `python -m checks packaging` tests them.
+dist: .venv/test
+	$(BIN)/python $(INSTALL) -e '.[release]'
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 # Measures speed and memory. `make benchmark ARGUMENTS="parsers --quick"` runs a part of it.
 benchmark: .venv/test
@@ -79,14 +104,19 @@ benchmark: .venv/test
 
 # Checks that take longer than tests. `make checks ARGUMENTS=--quick` runs less of each.
 checks: .venv/test
+	$(BIN)/python $(INSTALL) -e '.[release]'
 	$(BIN)/python -m checks $(ARGUMENTS)
 
 format: .venv/test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Requests every external link of the documentation: not part of `test`.
+linkcheck: .venv/test
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/docs/linkcheck
+
 fuzz: .venv/test
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python $(INSTALL) -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
 
 # Crawls with other plugins, each in its own environment. Not part of `test`.
@@ -94,24 +124,22 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility .venv-scrapy-*
+	rm -rf .venv .venv-oldest .venv-compatibility .nox $(RESULTS) build dist
 
 .venv/example: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
-	touch $@
+	$(call say,Install Scrapy and scrapy-rep into .venv: about 30 seconds)
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python $(INSTALL) -e .
+	@touch $@
 
 .venv/test: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
-	touch $@
+	$(call say,Install the tools of the tests into .venv: about 1 minute)
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python $(INSTALL) -e '.[docs,test]'
+	@touch $@
 
-.venv-scrapy-%/test: pyproject.toml
-	$(PYTHON) -m venv .venv-scrapy-$*
-	.venv-scrapy-$*/bin/pip install --quiet --disable-pip-version-check -e '.[test]' 'scrapy==$*.*'
-	touch $@
-
-.venv-oldest/test: pyproject.toml
-	$(PYTHON) -m venv .venv-oldest
-	$(OLDEST)/pip install --quiet --disable-pip-version-check -e '.[test]' 'scrapy==$(OLDEST_SCRAPY)'
-	touch $@
+.venv-oldest/test: pyproject.toml tests/oldest.txt
+	$(call say,Install the oldest supported versions into .venv-oldest: about 1 minute)
+	@$(PYTHON) -m venv .venv-oldest
+	@$(OLDEST)/python $(INSTALL) -e '.[test]' -c tests/oldest.txt
+	@touch $@

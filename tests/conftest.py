@@ -29,6 +29,14 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Do not measure the coverage of tests with random examples: it depends on chance."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker("no_cover")
+
+
 def pytest_configure() -> None:
     # A shell has its jobs in the background ignore Ctrl-C. The tests of Ctrl-C send the signal
     # themselves, and the tools that they start inherit what this process does with it.

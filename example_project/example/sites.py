@@ -140,7 +140,7 @@ SITES = (
          "/open/1 /open/2", " ".join(f"/private/{number}" for number in range(1, 9))),
     Site("127.0.0.20", "a page redirects to a disallowed one", rules("Disallow: /private/"),
          "/old", pages={"/old": redirect("/private/new")}, redirected_to="/private/new"),
-    Site("127.0.0.21", "Crawl-delay: 1", rules("Crawl-delay: 1"), "/1 /2 /3", crawl_delay=1),
+    Site("127.0.0.21", "Crawl-delay: 0.5", rules("Crawl-delay: 0.5"), "/1 /2 /3", crawl_delay=0.5),
     Site("127.0.0.22", "pages that say what may be done with them",
          rules("Content-Usage: /art/ train-ai=n"), " ".join(PAGES), pages=PAGES,
          found="/linked/1 /linked/2 /linked/4", not_followed="/linked/3 /linked/5"),

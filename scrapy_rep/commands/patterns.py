@@ -29,6 +29,9 @@ def covers(pattern: str, other: str) -> bool:
     """
     if pattern == other:
         return True
+    # Most patterns of a file differ before their first star. This check is fast.
+    if not other.startswith((_before_star(pattern), "*")):
+        return False
     if pattern_has_reserved_query(other):
         # It also matches paths with another spelling of its query.
         other = other[: other.find("?") + 1]
@@ -88,6 +91,11 @@ def _head(pattern: str) -> str:
     if pattern_has_reserved_query(pattern):
         pattern = pattern[: pattern.find("?") + 1]
     return pattern.removesuffix("$").partition("*")[0]
+
+
+def _before_star(pattern: str) -> str:
+    before, star, _ = pattern.partition("*")
+    return before if star else pattern.removesuffix("$")
 
 
 def _tail(pattern: str) -> str:

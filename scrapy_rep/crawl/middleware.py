@@ -27,6 +27,7 @@ from ..scheduling.engine import Engine
 from ..scheduling.hosts import EXEMPT, BlockReason
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
+from ..scheduling.shared_overflow import overflow_for
 from ..scheduling.throttle import Throttle
 from ..scrapy_settings import robotstxt_obey
 from ..settings import read_settings
@@ -436,7 +437,9 @@ class RobotsTxtMiddleware:
             request.meta[ROBOTSTXT] = verdict
             raise self._disallow(request, verdict)
         if seconds:
-            self._throttle.block_for(origin.host, origin.key, seconds, BlockReason.VISIT_TIME)
+            self._throttle.blocks.block_for(
+                origin.host, origin.key, seconds, BlockReason.VISIT_TIME
+            )
         return seconds > 0
 
     def _stop_wait(self, request: Request, name: str, key: str | None) -> None:
@@ -461,6 +464,9 @@ class RobotsTxtMiddleware:
             self._policy_cache.share_connections(self._engine.connection_limit)
 
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
+        queues = self._throttle.queues
+        queues.overflow = overflow_for(scheduler, self._crawler)
+        queues.on_load = self._admission.load
         return WaitingScheduler(
             scheduler,
             self._throttle,

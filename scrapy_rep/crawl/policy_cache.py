@@ -105,7 +105,7 @@ class PolicyCache(FileCache[Origin]):
         """
         origin = super().get_or_fetch(key, request)
         if origin is None and self._parsed[key].in_flight:
-            self._throttle.block(host_of(key), key, BlockReason.POLICY)
+            self._throttle.blocks.block(host_of(key), key, BlockReason.POLICY)
         return origin
 
     def _has_waiting(self, key: str) -> bool:
@@ -138,7 +138,7 @@ class PolicyCache(FileCache[Origin]):
         if key not in self._blocked_by_limit and not (
             key in self._parsed and self._parsed[key].in_flight
         ):
-            self._throttle.block(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self._throttle.blocks.block(host_of(key), key, BlockReason.FETCH_LIMIT)
             self._blocked_by_limit[key] = None
 
     def share_connections(self, connections: int) -> None:
@@ -151,7 +151,7 @@ class PolicyCache(FileCache[Origin]):
         for _ in range(min(self._fetch_limit.capacity, len(self._blocked_by_limit))):
             key = next(iter(self._blocked_by_limit))
             del self._blocked_by_limit[key]
-            self._throttle.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self._throttle.blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
     def close(self) -> None:
         super().close()
@@ -184,7 +184,7 @@ class PolicyCache(FileCache[Origin]):
             self.recorder.fetched(file, event, body, from_store=file.from_store)
 
     def _on_end(self, file: Origin) -> None:
-        self._throttle.unblock(file.host, file.key, BlockReason.POLICY)
+        self._throttle.blocks.unblock(file.host, file.key, BlockReason.POLICY)
 
     def _record_result(self, file: Origin, event: FetchResult) -> None:
         """Count a failed fetch. Warn about the first one of an outage."""

@@ -28,7 +28,7 @@ def links(html: str, encoding: str = "utf-8") -> Links:
         ("<a href=/a rel='ugc,sponsored'>", "http://site.example/a", {"sponsored", "ugc"}),
         ("<area href=/a rel=ugc>", "http://site.example/a", {"ugc"}),
         ("<a href=a rel=nofollow>", "http://site.example/folder/a", {"nofollow"}),
-        ("<base href=http://b.example/><a href=a rel=nofollow>", "http://b.example/a",
+        ("<base href='http://b.example/'><a href=a rel=nofollow>", "http://b.example/a",
          {"nofollow"}),
         ("<a href='\t/a\n' rel=nofollow>", "http://site.example/a", {"nofollow"}),
         ("<a href='/a?b=1&amp;a=2#c' rel=nofollow>", "http://site.example/a?a=2&b=1",

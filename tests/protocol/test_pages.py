@@ -780,6 +780,7 @@ def test_the_first_license_of_a_hostile_page_is_read(html: str) -> None:
     assert of_page(body).licenses[0] == "/a"
 
 
+@pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize(
     "line",
     [

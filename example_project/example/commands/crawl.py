@@ -18,6 +18,6 @@ class Command(crawl.Command):
         self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
         if report.exists():
-            print(f"The report of this crawl:\n{report.resolve()}")
+            print(f"The report of this crawl, for your browser:\n{report.resolve()}")
         if self.crawler_process.bootstrap_failed or getattr(crawler.spider, "failed", False):
             self.exitcode = 1

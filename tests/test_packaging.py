@@ -1,0 +1,121 @@
+"""The metadata of a release, and the versions that are tested. `checks/packaging.py` builds it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+if sys.version_info < (3, 11):
+    import tomli as tomllib
+else:
+    import tomllib
+
+ROOT = Path(__file__).parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+README = (ROOT / "README.md").read_text("utf-8")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+LINK = re.compile(r"\]\(([^)]*)\)")
+
+
+def constants(path: Path) -> dict[str, Any]:
+    """Return the lists of a module that cannot be imported without its packages."""
+    return {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.List)
+    }
+
+
+NOX = constants(ROOT / "noxfile.py")
+
+
+def test_the_python_versions_of_the_classifiers_are_tested() -> None:
+    prefix = "Programming Language :: Python :: 3."
+    named = [f"3.{each.removeprefix(prefix)}" for each in PROJECT["classifiers"] if prefix in each]
+    assert named == NOX["PYTHONS"][: len(named)]
+    supported = SpecifierSet(PROJECT["requires-python"])
+    assert str(supported) == f">={named[0]}"
+    assert all(version in supported for version in NOX["PYTHONS"])
+
+
+def minimum(requirement: Requirement) -> str:
+    """Return the minimum version in the form of a constraint."""
+    (only,) = requirement.specifier
+    assert only.operator == ">=", f"{requirement} has no minimum"
+    marker = f"; {requirement.marker}" if requirement.marker else ""
+    return f"{requirement.name}=={only.version}{marker}"
+
+
+def test_the_minimum_versions_are_tested() -> None:
+    extras = PROJECT["optional-dependencies"]
+    texts = [*PROJECT["dependencies"], *extras["archive"], *extras["cli"], *extras["redis"]]
+    lines = (ROOT / "tests/oldest.txt").read_text("utf-8").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert pinned == [minimum(Requirement(text)) for text in texts]
+    assert f"scrapy=={NOX['SCRAPY'][0]}" in pinned
+
+
+def test_every_requirement_has_a_minimum() -> None:
+    for texts in PROJECT["optional-dependencies"].values():
+        for requirement in map(Requirement, texts):
+            assert requirement.specifier or requirement.name in {"scrapy-rep", "types-jsonschema"}
+
+
+def test_the_hook_of_pre_commit_has_the_minimum_of_its_extra() -> None:
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8")
+    (text,) = PROJECT["optional-dependencies"]["cli"]
+    assert f'additional_dependencies: ["{text}"]' in hooks
+
+
+def test_no_link_of_the_description_is_relative() -> None:
+    setup = runpy.run_path(str(ROOT / "setup.py"))
+    description = setup["description"]()
+    assert any(not link.startswith("https://") for link in LINK.findall(README))
+    assert all(link.startswith("https://") for link in LINK.findall(description))
+    assert re.findall("^```.*?^```", description, re.MULTILINE | re.DOTALL) == (
+        re.findall("^```.*?^```", README, re.MULTILINE | re.DOTALL)
+    )
+    # As long as the project is not published, there is no URL that could be named.
+    assert bool(setup["FILES"]) == ("urls" in PROJECT)
+
+
+def test_links_of_the_description_lead_to_the_published_files() -> None:
+    setup = runpy.run_path(str(ROOT / "setup.py"))
+    setup["description"].__globals__["FILES"] = "https://example.com/files/"
+    links = LINK.findall(setup["description"]())
+    paths = [link for link in LINK.findall(README) if not link.startswith("https://")]
+    assert {f"https://example.com/files/{path}" for path in paths} <= set(links)
+    assert all(link.startswith("https://") for link in links)
+
+
+def test_relative_links_of_the_readme_lead_to_files() -> None:
+    for link in LINK.findall(README):
+        if not link.startswith("https://"):
+            assert (ROOT / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows(path: Path) -> None:
+    text = path.read_text("utf-8")
+    uses = re.findall(r"uses: (.*)", text)
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each) for each in uses)
+    assert re.search(r"^permissions:( \{\}|\n  contents: read)\n", text, re.MULTILINE)
+    sessions = {
+        session.partition("-")[0] for session in re.findall(r"session: ([a-z]\S*?)[ ,]", text)
+    }
+    functions = ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body
+    assert sessions <= {each.name for each in functions if isinstance(each, ast.FunctionDef)}
+    targets = re.findall(r"run: make ([\w-]+)", text)
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert targets
+    assert all(f"\n{target}:" in makefile for target in targets)
