@@ -166,10 +166,11 @@ class Settings:
     )
     cache_size: int = _setting(
         "REP_CACHE_SIZE",
-        100_000,
+        1_000_000,
         positive_count,
         "How many origins (scheme, host and port) are kept in memory. The least recently used "
-        "origins are removed first.",
+        "origins are removed first. The files of all but the 5,000 most recently used ones are "
+        "compressed, to about 1 KB for each. See [scaling](../usage/scaling.md#memory).",
     )
     max_waiting: int = _setting(
         "REP_MAX_WAITING",

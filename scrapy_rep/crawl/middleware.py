@@ -95,6 +95,7 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             max_hosts=settings.cache_size,
         )
+        self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
         self._pace = Pace(
             crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
@@ -191,7 +192,7 @@ class RobotsTxtMiddleware:
         if (
             origin is None
             or origin.has_conditions
-            or origin.host in self._throttle.hosts
+            or origin.host in self._hosts
             or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
         ):
             return await self._process_when_ready(request, key)
@@ -481,6 +482,7 @@ class RobotsTxtMiddleware:
         self._throttle.prune()
         self._policy_cache.unblock_origins()
         self._policy_cache.adjust_to_clock()
+        self._policy_cache.evict()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:

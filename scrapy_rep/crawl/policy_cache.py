@@ -104,15 +104,15 @@ class PolicyCache(FileCache[Origin]):
         to be fetched and the spider is closing.
         """
         origin = super().get_or_fetch(key, request)
-        if origin is None and self._files[key].in_flight:
+        if origin is None and self._parsed[key].in_flight:
             self._throttle.blocks.block(host_of(key), key, BlockReason.POLICY)
         return origin
 
     def _has_waiting(self, key: str) -> bool:
         return super()._has_waiting(key) or self._throttle.has_waiting(host_of(key), key)
 
-    def _is_in_use(self, file: Origin) -> bool:
-        return super()._is_in_use(file) or self._throttle.is_in_use(file.host, file.key)
+    def _is_in_use(self, key: str) -> bool:
+        return super()._is_in_use(key) or self._throttle.is_in_use(host_of(key), key)
 
     def _next_action(self, file: Origin, request: Request) -> Action:
         # A request that waited uses the result of the fetch even if it has expired since. Otherwise
@@ -125,7 +125,7 @@ class PolicyCache(FileCache[Origin]):
 
     def needs_fetch(self, key: str) -> bool:
         """Whether requests to an origin have to wait for a fetch of its robots.txt."""
-        origin = self._files.get(key)
+        origin = self._files.find(key)
         return origin is None or origin.next_action(self._now()) in (Action.FETCH, Action.WAIT)
 
     @property
@@ -136,7 +136,7 @@ class PolicyCache(FileCache[Origin]):
     def block_until_fetch_allowed(self, key: str) -> None:
         """Block the queue of an origin until REP_CONCURRENT_FETCHES allows the fetch."""
         if key not in self._blocked_by_limit and not (
-            key in self._files and self._files[key].in_flight
+            key in self._parsed and self._parsed[key].in_flight
         ):
             self._throttle.blocks.block(host_of(key), key, BlockReason.FETCH_LIMIT)
             self._blocked_by_limit[key] = None
