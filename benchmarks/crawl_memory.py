@@ -1,4 +1,4 @@
-"""Growth of a crawl's memory with each origin, compared with Scrapy's own middleware.
+"""Growth of a crawl's memory with each origin, beside Scrapy's.
 
 Crawls two pages of each of many origins with robots.txt files. The download handler returns the
 responses from memory, and the engine, the scheduler and the downloader are Scrapy's. The memory is
