@@ -93,7 +93,6 @@ class RobotsTxtMiddleware:
             self._clock,
             rendering,
             capacity=settings.max_waiting,
-            max_hosts=settings.cache_size,
         )
         self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
@@ -211,15 +210,19 @@ class RobotsTxtMiddleware:
         if is_robotstxt_request:
             self._engine.exclude_download(request)
         remove_annotations(request.meta)  # of another request, whose meta was copied
-        if not (self._throttle.hosts or self._local_rules):
+        if not (self._hosts or self._local_rules):
             return None
         key = self._origin_of(request)
         if key is None:
             return None
+        name = host_of(key)
         if not is_robotstxt_request:
             self._drop_if_locally_disallowed(request, key)
+            # The delay of a host that was idle may have been removed.
+            origin = None if name in self._hosts else self._policy_cache.origins.get(key)
+            if origin is not None and self._pace.applies_to(origin):
+                self._pace.apply(origin, request)
             self._pace.apply_local_delay(key, None)
-        name = host_of(key)
         self._stop_wait(request, name, None)
         while not self._throttle.try_start(request, name):
             self._wait_stats.start(request, for_policy=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -66,8 +67,9 @@ class PolicyCache(FileCache[Origin]):
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
-        self._blocked_by_limit: dict[str, None] = {}
-        """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch."""
+        self._blocked_by_limit: OrderedDict[str, None] = OrderedDict()
+        """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch. In a dict,
+        a search for the first one passes over all that were removed."""
         archive = open_archive(crawler, settings, clock)
         shared = self.shared_store is not None
         self.fetcher = Fetcher(
@@ -149,8 +151,7 @@ class PolicyCache(FileCache[Origin]):
         """Unblock as many origins as REP_CONCURRENT_FETCHES allows to fetch."""
         self._fetch_limit.end_oldest(len(self._blocked_by_limit))
         for _ in range(min(self._fetch_limit.capacity, len(self._blocked_by_limit))):
-            key = next(iter(self._blocked_by_limit))
-            del self._blocked_by_limit[key]
+            key, _ = self._blocked_by_limit.popitem(last=False)
             self._throttle.blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
     def close(self) -> None:

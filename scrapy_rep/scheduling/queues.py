@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from .engine import Engine
     from .overflow import Overflow
 
+MAX_IDLE_HOSTS = 10_000
+"""How many idle hosts keep their delay, about 1 KB for each. The delay of a host that was removed
+applies again from its next request on, because the policy of its origin has it."""
+
 MAX_PER_PASS = 100
-"""How many hosts are checked in one call for one whose delay can be removed. With more, a call
-could block the event loop for milliseconds."""
+"""How many idle hosts are checked in one call. With more, a call could block the event loop for
+milliseconds."""
 
 
 class WaitQueues:
@@ -51,8 +55,10 @@ class WaitQueues:
         """The requests that wait inside of the downloader."""
         self.closed = False
         """Whether the crawl is over: no request starts."""
-        self.hosts: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that have requests or a delay, by name. The least recently used come first."""
+        self.hosts: dict[str, Host] = {}
+        """The hosts that have requests or a delay, by name."""
+        self._idle: OrderedDict[str, Host] = OrderedDict()
+        """The hosts for which no request waits. The least recently used come first."""
 
     def __len__(self) -> int:
         return self.queued + len(self.in_downloader)
@@ -62,6 +68,7 @@ class WaitQueues:
         host = self.hosts.get(name)
         if host is None:
             host = self.hosts[name] = Host(name, self._clock)
+        self._idle.pop(name, None)
         return host
 
     def find(self, name: str, key: str) -> WaitQueue | None:
@@ -185,7 +192,7 @@ class WaitQueues:
     @property
     def share(self) -> int:
         """How many requests of one origin may wait, however many others wait."""
-        return self.capacity // (len(self.hosts) + 1)
+        return self.capacity // (len(self.hosts) - len(self._idle) + 1)
 
     def has_capacity(self, name: str, key: str) -> bool:
         """Whether one more request of an origin may wait."""
@@ -217,22 +224,27 @@ class WaitQueues:
     def remove_if_idle(self, host: Host) -> bool:
         """Remove a host that has no requests and no delay. Return whether it was removed."""
         host.remove_empty_queues()
-        if not host.is_idle or host.delays or self.hosts.get(host.name) is not host:
+        if not host.is_idle or self.hosts.get(host.name) is not host:
+            return False
+        if host.delays:
+            self._idle[host.name] = host
+            self._idle.move_to_end(host.name)
             return False
         del self.hosts[host.name]
+        self._idle.pop(host.name, None)
         self._engine.slots.remove_pace(host.name)
         host.timer.cancel()
         return True
 
-    def remove_idle_hosts(self, most: int) -> None:
-        """Remove the least recently used idle hosts and their delays, beyond ``most`` hosts."""
-        for _ in range(min(len(self.hosts) - most, MAX_PER_PASS)):
-            host = next(iter(self.hosts.values()))
+    def remove_idle_hosts(self) -> None:
+        """Remove the least recently used idle hosts beyond the limit, if their delay is over."""
+        for _ in range(min(len(self._idle) - MAX_IDLE_HOSTS, MAX_PER_PASS)):
+            host = next(iter(self._idle.values()))
             if host.is_idle and not host.seconds_left(self._clock.monotonic(), 1):
                 host.delays.clear()
                 self.remove_if_idle(host)
             else:
-                self.hosts.move_to_end(host.name)
+                self._idle.move_to_end(host.name)
 
 
 def is_robots_request(request: Request) -> bool:

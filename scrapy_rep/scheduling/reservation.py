@@ -81,7 +81,7 @@ class Reservations:
 
     def request(self, host: Host) -> None:
         """Begin to reserve a host, unless that has begun. ``granted`` is called when it is done."""
-        if not {host.name} & (self._attempts.keys() | self._renewals.keys() | self._retries.keys()):
+        if not any(host.name in hosts for hosts in (self._attempts, self._renewals, self._retries)):
             attempt: Deferred[None] = deferred_from_coro(self._reserve(host))
             self._attempts[host.name] = attempt
             attempt.addBoth(self._end_attempt, attempt, host)

@@ -135,7 +135,10 @@ class DownloadSlots(Slots):
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
         removed = []
-        for slot in self._downloader.slots.values():
+        # Not all slots are searched: a broad crawl has one for each host of the last minute.
+        slots, active = self._downloader.slots, self._downloader.active
+        keys = {request.meta.get("download_slot") for request in active if wanted(request)}
+        for slot in [slots[key] for key in keys if key in slots]:
             for queued in [queued for queued in slot.queue if wanted(queued[0])]:
                 slot.queue.remove(queued)
                 removed.append((*queued, partial(self._put_back, slot, queued)))

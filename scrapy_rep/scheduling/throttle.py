@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 class Throttle:
     """The queues, the delays and the requests in progress of one crawl.
 
-    ``capacity`` is how many requests may be queued. ``max_hosts`` is how many hosts are kept: above
-    it, idle hosts are removed with their delays.
+    ``capacity`` is how many requests may be queued.
     """
 
     def __init__(
@@ -51,13 +50,11 @@ class Throttle:
         rendering: RenderingService,
         *,
         capacity: int,
-        max_hosts: int,
     ) -> None:
         self._rendering = rendering
         self._crawler = crawler
         self._engine = engine
         self._clock = clock
-        self._max_hosts = max_hosts
         self.queues = WaitQueues(engine, clock, capacity)
         self.hosts = self.queues.hosts
         self.in_progress = RequestsInProgress(engine, rendering)
@@ -153,7 +150,6 @@ class Throttle:
             if not seconds:
                 return
             host = self._host(name)
-        self.hosts.move_to_end(name)
         if host.delays.get(key, 0) == seconds:
             return
         had_delay = bool(host.delay)
@@ -164,7 +160,7 @@ class Throttle:
                 host.last_end = max(host.last_end, last_end)
             self._apply_to_active(host)
         self._update(host)
-        self.queues.remove_idle_hosts(self._max_hosts)
+        self.queues.remove_idle_hosts()
 
     def delay(self, name: str) -> float:
         """Return the delay of a host: the longest of its origins."""
@@ -197,7 +193,7 @@ class Throttle:
     def prune(self) -> None:
         """Forget requests that have ended, and the delays of idle hosts that exceed the limit."""
         self.from_scheduler.intersection_update(self._engine.active)
-        self.queues.remove_idle_hosts(self._max_hosts)
+        self.queues.remove_idle_hosts()
 
     def close(self) -> None:
         """End the waiting of all requests inside of the downloader: the spider closes."""

@@ -11,6 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.scheduling import queues
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.scheduling.features import Feature
 from testing.web import Page, between, gaps, redirect, text
@@ -436,6 +437,30 @@ async def test_exempt_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl:
     assert min(gaps(site)) >= 0.05
     assert outcome.crawler.spider.most <= 4  # type: ignore[union-attr]
     assert outcome.stats["scheduler/enqueued"] == 16, "none went back to the scheduler"
+
+
+class Returning(Visitor):
+    """Returns to a site with exempt requests, after its host was idle."""
+
+    others: list[str]
+
+    async def parse(self, response: Any, **_: Any) -> AsyncIterator[Request]:
+        super().parse(response)
+        if response.url.endswith("/last"):
+            await sleep(0.8)  # the engine is watched twice a second
+            for url in self.others:
+                yield Request(url, meta={"dont_obey_robotstxt": True})
+
+
+async def test_exempt_requests_keep_the_pace_of_a_host_that_was_removed(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "MAX_IDLE_HOSTS", 1)
+    site, other = web.site(delayed(0.3)), web.site(delayed(1), host="127.0.0.2")
+    first, last = site.url("/first"), Request(other.url("/last"), priority=-1)
+    await crawl([first, last], spider=Returning, others=site.urls(*FEW))
+    assert len(site.page_paths) == 4
+    assert min(gaps(site)) >= 0.3
 
 
 # Scrapy 2.14 leaves the files of empty disk queues open.

@@ -10,6 +10,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.scheduling import queues
 from testing.web import Page, text
 
 from .conftest import Visitor
@@ -256,14 +257,17 @@ async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
     assert slow.page_paths == []
 
 
-async def test_the_paces_that_are_remembered_are_bounded(web: Web, crawl: Crawl) -> None:
+async def test_the_paces_that_are_remembered_are_bounded(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "MAX_IDLE_HOSTS", 3)
     busy = web.site(delayed(60))
     sites = [web.site(delayed(0.001), host=f"127.0.1.{number}") for number in range(1, 31)]
     last = web.site(ALL, {"/last": Page(delay=2)}, host="127.0.0.2")
     asked = [Request(url) for url in busy.urls(*numbers(5))]
     asked += [Request(site.url("/a")) for site in sites]
     asked += [Request(last.url("/last"), priority=-1)]
-    settings = {"REP_CACHE_SIZE": 3, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
+    settings = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
     outcome.middleware._poll()  # as every half second of the crawl

@@ -169,11 +169,9 @@ class FakeEngine:
         self.wakes += 1
 
 
-def make_throttle(
-    clock: Clock, engine: FakeEngine, *, capacity: int = 100, max_hosts: int = 100
-) -> Throttle:
+def make_throttle(clock: Clock, engine: FakeEngine, *, capacity: int = 100) -> Throttle:
     """Return a throttle on these doubles."""
     crawler: Any = SimpleNamespace(signals=SignalManager())
     fake: Any = engine
     rendering = RenderingService("http://127.0.0.1:8050")
-    return Throttle(crawler, fake, clock, rendering, capacity=capacity, max_hosts=max_hosts)
+    return Throttle(crawler, fake, clock, rendering, capacity=capacity)

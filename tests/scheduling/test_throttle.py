@@ -8,6 +8,7 @@ import pytest
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.scheduling import queues
 from scrapy_rep.scheduling.hosts import EXEMPT, BlockReason, Limit
 from scrapy_rep.scheduling.overflow import MemoryOverflow
 
@@ -21,12 +22,10 @@ OTHER = "https://example.com"
 class Crawl:
     """A throttle, and an engine that takes each request that may start."""
 
-    def __init__(self, *, capacity: int = 100, max_hosts: int = 100, took: float = 0.0) -> None:
+    def __init__(self, *, capacity: int = 100, took: float = 0.0) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine()
-        self.throttle = make_throttle(
-            self.clock, self.engine, capacity=capacity, max_hosts=max_hosts
-        )
+        self.throttle = make_throttle(self.clock, self.engine, capacity=capacity)
         self.took = took
         """Seconds that a request takes."""
         self.began = self.clock.now
@@ -217,8 +216,9 @@ def test_requests_of_hosts_alternate() -> None:
     assert order == ["a", "c", "b"] * 2
 
 
-def test_the_delays_of_idle_hosts_are_bounded() -> None:
-    crawl = Crawl(max_hosts=3)
+def test_the_delays_of_idle_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "MAX_IDLE_HOSTS", 3)
+    crawl = Crawl()
     for number in range(10):
         crawl.throttle.set_delay(f"{number}.example", f"http://{number}.example", 5, None)
     assert list(crawl.throttle.hosts) == ["7.example", "8.example", "9.example"]
@@ -226,7 +226,21 @@ def test_the_delays_of_idle_hosts_are_bounded() -> None:
     for number in range(10, 13):
         crawl.throttle.set_delay(f"{number}.example", f"http://{number}.example", 5, None)
     crawl.throttle.prune()
-    assert "7.example" in crawl.throttle.hosts, "a request waits for it"
+    assert list(crawl.throttle.hosts) == ["7.example", "10.example", "11.example", "12.example"]
+    crawl.throttle.set_delay("13.example", "http://13.example", 5, crawl.clock.now)
+    crawl.throttle.set_delay("14.example", "http://14.example", 5, crawl.clock.now)
+    assert list(crawl.throttle.hosts)[-2:] == ["13.example", "14.example"], "it is not over"
+
+
+def test_idle_hosts_do_not_reduce_the_share_of_an_origin() -> None:
+    crawl = Crawl(capacity=8)
+    for number in range(10):
+        crawl.throttle.set_delay(f"{number}.example", f"http://{number}.example", 5, None)
+    assert crawl.throttle.queues.share == 8
+    crawl.throttle.blocks.block("7.example", "http://7.example", BlockReason.POLICY)
+    assert crawl.throttle.queues.share == 4
+    crawl.throttle.blocks.unblock("7.example", "http://7.example", BlockReason.POLICY)
+    assert crawl.throttle.queues.share == 8
 
 
 # Requests that wait inside of the downloader
