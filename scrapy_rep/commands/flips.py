@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .difference import VERSION, Crawlers, Side, verdict_for
@@ -67,7 +65,6 @@ class Flips:
 
     def find(self, urls: Iterator[str]) -> Iterator[Flip]:
         """Yield the URLs whose verdict differs, in their order."""
-        _raise_on_interrupt()
         for given in urls:
             target = target_of(given, in_file=True)
             if not target.is_valid:
@@ -97,9 +94,3 @@ class Flips:
     def _skip_invalid(self, given: str) -> None:
         self.invalid += 1
         self._output.repeated_note("texts that are no URLs", f"{given} is no URL with a robots.txt")
-
-
-def _raise_on_interrupt() -> None:
-    """Raise KeyboardInterrupt on Ctrl-C. Scrapy's handler stays installed when it has ended."""
-    with suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGINT, signal.default_int_handler)

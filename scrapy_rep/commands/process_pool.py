@@ -11,9 +11,11 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .interrupts import delayed_interrupts, on_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,7 +119,7 @@ class ProcessPool(Generic[T, R]):
     def _send(self, item: T) -> None:
         connection = self._idle.pop()
         call: _Call[R] = _Call()
-        with _delayed_interrupts():
+        with delayed_interrupts():  # the item is sent as a whole
             try:
                 connection.send(item)
             except OSError:
@@ -134,7 +136,7 @@ class ProcessPool(Generic[T, R]):
         else:
             raise ProcessPoolError(f"has not answered for {MAX_CHECKS * CHECK_INTERVAL:,.0f} s")
         for connection in ready:
-            with _delayed_interrupts():
+            with delayed_interrupts():  # the message is received as a whole
                 self._receive_from(connection)
 
     def _receive_from(self, connection: Connection) -> None:
@@ -160,7 +162,7 @@ def _start(function: Callable[[T], R]) -> tuple[Connection, BaseProcess]:
     connection, other = context.Pipe()
     process = context.Process(target=serve, args=(other, function), daemon=True)
     try:
-        with _ignored_interrupts():
+        with on_interrupt(signal.SIG_IGN):
             process.start()
     except OSError:
         connection.close()
@@ -184,33 +186,3 @@ def serve(connection: Connection, function: Callable[[T], R]) -> None:
                 connection.send((_ERROR, f"{type(error).__name__}: {error}"))
             else:
                 connection.send(message)
-
-
-@contextmanager
-def _ignored_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C. Processes that start meanwhile ignore it from their start."""
-    with _handler(signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _delayed_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt only at the end, so that a message is sent or received as a whole."""
-    pressed: list[int] = []
-    with _handler(lambda number, _: pressed.append(number)):
-        yield
-    if pressed:
-        raise KeyboardInterrupt
-
-
-@contextmanager
-def _handler(handler: Any) -> Iterator[None]:
-    try:
-        before = signal.signal(signal.SIGINT, handler)
-    except ValueError:  # not the main thread, which gets the signal
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -27,6 +26,7 @@ from ..scrapy_settings import uses_async_process
 from ..setting_types import without_passwords
 from ..settings import read_settings
 from .exits import CommandError, ExitCode
+from .interrupts import raised_interrupts, restored_handlers
 from .policy import Policy, of_origin
 
 if TYPE_CHECKING:
@@ -165,15 +165,8 @@ class Session:
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Raise KeyboardInterrupt at once if Ctrl-C is pressed, as while a file is read."""
-        try:
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        except ValueError:  # not the main thread
+        with raised_interrupts():
             yield
-            return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
     def _policy(self, origin: Origin) -> Policy:
         bodies = self._cache.bodies
@@ -290,7 +283,8 @@ def run(
             crawl.addErrback(_keep_error, outcome)
         else:
             crawl.add_done_callback(lambda task: _keep_error_of_task(task, outcome))
-        process.start()
+        with restored_handlers():
+            process.start()
     except Exception as error:  # of what the settings name
         if outcome.is_started:
             raise

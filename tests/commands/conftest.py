@@ -7,11 +7,12 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 import pytest
@@ -96,6 +97,28 @@ def tool(
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@contextmanager
+def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a tool in a process of its own. It is killed if the test fails, or after TIMEOUT."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands", *arguments],
+        env=environment_of(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    ) as process:
+        timer = Timer(TIMEOUT, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            timer.cancel()
 
 
 def environment_of(**more: str) -> dict[str, str]:

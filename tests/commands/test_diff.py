@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import signal
 from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_rep.commands import flips as flips_module
+from scrapy_rep.commands.interrupts import on_interrupt
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, open_store
 from testing.web import Page
 
-from .conftest import ROBOTS, TIMEOUT, Run, environment_of, tool, validate
+from .conftest import ROBOTS, TIMEOUT, Run, started, tool, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -220,20 +220,22 @@ def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("")
     (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /")
     (tmp_path / "urls.txt").write_text("/a\n" * 20_000)
-    command = [sys.executable, "-m", "scrapy_rep.commands", "diff", "old.txt", "new.txt"]
-    with subprocess.Popen(
-        [*command, "--urls", "urls.txt"],
-        cwd=tmp_path,
-        env=environment_of(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    arguments = ("diff", "old.txt", "new.txt", "--urls", "urls.txt")
+    with started(*arguments, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(TIMEOUT) == 141
+
+
+def test_an_interrupt_that_is_ignored_stays_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /")
+    (tmp_path / "urls.txt").write_text("/a\n")
+    with on_interrupt(signal.SIG_IGN):
+        run("diff", "robots.txt", "new.txt", "--urls", "urls.txt")
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_a_site_that_is_unreachable(web: Web, tmp_path: Path) -> None:

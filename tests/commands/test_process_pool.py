@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.commands import process_pool
+from scrapy_rep.commands.interrupts import delayed_interrupts
 from scrapy_rep.commands.process_pool import ProcessPool, ProcessPoolError
 
 from .conftest import TIMEOUT, FakeProcess
@@ -133,7 +134,7 @@ def test_a_message_is_whole_after_ctrl_c() -> None:
     sent = []
 
     def send() -> None:
-        with process_pool._delayed_interrupts():
+        with delayed_interrupts():
             signal.raise_signal(signal.SIGINT)
             sent.append("all of it")
 

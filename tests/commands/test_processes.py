@@ -17,7 +17,7 @@ import pytest
 
 from testing.web import Page
 
-from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, tool, validate
+from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, started, tool, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,14 +214,8 @@ def test_standard_input_and_no_terminal(web: Web) -> None:
 def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     (tmp_path / "urls.txt").write_text("".join(f"/private/{n}\n" for n in range(200_000)))
-    command = [sys.executable, "-m", "scrapy_rep.commands", "check", "--robots", "robots.txt"]
-    with subprocess.Popen(
-        [*command, "--from", "urls.txt", "-a", "x", *more],
-        cwd=tmp_path,
-        env=environment_of(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    arguments = ("check", "--robots", "robots.txt", "--from", "urls.txt", "-a", "x", *more)
+    with started(*arguments, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -234,25 +228,26 @@ def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
 
 def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
     quick, slow = web.site(RULES), web.site(Page(RULES, delay=60))
-    with subprocess.Popen(
-        [
-            *(sys.executable, "-m", "scrapy_rep.commands", "check", "-a", "x", "--json"),
-            *(quick.url("/x"), slow.url("/x")),
-        ],
-        env=environment_of(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        _wait_until(lambda: bool(slow.received and quick.received))
-        time.sleep(0.5)  # until the answer of the other site is read
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 130
+    code, out, errors = _interrupted(
+        lambda: bool(slow.received and quick.received),
+        *("check", "-a", "x", "--json", quick.url("/x"), slow.url("/x")),
+    )
+    assert code == 130
     assert "Traceback" not in errors
     lines = [line for line in out.splitlines() if quick.root in line]
     assert len(lines) == 1
     assert '"allowed": null' in out
+
+
+def test_the_handlers_of_scrapy_end_with_it() -> None:
+    """After Scrapy has ended, they do nothing: Ctrl-C would not end the tool."""
+    code = (
+        "import signal\nfrom scrapy_rep.commands.main import main\n"
+        "print(main(['check', 'http://127.0.0.1:9/a', '-a', 'x', '-s', 'REP_RETRY_TIMES=0']))\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
+    )
+    assert output_of(code).splitlines()[-3:] == ["3", "True", "True"]
 
 
 @pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
@@ -328,34 +323,18 @@ console()
 
 def _interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, str, str]:
     """Press Ctrl-C half a second after the condition holds. Returns code, output and errors."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "scrapy_rep.commands", *arguments],
-        env=environment_of(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            _wait_until(condition)
-            time.sleep(0.5)
-            process.send_signal(signal.SIGINT)
-            out, errors = process.communicate(timeout=TIMEOUT)
-        except BaseException:
-            process.kill()
-            raise
+    with started(*arguments, text=True) as process:
+        _wait_until(condition)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate()
     return process.returncode, out, errors
 
 
 def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
     site = web.site(RULES)
-    with subprocess.Popen(
-        [sys.executable, "-m", "scrapy_rep.commands", "check", "-a", "x", "--from", "-"],
-        env=environment_of(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    arguments = ("check", "-a", "x", "--from", "-")
+    with started(*arguments, stdin=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         process.stdin.write("".join(f"{site.url('/x')}?{n}\n" for n in range(150)))
         process.stdin.flush()

@@ -13,7 +13,6 @@ import sys
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +26,7 @@ from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
 
-from .conftest import TIMEOUT, FakeProcess, environment_of, tool, validate
+from .conftest import FakeProcess, started, tool, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -406,26 +405,14 @@ def test_an_entry_of_a_store_that_cannot_be_read(run: Run, tmp_path: Path) -> No
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
 def test_ctrl_c_while_processes_count() -> None:
     files = {f"{number}": b"User-agent: *\nDisallow: /x" for number in range(4_000)}
-    command = (sys.executable, "-m", "scrapy_rep.commands", "survey", "-", "--json")
-    with subprocess.Popen(
-        [*command, "--processes", "2"],
-        env=environment_of(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
+    arguments = ("survey", "-", "--json", "--processes", "2")
+    with started(*arguments, stdin=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdin is not None
-        # A tool that does not read or does not end must not block the tests.
-        kill = Timer(TIMEOUT, process.kill)
-        kill.daemon = True
-        kill.start()
         # All is written once the tool has read all but a part: it waits for more.
         process.stdin.write(tar_of(files)[: 3_900 * 1024])
         process.stdin.flush()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         out, err = process.communicate()
-        kill.cancel()
     assert process.returncode == 130, err
     assert err == b"note: interrupted: this is what was counted until then\n"
     record = json.loads(out)
