@@ -34,7 +34,7 @@ PARAMETERS = {
 
 
 def run(options: Options) -> Result:
-    """Measure."""
+    """Return the files in a second, and the growth of memory."""
     found = corpus.load(options.folder, files=options.number("files"))
     bodies, times = found.bodies, options.number("times")
     number, cores = len(bodies) * times, default_processes()

@@ -28,12 +28,13 @@ from testing.measure import peak
 from testing.processes import call
 from testing.web import Page, Web
 
+from .silent_sites import ROBOTS, silence
+
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import AsyncIterator, Mapping
 
     from testing.harness import Options
-    from testing.web import Received, Site
+    from testing.web import Site
 
 DURATION = Duration(500, 60)
 PARAMETERS = {
@@ -45,21 +46,13 @@ PARAMETERS = {
     "fetches": Parameter(150, 150, "REP_CONCURRENT_FETCHES"),
     "last": Parameter(0, 0, "1: the scheduler returns all silent sites first"),
 }
-ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)
-SECONDS_OF_PAGE = 0.1
+PAGE_SECONDS = 0.1
 PRIORITY_QUEUES = {
     "plain": "scrapy.pqueues.ScrapyPriorityQueue",
     "downloader-aware": "scrapy.pqueues.DownloaderAwarePriorityQueue",
 }
 CASES = (*PRIORITY_QUEUES, "disk", "scrapy-redis")
 RATIO = 1.10
-
-
-async def silence(
-    _received: Received, reader: asyncio.StreamReader, _writer: asyncio.StreamWriter
-) -> None:
-    """Never answers."""
-    await reader.read()
 
 
 class Visitor(Spider):
@@ -128,7 +121,7 @@ def crawl(
 def run(options: Options) -> Result:
     """Return the figures of each case."""
     web = Web()
-    page = Page(delay=SECONDS_OF_PAGE)
+    page = Page(delay=PAGE_SECONDS)
     silent = [
         web.site(silence, host=f"127.0.{2 + number // 250}.{1 + number % 250}")
         for number in range(options.number("silent"))

@@ -1,9 +1,9 @@
 """A million requests by workers that share a store.
 
 There are 20,000 origins, with every fault of :mod:`testing.soak`. Each store gets half of the
-requests. Workers are killed and started again, and the store is killed, frozen and filled up. Each
-request must end once. No server may receive a request for a disallowed page. Each robots.txt must
-be fetched once in its lifetime, and not once by each worker, except when the store was out of
+requests. Workers are killed and started again, and the store is killed, suspended and filled up.
+Each request must end once. No server may receive a request for a disallowed page. Each robots.txt
+must be fetched once in its lifetime, and not once by each worker, except when the store was out of
 order, or a worker was killed before it could store the file. The counters of each worker must be
 zero at its end, and its memory must not grow.
 """
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep.stores.fallback import RETRY_INTERVAL
 from testing.harness import Duration, Parameter, Result, Row
-from testing.many_origins import ManyOrigins, is_allowed, work
+from testing.many_origins import ManyOrigins, is_allowed, workload
 from testing.soak import GOOD
 from testing.soak_cluster import STORES, Outage, Worker, shared_store
 from testing.soak_worker import ENDS
@@ -68,7 +68,7 @@ class Crawl(NamedTuple):
     """What has happened in the crawl with one store."""
 
     soak: Soak
-    asked: list[tuple[int, str]]
+    requested: list[tuple[int, str]]
     workers: list[Worker]
     received: dict[str, Any]
     kills: list[float]
@@ -98,7 +98,7 @@ def _crawl(name: str, options: Options, share: int) -> Crawl:
         shared_store(name, Path(folder)) as store,
         ManyOrigins(origins, seed) as servers,
     ):
-        soak, asked = work(origins, seed, servers.port, requests)
+        soak, requested = workload(origins, seed, servers.port, requests)
         settings = {
             "CONCURRENT_ITEMS": 1,  # Scrapy starts a task for each, with every response
             "CONCURRENT_REQUESTS": 100,
@@ -112,20 +112,20 @@ def _crawl(name: str, options: Options, share: int) -> Crawl:
         workers = []
         for each in range(count):
             urls = {
-                number: soak.sites[asked[number][0]][0].url(asked[number][1])
-                for number in range(each, len(asked), count)
+                number: soak.sites[requested[number][0]][0].url(requested[number][1])
+                for number in range(each, len(requested), count)
             }
             workers.append(Worker(Path(folder, f"{each}.txt"), urls, settings))
         kills = max(KILLS * requests // MILLION, 1)
         try:
-            killed, faults = _disturb(workers, store, len(asked), kills, Random(seed), retry)
+            killed, faults = _disturb(workers, store, len(requested), kills, Random(seed), retry)
             for worker in workers:
                 worker.join()
         finally:
             for worker in workers:
                 worker.process.kill()
         received = servers.close()
-    return Crawl(soak, asked, workers, received, killed, faults, time.monotonic() - began)
+    return Crawl(soak, requested, workers, received, killed, faults, time.monotonic() - began)
 
 
 def _disturb(
@@ -171,13 +171,13 @@ def _rows(crawl: Crawl, *, is_long: bool) -> tuple[list[Row], list[str]]:
     problems += [f"received {url}" for url in crawl.received["disallowed"]]
     problems += [
         f"{_url(crawl, number)} has not ended"
-        for number in range(len(crawl.asked))
+        for number in range(len(crawl.requested))
         if number not in ends
     ]
     dropped = 0
     allowed = 0
     for number, end in ends.items():
-        origin, path = crawl.asked[number]
+        origin, path = crawl.requested[number]
         _, name, kind = crawl.soak.sites[origin]
         if not is_allowed(kind, path):
             if end != "d":
@@ -185,21 +185,21 @@ def _rows(crawl: Crawl, *, is_long: bool) -> tuple[list[Row], list[str]]:
         elif name == GOOD and path.startswith("/public"):
             allowed += 1
             dropped += end == "d"
-    excused, unexcused = _repeated(crawl)
-    problems += unexcused
+    explained, unexplained = _repeated(crawl)
+    problems += unexplained
     counts = Counter(ends.values())
     fetched = sum(len(times) for times in crawl.received["fetches"].values())
     growth = _growth(crawl.workers[0].memory)
     most_dropped = MOST_DROPPED if is_long else None  # else one late origin is too much
     rows = [
-        Row("requests", len(crawl.asked), f"in {crawl.seconds:.0f} s"),
+        Row("requests", len(crawl.requested), f"in {crawl.seconds:.0f} s"),
         *(Row(f"  {end}", counts[letter], "requests") for letter, end in ENDS.items()),
         Row("  of good origins, dropped", 100 * dropped / max(allowed, 1), "%", most_dropped),
         Row("pages that servers received", crawl.received["pages"], "requests"),
         Row("workers killed", len(crawl.kills), "kills"),
         Row("faults of the store", len(crawl.faults), "faults"),
         Row("robots.txt of each origin", fetched / len(crawl.soak.sites), "fetches"),
-        Row("  repeated after a kill or a fault", excused, "fetches"),
+        Row("  repeated after a kill or a fault", explained, "fetches"),
         Row("growth of memory", growth, "ratio", MOST_GROWTH if is_long else None),
         Row("problems", len(problems), "problems", 0),
     ]
@@ -207,33 +207,33 @@ def _rows(crawl: Crawl, *, is_long: bool) -> tuple[list[Row], list[str]]:
 
 
 def _url(crawl: Crawl, number: int) -> str:
-    origin, path = crawl.asked[number]
+    origin, path = crawl.requested[number]
     return crawl.soak.sites[origin][0].url(path)
 
 
 def _repeated(crawl: Crawl) -> tuple[int, list[str]]:
-    """Count the repeated fetches with an excuse. Return those without one as messages."""
+    """Count the repeated fetches that a kill or a fault explains. Return the others as messages."""
     kinds = {site.root: (name, kind) for site, name, kind in crawl.soak.sites}
-    excused = 0
-    unexcused = []
+    explained = 0
+    unexplained = []
     for root, times in crawl.received["fetches"].items():
         for earlier, later in pairwise(times):
             name, _ = kinds[root]
             if later - earlier >= FIRST_RETRY:  # it was unreachable, for some reason
                 continue
-            if _has_excuse(crawl, earlier, later):
-                excused += 1
+            if _is_explained(crawl, earlier, later):
+                explained += 1
             else:
                 events = [*crawl.kills, *(fault.ended for fault in crawl.faults)]
                 since = [f"{earlier - at:.1f}" for at in events]
-                unexcused.append(
-                    f"{root}, which {name}, was asked again after {later - earlier:.1f} s; the "
+                unexplained.append(
+                    f"{root}, which {name}, was fetched again after {later - earlier:.1f} s; the "
                     f"first time was {', '.join(since)} s after each kill and each fault"
                 )
-    return excused, unexcused
+    return explained, unexplained
 
 
-def _has_excuse(crawl: Crawl, earlier: float, later: float) -> bool:
+def _is_explained(crawl: Crawl, earlier: float, later: float) -> bool:
     """Whether the store could not have a file that was fetched earlier."""
     was_killed = any(earlier <= at <= earlier + FETCH_SECONDS for at in crawl.kills)
     return was_killed or any(

@@ -1,9 +1,10 @@
 """Crawls on Redis Cluster and Sentinel while servers fail.
 
-Several workers share the store. Meanwhile a primary is killed and started again, one is frozen for
-some seconds, a replica takes over, and slots with their keys move to other nodes. Each worker must
-get each page, no server may receive a disallowed page, no worker may fetch a robots.txt twice, and
-each worker logs one warning at most. ``REDIS_SERVER=path`` selects another server, such as Valkey.
+Several workers share the store. Meanwhile a primary is killed and started again, one is suspended
+for some seconds, a replica takes over, and slots with their keys move to other nodes. Each worker
+must get each page, no server may receive a disallowed page, no worker may fetch a robots.txt twice,
+and each worker logs one warning at most. ``REDIS_SERVER=path`` selects another server, such as
+Valkey.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PARAMETERS = {
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 MOVED_SLOTS = 100
-FROZEN_SECONDS = 3.0
+SUSPENDED_SECONDS = 3.0
 RETRY_INTERVAL = 1.0
 """In place of 30 s, so that the store is used again during the crawl."""
 SOCKET_TIMEOUT = 1.0
@@ -71,11 +72,8 @@ def _on_cluster(folder: Path, options: Options) -> tuple[list[Any], list[str]]:
         primary.start()
         cluster.wait()
 
-    def freeze(site: Site) -> None:
-        primary = cluster.primary_of(_key(site))
-        primary.freeze()
-        time.sleep(FROZEN_SECONDS)
-        primary.thaw()
+    def suspend(site: Site) -> None:
+        _suspend(cluster.primary_of(_key(site)))
         cluster.wait()
 
     def fail_over(site: Site) -> None:
@@ -88,7 +86,7 @@ def _on_cluster(folder: Path, options: Options) -> tuple[list[Any], list[str]]:
 
     try:
         moves = [move] * (MOVED_SLOTS // 2)
-        events = [*moves, fail_over, kill, *moves, freeze, fail_over]
+        events = [*moves, fail_over, kill, *moves, suspend, fail_over]
         return _crawl(cluster.url, events, options, cluster.key_names)
     finally:
         cluster.close()
@@ -104,11 +102,8 @@ def _with_sentinel(folder: Path, options: Options) -> tuple[list[Any], list[str]
         primary.start()
         servers.wait()
 
-    def freeze(_: Site) -> None:
-        primary = servers.primary
-        primary.freeze()
-        time.sleep(FROZEN_SECONDS)
-        primary.thaw()
+    def suspend(_: Site) -> None:
+        _suspend(servers.primary)
         servers.wait()
 
     def fail_over(_: Site) -> None:
@@ -119,9 +114,15 @@ def _with_sentinel(folder: Path, options: Options) -> tuple[list[Any], list[str]
         return _key_names(servers.primary)
 
     try:
-        return _crawl(servers.url, [fail_over, kill, freeze, kill], options, key_names)
+        return _crawl(servers.url, [fail_over, kill, suspend, kill], options, key_names)
     finally:
         servers.close()
+
+
+def _suspend(server: RedisServer) -> None:
+    server.suspend()
+    time.sleep(SUSPENDED_SECONDS)
+    server.resume()
 
 
 def _crawl(

@@ -61,19 +61,24 @@ def is_allowed(kind: Kind, path: str) -> bool:
     return kind.meaning == ALLOWED or not (kind.meaning == DISALLOWED or is_private)
 
 
-def work(origins: int, seed: int, port: int, requests: int) -> tuple[Soak, list[tuple[int, str]]]:
-    """Return the origins, and so many requests: the number of the origin and the path of each."""
+def workload(
+    origins: int, seed: int, port: int, requests: int
+) -> tuple[Soak, list[tuple[int, str]]]:
+    """Return the origins, and so many requests: the number of the origin and the path of each.
+
+    The result is the same for each call with the same arguments.
+    """
     soak = Soak(Origins(port), origins, seed)  # type: ignore[arg-type]
-    asked = [
+    made = [
         (number, path)
         for number, (_, _, kind) in enumerate(soak.sites)
         for path in ("/private", "/public", "/faulty", "/moved", *kind.paths)
     ][:requests]
-    for number in range(requests - len(asked)):
+    for number in range(requests - len(made)):
         page, origin = divmod(number, len(soak.sites))
-        asked.append((origin, f"/{'public' if page % 2 else 'private'}/{page}"))
-    Random(seed).shuffle(asked)
-    return soak, asked
+        made.append((origin, f"/{'public' if page % 2 else 'private'}/{page}"))
+    Random(seed).shuffle(made)
+    return soak, made
 
 
 class _Records:
@@ -98,7 +103,7 @@ async def _serve(origins: int, seed: int) -> None:
     sites: dict[str, Site] = {}
     records: _Records | None = None
 
-    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         site = sites[writer.get_extra_info("sockname")[0]]
         goes_on = True
         try:
@@ -109,14 +114,14 @@ async def _serve(origins: int, seed: int) -> None:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(converse, "0.0.0.0", 0, backlog=4096)
+    server = await asyncio.start_server(serve, "0.0.0.0", 0, backlog=4096)
     port = server.sockets[0].getsockname()[1]
-    soak, _ = work(origins, seed, port, 0)
+    soak, _ = workload(origins, seed, port, 0)
     records = _Records(soak)
     for site, _, _ in soak.sites:
         site.received = _Sink(site, records)
         sites[site.host] = site
-    _say(str(port))
+    _print(str(port))
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     server.close()
     found = {
@@ -124,10 +129,10 @@ async def _serve(origins: int, seed: int) -> None:
         "pages": records.pages,
         "disallowed": records.disallowed,
     }
-    _say(json.dumps(found))
+    _print(json.dumps(found))
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -145,7 +150,7 @@ class _Sink(list[Any]):
 
 
 class ManyOrigins:
-    """The process, for those who start it."""
+    """The process of the origins. It ends at the end of the block."""
 
     def __init__(self, origins: int, seed: int) -> None:
         self._process = subprocess.Popen(

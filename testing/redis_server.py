@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLOTS = 16_384
-NODE_TIMEOUT = 1.0
-"""Seconds after which a node of a cluster, or a Sentinel, counts a silent server as failed."""
+NODE_TIMEOUT = 1000
+"""Milliseconds after which a node of a cluster, or a Sentinel, counts a silent server as failed."""
 
 
 def executable() -> str:
@@ -53,19 +53,23 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = 60) 
 
 
 class RedisServer:
-    """Keeps nothing on disk. After a restart it is empty, at the same address."""
+    """One server, which keeps nothing on disk. After a restart it is empty, at the same address.
+
+    ``arguments`` are further ones of the command line. ``config`` comes before all of them: a
+    configuration file, and ``--sentinel`` for a Sentinel.
+    """
 
     def __init__(
         self,
         folder: Path,
         password: str | None = None,
         arguments: Sequence[str] = (),
-        executable_mode: Sequence[str] = (),
+        config: Sequence[str] = (),
     ) -> None:
         self._folder = folder
         self._password = password
         self._arguments = [*arguments]
-        self._mode = [*executable_mode]
+        self._config = [*config]
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -81,12 +85,12 @@ class RedisServer:
 
     def start(self) -> None:
         arguments = ["--bind", "127.0.0.1", "--port", str(self.port), *self._arguments]
-        if "--sentinel" not in self._mode:
+        if "--sentinel" not in self._config:
             arguments += ["--save", ""]
         if self._password:
             arguments += ["--requirepass", self._password]
         self._process = subprocess.Popen(
-            [executable(), *self._mode, *arguments],
+            [executable(), *self._config, *arguments],
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
         )
@@ -103,12 +107,17 @@ class RedisServer:
             self._process.wait()
             self._process = None
 
-    def freeze(self) -> None:
-        """Make the server accept connections without an answer."""
+    @property
+    def is_running(self) -> bool:
+        """Whether the server has been started and not killed."""
+        return self._process is not None
+
+    def suspend(self) -> None:
+        """Stop the process for a while: the server accepts connections, and does not answer."""
         self._signal(signal.SIGSTOP)
 
-    def thaw(self) -> None:
-        """Let a frozen server go on."""
+    def resume(self) -> None:
+        """End what :meth:`suspend` began."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -120,7 +129,7 @@ class RedisCluster:
     """Three primaries, each with one replica. ``nodes`` has the primaries first."""
 
     def __init__(self, folder: Path) -> None:
-        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(_milliseconds())]
+        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)]
         self.nodes = [
             RedisServer(folder, arguments=[*options, "--cluster-config-file", f"{name}.conf"])
             for name in range(6)
@@ -215,7 +224,7 @@ class RedisCluster:
         return found
 
     def _running(self) -> list[RedisServer]:
-        return [node for node in self.nodes if node._process is not None]
+        return [node for node in self.nodes if node.is_running]
 
     def _at(self, port: int) -> RedisServer:
         return next(node for node in self.nodes if node.port == port)
@@ -228,7 +237,7 @@ class RedisCluster:
         return str(self._call(node, "CLUSTER", "MYID").decode())
 
     def _nodes(self, node: RedisServer) -> list[str]:
-        """Return the nodes that a node knows and has spoken to."""
+        """Return the nodes with which a node has completed a handshake."""
         lines = self._call(node, "CLUSTER", "NODES").decode().splitlines()
         return [each for each in lines if "handshake" not in each]
 
@@ -264,11 +273,10 @@ class RedisWithSentinel:
             file = folder / f"sentinel-{number}.conf"
             file.write_text(
                 f"sentinel monitor {self.SERVICE} {address} 2\n"
-                f"sentinel down-after-milliseconds {self.SERVICE} {_milliseconds()}\n"
+                f"sentinel down-after-milliseconds {self.SERVICE} {NODE_TIMEOUT}\n"
                 f"sentinel failover-timeout {self.SERVICE} 5000\n"
             )
-            mode = [file.name, "--sentinel"]
-            self.sentinels.append(RedisServer(folder, executable_mode=mode))
+            self.sentinels.append(RedisServer(folder, config=[file.name, "--sentinel"]))
         try:
             self.wait()
         except BaseException:
@@ -350,11 +358,11 @@ class TlsProxy:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ahead, behind = await asyncio.open_connection("127.0.0.1", self._server.port)
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", self._server.port)
         try:
-            await asyncio.gather(_copy(reader, behind), _copy(ahead, writer))
+            await asyncio.gather(_copy(reader, to_server), _copy(from_server, writer))
         finally:
-            behind.transport.abort()
+            to_server.transport.abort()
             writer.transport.abort()
 
 
@@ -364,10 +372,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(octets)
             await writer.drain()
     writer.transport.abort()
-
-
-def _milliseconds() -> int:
-    return int(NODE_TIMEOUT * 1000)
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""Workers that share a store, and what happens to them: kills, and faults of the store."""
+"""Workers that share a store, which can be killed, and the faults of the store."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ class SharedSQLite:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "robots.db"
         self.url = f"sqlite:///{self._path}"
-        self.faults: Faults = {"frozen": self._freeze, "full": self._fill}
+        self.faults: Faults = {"locked": self._lock, "full": self._fill}
 
-    def _freeze(self, _: list[Worker]) -> bool:
+    def _lock(self, _: list[Worker]) -> bool:
         """Keep the only lock."""
         db = sqlite3.connect(self._path, isolation_level=None, timeout=30)
         db.execute("BEGIN EXCLUSIVE")
@@ -134,7 +134,7 @@ class SharedSQLite:
         return False
 
     def _fill(self, workers: list[Worker]) -> bool:
-        """Let no file of the workers grow."""
+        """Prevent the files of the workers from growing."""
         limits = {each.process.pid: 4096 for each in workers if each.process.poll() is None}
         for pid, limit in limits.items():
             _limit_files(pid, limit)
@@ -162,7 +162,7 @@ class SharedRedis:
         self.url = self._server.url
         self.faults: Faults = {
             "killed": self._kill,
-            "frozen": self._freeze,
+            "suspended": self._suspend,
             "full": self._fill,
         }
 
@@ -172,10 +172,10 @@ class SharedRedis:
         self._server.start()
         return True
 
-    def _freeze(self, _: list[Worker]) -> bool:
-        self._server.freeze()
+    def _suspend(self, _: list[Worker]) -> bool:
+        self._server.suspend()
         time.sleep(FAULT_SECONDS)
-        self._server.thaw()
+        self._server.resume()
         return False
 
     def _fill(self, _: list[Worker]) -> bool:

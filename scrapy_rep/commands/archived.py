@@ -83,7 +83,8 @@ class _History:
         self.first: float = inf
         """The time of the first response, also if it is later than the moment."""
         self._copy: _Response | None = None
-        self._gone = -inf
+        self._copy_removed_at = -inf
+        """The time of the last response that removed the copy of a crawl."""
         self._statuses = statuses
         self._hops: list[str] = []
 
@@ -91,7 +92,7 @@ class _History:
     def copy(self) -> ArchivedRobotsTxt | None:
         """The good copy that a crawl has after the last response; None if there is none."""
         copy = self._copy
-        return copy.found if copy is not None and copy.found.time >= self._gone else None
+        return copy.found if copy is not None and copy.found.time >= self._copy_removed_at else None
 
     def add(self, path: str, found: ArchivedRobotsTxt) -> None:
         """Add a response of the origin. The last one by its time counts."""
@@ -114,7 +115,7 @@ class _History:
         if found.body is not None and (self._copy is None or found.time >= self._copy.found.time):
             self._copy = response
         if result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
-            self._gone = max(self._gone, found.time)
+            self._copy_removed_at = max(self._copy_removed_at, found.time)
 
 
 def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy:

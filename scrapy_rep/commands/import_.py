@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..stores.entry_lines import LINE_LIMIT, from_line
-from ..stores.threaded import Addition
+from ..stores.threaded import Addition, ThreadedStore
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
 from .stored import is_key, open_target, using
@@ -80,7 +80,9 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
 _UNREADABLE = "unreadable"
 
 
-def _import(number: int, line: bytes | None, store: Any, context: Context, *, replace: bool) -> str:
+def _import(
+    number: int, line: bytes | None, store: ThreadedStore, context: Context, *, replace: bool
+) -> str:
     """Put the policy of a line into the store, and return what happened."""
     try:
         if line is None:
@@ -91,8 +93,7 @@ def _import(number: int, line: bytes | None, store: Any, context: Context, *, re
     except ValueError as error:
         context.output.repeated_warning("unreadable lines", f"line {number}: {error}")
         return _UNREADABLE
-    addition: Addition = store.add(key, entry, replace=replace)
-    return addition.value
+    return store.add(key, entry, replace=replace).value
 
 
 def _write(counts: Counter[str], context: Context, *, is_interrupted: bool) -> None:

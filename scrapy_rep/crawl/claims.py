@@ -43,6 +43,7 @@ class Claims:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._fences: dict[str, int | None] = {}
+        """The fencing token of each claim. None: the claim is not renewed."""
         self._timer = Timer(clock)
         self._in_progress = 0
 
@@ -63,7 +64,7 @@ class Claims:
         if claim.claimed:
             self._fences[key] = claim.fence
             if not self._timer.is_active:
-                self._timer.start(RENEWAL_INTERVAL, self._start)
+                self._timer.start(RENEWAL_INTERVAL, self._renew_all)
         return claim
 
     def remove(self, key: str) -> None:
@@ -72,14 +73,14 @@ class Claims:
         if not self._fences:
             self._timer.cancel()
 
-    def _start(self) -> None:
+    def _renew_all(self) -> None:
         """Start to renew all claims, a few at the same time."""
         due = deque(self._fences)
         for _ in range(min(RENEWALS_AT_ONCE - self._in_progress, len(due))):
             self._in_progress += 1
             deferred_from_coro(self._renew(due)).addErrback(_log_failure)
         if self._fences:
-            self._timer.start(RENEWAL_INTERVAL, self._start)
+            self._timer.start(RENEWAL_INTERVAL, self._renew_all)
 
     async def _renew(self, due: deque[str]) -> None:
         try:

@@ -27,7 +27,7 @@ MAX_UNSENT = 100
 FIRST_NUMBER = -(10**15)
 """Requests from the server come before those that began to wait in this worker."""
 
-_MOVE = """
+_MOVE_ALL = """
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   redis.call('ZUNIONSTORE', KEYS[2], 2, KEYS[2], KEYS[1], 'AGGREGATE', 'MIN')
   redis.call('DEL', KEYS[1])
@@ -36,7 +36,9 @@ else
 end
 redis.call('SREM', KEYS[3], ARGV[1])
 """
-"""Moves all requests of a queue to the queue of the workers."""
+"""Moves all requests of a queue to the queue of the workers.
+
+KEYS: the queue, the queue of the workers, the set of the names. ARGV: the name of the queue."""
 
 
 class SharedOverflow:
@@ -49,7 +51,9 @@ class SharedOverflow:
         self._memory = MemoryOverflow()
         """Requests that the server did not accept."""
         self._unsent: list[tuple[str, Request]] = []
+        """Requests that are not sent yet, each with the name of its queue."""
         self._names: set[str] = set()
+        """The names of the queues of this worker."""
         self._numbers = count(FIRST_NUMBER)
         # Requests of a worker that was killed. One that still runs has to read its own again.
         self._put_back_all(queue.server.smembers(self._names_key))
@@ -85,6 +89,7 @@ class SharedOverflow:
         yield from self._memory.drain()
 
     def _send(self) -> None:
+        """Send the unsent requests. If the server does not accept them, they stay in memory."""
         unsent, self._unsent = self._unsent, []
         try:
             pipeline = self._queue.server.pipeline()
@@ -99,15 +104,17 @@ class SharedOverflow:
                 self._memory.push(name, self._entry(request))
 
     def _put_back_all(self, names: Iterable[str | bytes]) -> None:
+        """Move the requests of these queues to the queue of the workers."""
         try:
             for each in names:
                 name = each.decode() if isinstance(each, bytes) else each
                 keys = (self._queue_of(name, None).key, self._queue.key, self._names_key)
-                self._queue.server.eval(_MOVE, len(keys), *keys, name)
+                self._queue.server.eval(_MOVE_ALL, len(keys), *keys, name)
         except Exception:  # of the client of the server
             logger.exception("Waiting requests stay in Redis until the next worker starts.")
 
     def _queue_of(self, name: str, server: Any) -> Any:
+        """Return a queue of the overflow, which uses the client ``server``, or a pipeline of it."""
         queue = self._queue
         key = f"{queue.key}:waiting:{name}".replace("%", "%%")
         return type(queue)(server, queue.spider, key, queue.serializer)

@@ -474,7 +474,7 @@ async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
         urls[:1],
         {"REP_STORE": a_redis.url, "CLOSESPIDER_TIMEOUT": 25},
         spider=Disturber,
-        then=[a_redis.freeze],
+        then=[a_redis.suspend],
         next_urls=urls[1:],
     )
     assert set(outcome.responses) == set(urls)
