@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from twisted.internet.defer import Deferred
 
@@ -69,9 +69,9 @@ class Slots:
 
     def remove_queued(
         self,
-        wanted: Callable[[Request], bool],  # noqa: ARG002
+        requests: Collection[Request],  # noqa: ARG002
     ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
-        """Remove the wanted requests from the queues of slots, and return them.
+        """Remove those of ``requests`` that are in the queues of slots, and return them.
 
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
@@ -128,18 +128,18 @@ class DownloadSlots(Slots):
         return slot is not None and request in slot.active and request not in slot.transferring
 
     def remove_queued(
-        self, wanted: Callable[[Request], bool]
+        self, requests: Collection[Request]
     ) -> Iterable[tuple[Request, Deferred[Any], Callable[[], None]]]:
-        """Remove the wanted requests from the queues of slots, and return them.
+        """Remove those of ``requests`` that are in the queues of slots, and return them.
 
         Each comes with the Deferred that the downloader waits for, and a call that puts it back.
         """
         removed = []
         # Not all slots are searched: a broad crawl has one for each host of the last minute.
-        slots, active = self._downloader.slots, self._downloader.active
-        keys = {request.meta.get("download_slot") for request in active if wanted(request)}
+        slots, wanted = self._downloader.slots, set(requests)
+        keys = dict.fromkeys(request.meta.get("download_slot") for request in requests)
         for slot in [slots[key] for key in keys if key in slots]:
-            for queued in [queued for queued in slot.queue if wanted(queued[0])]:
+            for queued in [queued for queued in slot.queue if queued[0] in wanted]:
                 slot.queue.remove(queued)
                 removed.append((*queued, partial(self._put_back, slot, queued)))
         return removed

@@ -386,16 +386,13 @@ class Throttle:
 
     def _apply_to_active(self, host: Host) -> None:
         """Apply the first delay of a host to the requests that the downloader has already."""
-
-        def is_to_host(request: Request) -> bool:
-            return self._rendering.host(request) == host.name
-
-        for request in self._engine.active:
+        active = [each for each in self._engine.active if self._rendering.host(each) == host.name]
+        for request in active:
             # A request that has not come to the middleware yet starts or waits when it comes.
-            if request not in self.queues.in_downloader and is_to_host(request):
+            if request not in self.queues.in_downloader:
                 entry = host.in_progress.get(request) or self._entry(request)
                 self.in_progress.start(host, entry, checked=True)
-        for request, download, put_back in self._engine.slots.remove_queued(is_to_host):
+        for request, download, put_back in self._engine.slots.remove_queued(active):
             entry = self.in_progress.remove(request) or self._entry(request)
             cancelled = partial(self.finish, request, sent=False)
             waiter = waiter_of(request, download, put_back, self.try_reschedule, cancelled)

@@ -16,7 +16,7 @@ from scrapy_rep.scheduling.slots import Slots
 from scrapy_rep.scheduling.throttle import Throttle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Collection, Coroutine
 
     from scrapy import Request
     from twisted.internet.defer import Deferred
@@ -122,8 +122,8 @@ class FakeSlots(Slots):
     def uncount(self, request: Request) -> None:
         self._engine.counted.discard(request)
 
-    def remove_queued(self, wanted: Callable[[Request], bool]) -> list[Any]:
-        taken = [each for each in self._engine.queued if wanted(each[0])]
+    def remove_queued(self, requests: Collection[Request]) -> list[Any]:
+        taken = [each for each in self._engine.queued if each[0] in requests]
         self._engine.queued = [each for each in self._engine.queued if each not in taken]
         return taken
 

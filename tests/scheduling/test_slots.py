@@ -198,4 +198,4 @@ async def test_without_a_pace_only_the_place_is_given_back() -> None:
     scope = throttler.scopes[HOST]
     assert (limits(scope), scope.holders, scope.is_delayed) == ((600, 8, 0.5), set(), True)
     assert not slots.is_queued(PAGE)
-    assert slots.remove_queued(lambda _: True) == ()
+    assert slots.remove_queued([PAGE]) == ()

@@ -304,7 +304,7 @@ def test_the_first_delay_holds_for_requests_that_the_downloader_has() -> None:
     elsewhere = Request("http://other.example/")
     download: Deferred[Any] = Deferred()
     puts: list[str] = []
-    crawl.engine.in_downloader = {sent, elsewhere}
+    crawl.engine.in_downloader = {sent, queued, elsewhere}
     crawl.engine.queued = [(queued, download, lambda: puts.append(queued.url))]
     crawl.throttle.set_delay(HOST, ORIGIN, 10, None)
     assert crawl.throttle.is_in_progress(sent)
@@ -326,6 +326,7 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
     queued = request()
     download: Deferred[Any] = Deferred()
     results: list[Any] = []
+    crawl.engine.in_downloader = {queued}
     crawl.engine.queued = [(queued, download, lambda: results.append("put back"))]
     crawl.throttle.try_reschedule = lambda _: end == "reschedule"
     crawl.throttle.set_delay(HOST, ORIGIN, 10, crawl.clock.now)
