@@ -10,9 +10,9 @@ from __future__ import annotations
 import glob
 import re
 from dataclasses import replace
-from datetime import datetime, timezone
+from importlib import import_module
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..fetch.fetcher import status_policy
 from ..origin import Origin, UnreachablePolicy
@@ -27,6 +27,7 @@ from ..protocol.access import (
     access_result,
 )
 from ..protocol.paths import robots_txt_url
+from ..reports.quantities import moment as time_text
 from .exits import CommandError, ExitCode
 from .policy import of_origin
 
@@ -123,7 +124,7 @@ def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy
     if last is None:
         at = "" if moment.time is None else f" at {moment.time}"
         if history.first < inf:
-            at += f": its first response is of {_iso(history.first)}"
+            at += f": its first response is of {time_text(history.first)} UTC"
         text = f"the archive has no robots.txt of {moment.origin}{at}"
         raise CommandError(text, ExitCode.UNKNOWN)
     copy, found = history.copy, last.found
@@ -191,8 +192,8 @@ def _copy_of(found: ArchivedRobotsTxt, paths: Sequence[str], context: Context) -
         if other.body is not None and other.sha256 == found.sha256:
             return other._replace(time=min(other.time, found.time))
     raise CommandError(
-        f"the archive has no robots.txt of {found.origin} for its 304 of {_iso(found.time)}: the "
-        "crawl had the file from a store or a cache",
+        f"the archive has no robots.txt of {found.origin} for its 304 of {time_text(found.time)} "
+        "UTC: the crawl had the file from a store or a cache",
         ExitCode.UNKNOWN,
     )
 
@@ -221,14 +222,7 @@ def _responses(
 
     ``is_first``: whether the files are read for the first time, so that problems are reported.
     """
-    try:
-        from ..reports.archive_reader import read
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "warcio":
-            raise
-        raise CommandError(
-            "archive: needs the package warcio: pip install 'scrapy-rep[archive]'"
-        ) from None
+    read = archive_reader().read
     with context.output.progress("files of the archive", len(paths)) as progress:
         for number, path in enumerate(paths, 1):
             problems, has_responses = _Problems(), False
@@ -241,6 +235,18 @@ def _responses(
             if is_first:
                 problems.report(path, context, has_responses=has_responses)
             progress(number)
+
+
+def archive_reader() -> Any:
+    """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
+    try:
+        return import_module("..reports.archive_reader", __package__)  # which imports warcio
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "warcio":
+            raise
+        raise CommandError(
+            "archives need the package warcio: pip install 'scrapy-rep[archive]'"
+        ) from None
 
 
 class _Problems:
@@ -267,7 +273,3 @@ class _Problems:
             f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. A "
             "robots.txt there is missing"
         )
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")

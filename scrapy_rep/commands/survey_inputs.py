@@ -66,7 +66,9 @@ class Inputs:
         except OSError as error:
             raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
         if path.name.lower().endswith((".warc", ".warc.gz")):
-            reader = _archive_reader()
+            from .archived import archive_reader  # only here, because it loads much
+
+            reader = archive_reader()
             return lambda: self._of_archive(path, reader)
         return lambda: self._of_tar(name)
 
@@ -157,13 +159,3 @@ class _Member(tarfile.TarInfo):
         if is_header and member.type != tarfile.GNUTYPE_SPARSE and member.size > MAX_HEADER:
             raise tarfile.ReadError(f"a header has {member.size:,} octets")
         return member
-
-
-def _archive_reader() -> Any:
-    try:
-        from ..reports import archive_reader  # warcio is an optional dependency
-    except ImportError:
-        raise CommandError(
-            "archives need the package warcio: pip install 'scrapy-rep[archive]'"
-        ) from None
-    return archive_reader
