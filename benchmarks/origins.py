@@ -1,4 +1,4 @@
-"""Memory and time of a crawl that meets up to a million origins.
+"""Memory and time of a crawl of up to a million origins.
 
 Starts a crawl, and gives its middleware one file of each new origin, as after a download. The files
 are repeated until there are enough origins. At several numbers of origins it measures the memory,
@@ -78,7 +78,7 @@ def numbers_of_origins(most: int) -> Iterator[int]:
 
 
 class Files:
-    """Stands for the fetcher of a crawl. Every origin has a file."""
+    """Replaces the fetcher of a crawl. Every origin has a file."""
 
     def __init__(self, bodies: list[bytes]) -> None:
         self._bodies = bodies
@@ -116,12 +116,12 @@ class Meter(Spider):
         gc.collect()
         before = resident()
         chance = Random(9309)
-        met = 0
+        added = 0
         for number in numbers_of_origins(self.most):
-            for each in range(met, number - SAMPLE):
+            for each in range(added, number - SAMPLE):
                 self._add(middleware, files, each)
             new = [await self._ask(middleware, each) for each in range(number - SAMPLE, number)]
-            met = number
+            added = number
             gc.collect()
             octets = (resident() - before) / number
             last = self._known(middleware, number - 1)

@@ -61,7 +61,7 @@ MOST_DROPPED = 2.0
 the machine is busy, is unreachable."""
 
 MOST_GROWTH = 1.15
-"""The memory of a worker in the last quarter of its life, as a ratio of that in the second one."""
+"""The memory of a worker in the last quarter of its crawl, as a ratio of that in the second one."""
 
 
 class Crawl(NamedTuple):

@@ -311,7 +311,7 @@ class RedisWithSentinel:
         )
 
     def wait(self) -> None:
-        """Return when each Sentinel knows the others and a replica that can replace the primary."""
+        """Return when each Sentinel lists the others and a replica that can replace the primary."""
         wait_until(lambda: all(self._is_ready(each) for each in self.sentinels), "Sentinel")
 
     def close(self) -> None:

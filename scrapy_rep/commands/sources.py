@@ -122,7 +122,7 @@ def read_local(given: str, context: Context) -> Policy:
 
 
 def _read_all(sources: Sequence[Source], context: Context) -> dict[Source, Policy]:
-    """Return the policies of those sources that are read without a request and a store."""
+    """Return the policies of those sources that are local."""
     found = {
         source: read_file(source.file, context) for source in sources if source.file is not None
     }

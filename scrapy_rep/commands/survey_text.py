@@ -121,7 +121,7 @@ def _strata(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     for name, tally in list(record["strata"].items())[:MAX_ROWS]:
         shares = (percent(tally["features"].get(key, 0), tally["files"]) for key in shown)
         rows.append([printable(name, 24), f"{tally['files']:,}", *shares])
-    yield _table(("Stratum", "Files", "Sitemap", "Crawl-delay", "Closed", "Findings"), rows)
+    yield _table(("Stratum", "Files", "Sitemap", "Crawl-delay", "Disallowed", "Findings"), rows)
     others = len(record["strata"]) - MAX_ROWS
     if others > 0:
         yield Text(f"and {others:,} more strata, which --json has")

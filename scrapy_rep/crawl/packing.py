@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..origin import OriginFile
 
 _NOT_KEPT = frozenset({"key", "host", "state", "content", "copy", "in_flight", "_paced"})
-"""The fields that the caller knows, that are packed separately, or that are computed again."""
+"""The other fields: a new file has them, they are packed separately, or they are computed again."""
 
 _LEVEL = 6
 _FAST_LEVEL = 1

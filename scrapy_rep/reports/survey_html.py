@@ -108,13 +108,13 @@ def _answers(total: Mapping[str, Any]) -> Html:
             "500 KiB.",
         ),
         card(
-            "How many close the whole site to all crawlers?",
+            "How many disallow the whole site for all crawlers?",
             percent(features.get("disallows-everything-for-all", 0), whole),
             f"or {features.get('disallows-everything-for-all', 0):,}. "
             f"{features.get('names-an-agent', 0):,} name a crawler.",
         ),
         card(
-            "How many ask for a delay?",
+            "How many set a delay?",
             percent(features.get("crawl-delay", 0), whole),
             f"with a median of {seconds(delays['median'] / 1000)}."
             if delays["count"]
@@ -123,7 +123,7 @@ def _answers(total: Mapping[str, Any]) -> Html:
         card(
             "How many name a crawler for AI training?",
             percent(training.get("named", 0), whole),
-            f"and {percent(training.get('everything', 0), whole)} close the whole site to one.",
+            f"and {percent(training.get('everything', 0), whole)} disallow the whole site for one.",
         ),
         class_="answers",
     )
@@ -304,7 +304,15 @@ def _findings(total: Mapping[str, Any]) -> Html:
 
 
 def _strata(record: Mapping[str, Any]) -> list[Child]:
-    heads = ("Stratum", "Files", "Median size", "Sitemap", "Crawl-delay", "Closed", "AI training")
+    heads = (
+        "Stratum",
+        "Files",
+        "Median size",
+        "Sitemap",
+        "Crawl-delay",
+        "Disallowed",
+        "AI training",
+    )
     rows: list[list[Child]] = []
     for name, tally in record["strata"].items():
         whole, features = tally["files"], tally["features"]
@@ -323,7 +331,7 @@ def _strata(record: Mapping[str, Any]) -> list[Child]:
         _table("Strata", heads, rows),
         h(
             "p",
-            "Closed: the group for all crawlers disallows everything. AI training: a group for a "
+            "Disallowed: the group for all crawlers disallows everything. AI training: a group for a "
             "crawler with this purpose disallows everything.",
             class_="note",
         ),

@@ -68,25 +68,13 @@ def target_of(url: str) -> Target:
         raise StoreError(
             "'/', '?', '#' and '@' in its user name and its password must be percent-encoded"
         )
-    base, _, query = url.partition("?")
-    pairs = parse_qsl(query, keep_blank_values=True)
-    own = {name: value for name, value in pairs if name in ("prefix", "replicas")}
-    prefix, replicas = own.get("prefix", ""), own.get("replicas", "false")
-    if not _PREFIX.fullmatch(prefix):
-        raise StoreError(
-            "its prefix may have 100 letters, digits and characters of '._:-'; other characters "
-            "change the slots of a cluster"
-        )
-    if replicas.lower() not in _BOOLEANS:
-        raise StoreError("its option replicas must be true or false")
-    rest = urlencode([pair for pair in pairs if pair[0] not in own], quote_via=quote)
-    parts = _URL.fullmatch(f"{base}?{rest}")
+    url, prefix, reads_replicas = _without_own_options(url)
+    parts = _URL.fullmatch(url)
     topology = "server" if parts is None else parts["topology"]
-    reads_replicas = _BOOLEANS[replicas.lower()]
     if topology == "server" and reads_replicas:
         raise StoreError("only a cluster and Sentinel have replicas that its option can select")
     try:
-        options = _options(f"{base}?{rest}" if parts is None else _server_url(parts))
+        options = _options(url if parts is None else _server_url(parts))
         nodes = [] if parts is None else _nodes(parts)
     except (TypeError, ValueError):  # its message may contain a part of the password
         raise StoreError("its URL is invalid, perhaps its port or an option") from None
@@ -108,6 +96,26 @@ def target_of(url: str) -> Target:
         prefix,
         secrets,
     )
+
+
+def _without_own_options(url: str) -> tuple[str, str, bool]:
+    """Return a URL without the options of :class:`Target`, the prefix, and whether to use replicas.
+
+    Raises StoreError for an invalid value.
+    """
+    base, _, query = url.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    own = {name: value for name, value in pairs if name in ("prefix", "replicas")}
+    prefix, replicas = own.get("prefix", ""), own.get("replicas", "false").lower()
+    if not _PREFIX.fullmatch(prefix):
+        raise StoreError(
+            "its prefix may have 100 letters, digits and characters of '._:-'; other characters "
+            "change the slots of a cluster"
+        )
+    if replicas not in _BOOLEANS:
+        raise StoreError("its option replicas must be true or false")
+    rest = urlencode([pair for pair in pairs if pair[0] not in own], quote_via=quote)
+    return f"{base}?{rest}", prefix, _BOOLEANS[replicas]
 
 
 def _options(url: str) -> dict[str, Any]:
