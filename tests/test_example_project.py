@@ -231,9 +231,12 @@ def web() -> Iterator[str]:
         text=True,
     ) as process:
         assert process.stdout is not None
-        origins = [process.stdout.readline().split()[0] for _ in range(13)]
-        yield origins[1]
-        process.communicate(timeout=TIMEOUT)
+        try:
+            origins = [process.stdout.readline().split()[0] for _ in range(13)]
+            yield origins[1]
+            process.communicate(timeout=TIMEOUT)
+        finally:
+            process.kill()
 
 
 def test_site_lists_disallowed_urls(web: str, tmp_path: Path) -> None:

@@ -331,8 +331,8 @@ def _strata(record: Mapping[str, Any]) -> list[Child]:
         _table("Strata", heads, rows),
         h(
             "p",
-            "Disallowed: the group for all crawlers disallows everything. AI training: a group for a "
-            "crawler with this purpose disallows everything.",
+            "Disallowed: the group for all crawlers disallows everything. AI training: a group for "
+            "a crawler with this purpose disallows everything.",
             class_="note",
         ),
     ]
