@@ -196,7 +196,12 @@ class Throttle:
         self.queues.remove_idle_hosts()
 
     def close(self) -> None:
-        """End the waiting of all requests inside of the downloader: the spider closes."""
+        """End the waiting of all requests inside of the downloader: the spider closes.
+
+        Call it again while the spider closes: a host may get its first delay meanwhile.
+        """
+        if self.queues.closed and not self.queues.in_downloader:
+            return
         self.queues.closed = True
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
