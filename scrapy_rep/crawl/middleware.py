@@ -42,6 +42,7 @@ from .pace import Pace
 from .policy_cache import PolicyCache
 from .robots_page import robots_txt_response
 from .tdm_files import TdmFiles
+from .usage_files import UsageFiles
 from .wait_stats import WaitStats
 from .waiting_responses import WaitingResponses
 
@@ -131,6 +132,8 @@ class RobotsTxtMiddleware:
             crawler, self._policy_cache, self._page_url, self._verdict, self._local_disallow
         )
         """Drops the requests of a spider that are known to be disallowed (REP_FILTER_LINKS)."""
+        self.usage_files: UsageFiles | None = None
+        """The files that state a usage. None if no middleware reads them."""
         self._tdm_files: TdmFiles | None = None
         if settings.tdmrep:
             self._tdm_files = TdmFiles(
@@ -195,6 +198,8 @@ class RobotsTxtMiddleware:
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
+        if self.usage_files is not None:
+            self.usage_files.add(request, origin)
         if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
@@ -291,6 +296,8 @@ class RobotsTxtMiddleware:
         may_start = self._throttle.try_start(request, origin.host)
         if may_start:
             record_exception(self._crawler, request)
+            if self.usage_files is not None:
+                self.usage_files.add(request, origin)
         return may_start
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
