@@ -42,7 +42,6 @@ from .pace import Pace
 from .policy_cache import PolicyCache
 from .robots_page import robots_txt_response
 from .tdm_files import TdmFiles
-from .usage_files import UsageFiles
 from .wait_stats import WaitStats
 from .waiting_responses import WaitingResponses
 
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from ..protocol.pacing import Pacing
     from ..protocol.tdmrep import TdmRule
     from .recorder import Recorder
+    from .usage_files import UsageFiles
 
 CLOSING = "the spider is closing"
 """The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
