@@ -29,14 +29,14 @@ say = @printf '\n== %s\n' "$(1)"
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: example test start lint types contracts tests loops oldest matrix dist
+.PHONY: example test start lint types contracts docs tests loops oldest matrix dist linkcheck
 .PHONY: benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: start lint types contracts tests loops oldest
+test: start lint types contracts docs tests loops oldest
 	@echo
 	@$(BIN)/python -m testing.results $(RESULTS)
 
@@ -56,6 +56,11 @@ contracts: .venv/test
 	$(call say,Which part imports which: about 5 seconds)
 	@# The newest version that Python 3.10 has prints no logo, and does not know the option.
 	$(BIN)/lint-imports $$($(BIN)/lint-imports --help | grep -o -e --no-logo)
+
+# Needs no network. Warnings are errors, such as links that lead nowhere.
+docs: .venv/test
+	$(call say,The documentation: about 15 seconds)
+	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
 
 # Fails below the coverage given here, in percent.
 tests: .venv/test
@@ -106,6 +111,10 @@ format: .venv/test
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Requests every external link of the documentation: not part of `test`.
+linkcheck: .venv/test
+	$(BIN)/sphinx-build --quiet --builder linkcheck docs build/docs/linkcheck
+
 fuzz: .venv/test
 	$(BIN)/python $(INSTALL) -e '.[fuzz]'
 	$(BIN)/python -m fuzz.fuzz_robotstxt -max_total_time=600
@@ -126,7 +135,7 @@ clean:
 .venv/test: pyproject.toml
 	$(call say,Install the tools of the tests into .venv: about 1 minute)
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) -e '.[test]'
+	@$(BIN)/python $(INSTALL) -e '.[docs,test]'
 	@touch $@
 
 .venv-oldest/test: pyproject.toml tests/oldest.txt

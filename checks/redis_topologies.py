@@ -1,4 +1,4 @@
-"""Crawls on a Redis Cluster and with Sentinel, while servers fail and slots move.
+"""Crawls on Redis Cluster and Sentinel while servers fail.
 
 Several workers share the store. Meanwhile a primary is killed and started again, one is frozen for
 some seconds, a replica takes over, and slots with their keys move to other nodes. Each worker must

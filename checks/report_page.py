@@ -1,4 +1,4 @@
-"""The pages of a crawl report and of a survey in headless Chromium.
+"""Reports and surveys in headless Chromium.
 
 Opens pages at the widths of a phone and of a desktop, light and dark, with and without scripts, and
 without network. There must be no message on the console, no request, no horizontal scroll bar, no

@@ -38,7 +38,7 @@ REFRESH_AHEAD = 0.1
 DAY = 86_400
 
 Content = TypeVar("Content")
-"""What the parser of a file returns."""
+"""What the parser of a file returns. Its ``__getstate__`` returns values of built-in types."""
 
 
 class State(str, Enum):
@@ -108,6 +108,9 @@ TRANSITIONS: dict[State, dict[type[Event], State]] = {
     State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
 }
 
+_UNKNOWN = State.UNKNOWN
+"""For the hot path: to get a member of an Enum takes longer than the rest of a comparison."""
+
 _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.RULES: Rules,
     AccessResult.UNAVAILABLE: Unavailable,
@@ -150,6 +153,8 @@ class Resource(NamedTuple):
     path: str
     stats: str
     """The beginning of the names of its stats."""
+    content_type: type[Any]
+    """The type of what ``parse`` returns."""
     parse: Parser
 
 
@@ -170,6 +175,10 @@ class OriginFile(Generic[Content]):
     """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
     copy: CopyInfo | None = field(default=None, repr=False)
     """Where the good copy came from."""
+    octets: int = field(default=0, repr=False)
+    """The octets of the good copy as it was received."""
+    packed_content: bytes | None = field(default=None, repr=False)
+    """The good copy in compact form, if it was needed."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
@@ -237,7 +246,7 @@ class OriginFile(Generic[Content]):
         self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
-                self.set_copy(event.content, event.copy)
+                self.set_copy(event.content, event.copy, len(event.body))
                 self._record_response(event.status, event.copy.url, event.expires_at, now)
             case NotModified():
                 url = self.copy.url if self.copy is not None else None
@@ -254,9 +263,13 @@ class OriginFile(Generic[Content]):
                 assert_never(event)
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
-    def set_copy(self, content: Content | None, copy: CopyInfo | None) -> None:
-        """Replace the good copy, or remove it. The state says whether it is in use."""
-        self.content, self.copy = content, copy
+    def set_copy(self, content: Content | None, copy: CopyInfo | None, octets: int = 0) -> None:
+        """Replace the good copy, or remove it. The state says whether it is in use.
+
+        ``octets`` is how many octets were received.
+        """
+        self.content, self.copy, self.octets = content, copy, octets
+        self.packed_content = None
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
@@ -313,7 +326,7 @@ class OriginFile(Generic[Content]):
             return not self.in_flight
         self.fetched_at = entry.fetched_at
         if content is not None:
-            self.set_copy(content, entry.copy)
+            self.set_copy(content, entry.copy, len(entry.body or b""))
         elif entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
             self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
@@ -372,10 +385,18 @@ class Origin(OriginFile[RobotsTxt]):
     Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path.
     """
 
-    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
+    resource: ClassVar[Resource] = Resource(
+        "robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt, RobotsTxt.parse
+    )
 
-    reported_pace: tuple[RobotsTxt, str] | None = field(default=None, repr=False)
-    """The copy whose pace was logged last, and the text of the log."""
+    has_pacing: bool = field(default=False, repr=False)
+    """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
+    has_conditions: bool = field(default=False, repr=False)
+    """Whether more than a verdict is needed before a request may start."""
+    is_pace_reported: bool = field(default=False, repr=False)
+    """Whether the pace of the good copy was compared with ``reported_pace``."""
+    reported_pace: str | None = field(default=None, repr=False)
+    """The text about the pace that was logged last."""
     reported_drops: bool = field(default=False, repr=False)
     """Whether a warning about dropped requests was logged since the origin became unreachable."""
     _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
@@ -388,6 +409,12 @@ class Origin(OriginFile[RobotsTxt]):
         """The last good copy."""
         return self.content
 
+    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
+        # Not super(): that needs the class from before `slots` replaced it.
+        OriginFile.set_copy(self, content, copy, octets)
+        self.has_conditions = self.has_pacing = content is not None and content.has_pacing
+        self.is_pace_reported = False
+
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
@@ -395,7 +422,7 @@ class Origin(OriginFile[RobotsTxt]):
 
         The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
         """
-        if self.content is not None and self.state is not State.UNKNOWN:
+        if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
@@ -415,16 +442,6 @@ class Origin(OriginFile[RobotsTxt]):
         if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
             return None
         return max(self.refresh_at - now, 0)
-
-    @property
-    def has_pacing(self) -> bool:
-        """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-        return self.content is not None and self.content.has_pacing
-
-    @property
-    def has_conditions(self) -> bool:
-        """Whether more than a verdict is needed before a request may start."""
-        return self.content is not None and self.content.has_pacing
 
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
         """Return the pace that the good copy states for a crawler with these product tokens."""

@@ -166,19 +166,20 @@ class Settings:
     )
     cache_size: int = _setting(
         "REP_CACHE_SIZE",
-        100_000,
+        1_000_000,
         positive_count,
         "How many origins (scheme, host and port) are kept in memory. The least recently used "
-        "origins are removed first.",
+        "origins are removed first. The files of all but the 5,000 most recently used ones are "
+        "compressed, to about 1 KB for each. See [scaling](../usage/scaling.md#memory).",
     )
     max_waiting: int = _setting(
         "REP_MAX_WAITING",
         10_000,
         positive_count,
-        "How many requests may wait in memory, outside of the scheduler, for a robots.txt or for "
-        "the delay of their site. When the limit is reached, requests of the sites with the most "
-        "waiting requests return to the scheduler. If the process is killed, the requests in "
-        "memory are lost.",
+        "How many requests may wait in memory, ready to start, for a robots.txt or for the delay "
+        "of their site. More requests are kept as the scheduler keeps them: in memory; with "
+        "`JOBDIR` in a temporary file; with scrapy-redis in Redis. If the process is killed, "
+        "those that are not in Redis are lost.",
     )
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES",

@@ -1,13 +1,18 @@
-"""The sessions on the pages below `docs/usage/commands/`: commands with their real output.
+"""The sessions on the pages of the documentation: commands with their real output.
 
 ``python -m testing.console_pages`` runs every command of every page, and writes its output anew.
+``python -m testing.console_pages tutorial`` does so for one page.
 
-A page defines files with a comment above a code block: ``<!-- file: robots.txt -->``. Files below
-``site/`` are served on loopback, as http://127.0.0.1:50080 on the page; a file ``name.http`` is the
-whole response for ``/name``. A command is a line ``$ scrapy-rep …`` in a block ``console``. It runs
-in a Scrapy project with these files. The store of the project has the file ``robots.txt`` as that
-of https://www.example.com, fetched two hours ago, so that no command uses the network. The archive
-``crawl.warc.gz`` has the files ``robots.txt`` and ``new.txt`` as those of two days in 2025. In the
+A page defines files with their name above a code block: as a line, "`robots.txt`:", or as a
+comment, ``<!-- file: robots.txt -->``. Files below ``site/`` are served on loopback, as
+http://127.0.0.1:50080 on the page and in the files; a file ``name.http`` is the whole response for
+``/name``. A command is a line ``$ scrapy-rep …`` in a block ``console``. Pages whose blocks begin
+with another command than scrapy-rep, scrapy and python are left as they are.
+
+A command runs in a Scrapy project with these files. The store of the project has the file
+``robots.txt`` as that of https://www.example.com, fetched two hours ago, so that no command uses
+the network. The archive ``crawl.warc.gz`` has the files ``robots.txt`` and ``new.txt`` as those of
+two days in 2025. ``reports/catalog.json`` is a report of :mod:`testing.report_samples`. In the
 output, other times are replaced.
 """
 
@@ -26,7 +31,9 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
+from scrapy_rep.reports.rendering import json_text
 from scrapy_rep.stores import Entry, open_store
+from testing import report_samples
 from testing.archives import response, write_archive
 from testing.web import Page, Web, text
 
@@ -36,10 +43,12 @@ if TYPE_CHECKING:
     from testing.web import Misbehaviour, Received
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "usage" / "commands"
+DOCS = ROOT / "docs"
+PAGES = DOCS / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
+REPORT = "reports/catalog.json"
 AGE = 2 * 3600
 WIDTH = 80
 
@@ -52,9 +61,19 @@ USER_AGENT = "mybot/1.0 (+https://bot.example)"
 REP_STORE = "sqlite:///store.sqlite"
 """
 
-_FILE = re.compile(r"^<!-- file: (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(
+    r"^(?:<!-- file: |`)(\S+?)(?: -->|`:)\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_IS_REAL = re.compile(r"^```console\n\$ (?:scrapy|python)", re.MULTILINE)
+_PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy|python)(?= )")
+_PROGRAMS = {
+    "python": shlex.quote(sys.executable),
+    "scrapy": f"{shlex.quote(sys.executable)} -m scrapy",
+    "scrapy-rep": f"{shlex.quote(sys.executable)} -m scrapy_rep.commands",
+}
 _TIMES = (
+    (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
     (re.compile(r"\b\d+ s ago"), "just now"),
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
@@ -67,8 +86,12 @@ _TIMES = (
 
 
 def pages() -> list[Path]:
-    """Return the pages with sessions."""
-    return sorted(path for path in PAGES.glob("*.md") if "```console" in path.read_text("utf-8"))
+    """Return the pages with sessions, except that of :mod:`testing.crawlers_page`."""
+    return sorted(
+        path
+        for path in DOCS.rglob("*.md")
+        if _IS_REAL.search(path.read_text("utf-8")) and path.name != "crawlers.md"
+    )
 
 
 def with_real_output(page: str) -> str:
@@ -77,6 +100,9 @@ def with_real_output(page: str) -> str:
         folder = Path(name)
         (folder / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
         (folder / "projectsettings.py").write_text(SETTINGS)
+        if REPORT in page:
+            (folder / REPORT).parent.mkdir()
+            (folder / REPORT).write_text(json_text(report_samples.report(6)))
         for match in _FILE.finditer(page):
             path = folder / match[1]
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +115,8 @@ def with_real_output(page: str) -> str:
         web = Web()
         try:
             root = _serve(folder / "site", web)
+            for match in _FILE.finditer(page):
+                (folder / match[1]).write_text(match[2].replace(SITE, root or SITE))
             return _CONSOLE.sub(lambda match: _session(match[1], folder, root), page)
         finally:
             web.close()
@@ -139,9 +167,8 @@ def _session(block: str, folder: Path, root: str) -> str:
 
 def _output(command: str, folder: Path) -> str:
     """Run a command line in a shell. Returns its output and its remarks."""
-    program = f"{shlex.quote(sys.executable)} -m scrapy_rep.commands"
     done = subprocess.run(
-        command.replace("scrapy-rep", program),
+        _PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command),
         shell=True,
         cwd=folder,
         env={
@@ -184,9 +211,10 @@ async def _fill(folder: Path) -> None:
 
 
 def main() -> None:
-    """Write every page anew."""
+    """Write every page anew, or those that the arguments name."""
     for path in pages():
-        path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")
+        if not sys.argv[1:] or path.stem in sys.argv[1:]:
+            path.write_text(with_real_output(path.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":

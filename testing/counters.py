@@ -18,6 +18,7 @@ def left_over(crawler: Crawler) -> list[str]:
     downloader = scrapy_engine.downloader
     left = {
         "waiting": len(throttle.queues),
+        "in the overflow": throttle.queues.overflowed,
         "in progress": len(throttle.in_progress),
         "queues": sum(len(host.queues) for host in throttle.hosts.values()),
         "excluded": len(engine._excluded),

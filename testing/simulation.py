@@ -143,6 +143,8 @@ class Scenario:
     steps: tuple[tuple[float, float], ...] = ()
     """When the wall clock is set, and by how many seconds."""
     stop_at: float | None = None
+    max_parsed: int = 5_000
+    """How many robots.txt files are parsed. The others are packed."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -438,6 +440,7 @@ def run(scenario: Scenario) -> list[str]:
             patch(f"{clock}.time", now),
             patch(f"{clock}.monotonic", lambda _: loop.now),
             patch("scrapy.core.downloader.monotonic", loop.time),
+            patch("scrapy_rep.crawl.file_table.MAX_PARSED", scenario.max_parsed),
         ):
             crawler = loop.run_until_complete(crawl(network))
     finally:
@@ -585,6 +588,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
             )
         ),
         stop_at=draw(st.sampled_from([None, None, None, 0.05, 1.0, 70.0])),
+        max_parsed=draw(st.sampled_from([1, 5_000])),
     )
 
 

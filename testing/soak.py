@@ -40,7 +40,7 @@ from testing.web import Page, redirect, text
 from .hostile import ATTACKS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -330,7 +330,7 @@ class Soak:
         for site, name, kind in self.sites:
             problems += [
                 f"{site.root}, which {name}, {problem}"
-                for problem in _problems(site, kind, is_late=site.root in log.late)
+                for problem in _problems(site, kind, spider.ends, is_late=site.root in log.late)
             ]
         return problems
 
@@ -347,7 +347,9 @@ class Soak:
         return Counter(end for ends in spider.ends.values() for end in ends)
 
 
-def _problems(site: Site, kind: Kind, *, is_late: bool) -> Iterator[str]:
+def _problems(
+    site: Site, kind: Kind, ends: Mapping[str, list[str]], *, is_late: bool
+) -> Iterator[str]:
     """Return what is wrong with the requests that a site received."""
     others = {"/robots.txt", "/shared.txt"}
     pages = [received for received in site.received if received.path not in others]
@@ -357,7 +359,7 @@ def _problems(site: Site, kind: Kind, *, is_late: bool) -> Iterator[str]:
     if kind.meaning != ALLOWED and any(path.startswith("/private") for path in paths):
         yield "received a disallowed page"
     if kind.meaning in (ALLOWED, RULES_HOLD) and "/public" not in paths and not is_late:
-        yield "did not receive an allowed page"
+        yield f"did not receive an allowed page: it ended in {ends[site.url('/public')]}"
     for earlier, later in pairwise(pages):
         # A request is received after its start and before its end. Twisted's client may send one
         # page twice: it repeats a request if the server closes the connection just then.

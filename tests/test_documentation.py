@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import scrapy
 from mypy import api as mypy
+from scrapy import signals
 
 import scrapy_rep
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = [README]
+if hasattr(signals, "robots_parsed"):  # Scrapy 2.18, to which the pages refer
+    PAGES += sorted((ROOT / "docs").rglob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(scrapy_rep.__path__, f"{scrapy_rep.__name__}.")
@@ -65,32 +70,40 @@ def test_every_method_of_robots_txt_has_an_example() -> None:
     assert len(list(public_methods(scrapy_rep.RobotsTxt))) > 15
 
 
-def test_python_in_the_readme_has_the_right_types(
+def test_python_in_the_pages_has_the_right_types(
     tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = README.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    assert len(blocks) > 2
     paths = []
-    for number, block in enumerate(blocks):
-        paths.append(tmp_path / f"readme_{number}.py")
-        # Examples in the form of a session are text, with the statements after the prompts.
-        code = re.findall(r"^(?:>>>|\.\.\.) ?(.*)$", block, re.MULTILINE)
-        paths[-1].write_text("\n".join(code) + "\n" if code else block, encoding="utf-8")
+    for page in PAGES:
+        name = re.sub(r"\W", "_", page.relative_to(ROOT).as_posix())
+        for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8"))):
+            paths.append(tmp_path / f"{name}_{number}.py")
+            # Examples in the form of a session are text, with the statements after the prompts.
+            code = re.findall(r"^(?:>>>|\.\.\.) ?(.*)$", block, re.MULTILINE)
+            paths[-1].write_text("\n".join(code) + "\n" if code else block, encoding="utf-8")
+    assert len(paths) > 2
     cache = pytestconfig.rootpath / ".mypy_cache" / f"readme-scrapy-{scrapy.__version__}"
     monkeypatch.chdir(ROOT)
     report, errors, status = mypy.run(
-        [f"--cache-dir={cache}", "--strict", "--config-file=setup.cfg", *map(str, paths)]
+        [
+            f"--cache-dir={cache}",
+            "--strict",
+            "--config-file=setup.cfg",
+            "--disable-error-code=var-annotated",  # the value of a setting may be []
+            *map(str, paths),
+        ]
     )
     assert errors == ""
     assert status == 0, report
 
 
-def test_sessions_in_the_readme() -> None:
-    text = README.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(>>>.*?)^```", text, re.DOTALL | re.MULTILINE)
-    assert blocks
+def test_sessions_in_the_pages() -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
-    for number, block in enumerate(blocks):
-        runner.run(parser.get_doctest(block, {}, f"README {number}", str(README), 0))
+    count = 0
+    for page in [README, *(ROOT / "docs").rglob("*.md")]:
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            if block.startswith(">>> "):
+                count += 1
+                runner.run(parser.get_doctest(block, {}, page.name, str(page), 0))
+    assert count > 2
     assert runner.summarize(verbose=False).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 from pathlib import Path
 
@@ -81,13 +80,6 @@ def examples(section: str) -> list[bytes]:
 def test_links_within_the_page() -> None:
     anchors = {anchor(heading) for heading in re.findall(r"^#+ (.*)", TEXT, re.MULTILINE)}
     assert set(re.findall(r"\]\(#([^)]*)\)", TEXT)) <= anchors
-
-
-def test_the_session_in_the_page() -> None:
-    (session,) = re.findall(r"^```python\n(>>>.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-    runner = doctest.DocTestRunner()
-    runner.run(doctest.DocTestParser().get_doctest(session, {}, PAGE, PAGE, 0))
-    assert runner.summarize(verbose=False).failed == 0
 
 
 def test_the_fields_of_the_json() -> None:

@@ -11,6 +11,7 @@ from ..scheduling.hosts import EXEMPT
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from ..scheduling.hosts import WaitingRequest
     from ..scheduling.rendering import RenderingService
     from ..scheduling.throttle import Throttle
     from .outages import Outages
@@ -49,25 +50,27 @@ class AdmissionControl:
         if self._throttle.has_queue(*queue):
             # If the queue of an unreachable site is full, the middleware gets the request, and
             # drops it.
-            return None if self._throttle.is_full(*queue) else queue
+            return None if self._throttle.blocks.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
             return None if self._policy_cache.allows_fetch else queue
         return queue if self._throttle.is_throttled(name, request) else None
 
-    def enqueue(self, request: Request, queue: tuple[str, str]) -> tuple[bool, list[Request]]:
-        """Put a request into its queue.
-
-        Returns whether there was capacity for it, and the requests that were evicted for it.
-        """
-        kept, evicted = self._throttle.enqueue(request, *queue)
-        _, key = queue
-        for other in evicted:
-            self._wait_stats.discard(other)
-        if kept:
-            needs_fetch = key != EXEMPT and self._policy_cache.needs_fetch(key)
+    def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
+        """Put a request into its queue."""
+        name, key = queue
+        needs_fetch = key != EXEMPT and self._policy_cache.needs_fetch(key)
+        if needs_fetch:
+            self._policy_cache.block_until_fetch_allowed(key)
+        if self._throttle.enqueue(request, name, key):
             origin = self._policy_cache.origins.get(key)
             is_outage = origin is not None and self._outages.applies_to(origin)
             self._wait_stats.start(request, for_policy=needs_fetch or is_outage)
-            if needs_fetch:
-                self._policy_cache.block_until_fetch_allowed(key)
-        return kept, evicted
+
+    def load(self, entry: WaitingRequest, key: str) -> None:
+        """Count the wait of a request that comes back from the overflow."""
+        if self._wait_stats.is_waiting(entry.request):
+            return
+        origin = self._policy_cache.origins.get(key)
+        # The policy of its origin was not known when it began to wait.
+        for_policy = origin is not None and origin.answered_at >= entry.arrived
+        self._wait_stats.start(entry.request, for_policy=for_policy, since=entry.arrived)

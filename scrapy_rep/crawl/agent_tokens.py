@@ -37,9 +37,10 @@ class AgentTokens:
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the product tokens of a request, in order of preference."""
         headers = request.headers
-        return self._cached(
-            headers[b"User-Agent"] if headers and b"User-Agent" in headers else None
-        )
+        # Names have this form in `Headers`. Its own `in` brings a name to this form first, which
+        # takes five times as long.
+        is_set = b"User-Agent" in headers.keys()  # noqa: SIM118
+        return self._cached(headers[b"User-Agent"] if is_set else None)
 
     def _parse(self, header: bytes | None) -> tuple[str, ...]:
         user_agent = self._settings.user_agent(header)

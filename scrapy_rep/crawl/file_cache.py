@@ -1,15 +1,13 @@
 """Files of the origins of a crawl: in memory, from the store, or from a fetch.
 
-All requests to an origin share one fetch. If there are too many origins, the least recently used
-ones are removed, except those in use.
+All requests to an origin share one fetch.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
-from types import MappingProxyType
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -19,6 +17,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from ..origin import Action, OriginFile
 from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
 from ..scheduling.clock import fire
+from .file_table import FileTable
 from .policy_store import StoreLookup
 
 if TYPE_CHECKING:
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 File = TypeVar("File", bound=OriginFile[Any])
-
-MAX_PER_PASS = 100
-"""How many origins in use one eviction may skip, so that it takes a bounded time."""
 
 MIN_CLOCK_STEP = 5.0
 """Seconds. A smaller change of the clock counts as drift: the clock was not set."""
@@ -70,9 +66,9 @@ class FileCache(Generic[File]):
         self._clock_offset = clock.time() - clock.monotonic()
         self._fetcher = fetcher
         self._policy_store = policy_store
-        self._new_file = new_file
         self._may_fetch = may_fetch
-        self._files: OrderedDict[str, File] = OrderedDict()
+        self._files = FileTable(settings.cache_size, new_file, self._is_in_use)
+        self._parsed = self._files.parsed
         self._fetches: dict[str, Deferred[None]] = {}
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for the file of an origin, which is that of their final URL."""
@@ -89,14 +85,14 @@ class FileCache(Generic[File]):
     @property
     def files(self) -> Mapping[str, File]:
         """The files in memory, by the normal form of their origin. Read-only."""
-        return MappingProxyType(self._files)
+        return self._files
 
     def get_fresh(self, key: str) -> File | None:
-        """Return a file that is in memory and fresh, else None. This is the hot path."""
-        file = self._files.get(key)
+        """Return a file that is parsed and fresh, else None. This is the hot path."""
+        file = self._parsed.get(key)
         if file is None or self._clock.time() >= file.refresh_at:
             return None
-        self._files.move_to_end(key)
+        self._parsed.move_to_end(key)
         return file
 
     def get_or_fetch(self, key: str, request: Request) -> File | None:
@@ -104,17 +100,13 @@ class FileCache(Generic[File]):
 
         Also returns None if the file has to be fetched and the spider is closing.
         """
-        file = self._files.get(key)
-        if file is None:
-            self.evict(reserve=1)
-            file = self._files[key] = self._new_file(key)
-        self._files.move_to_end(key)
+        file = self._files.find_or_add(key)
         action = self._next_action(file, request)
         if action in (Action.REFRESH, Action.FETCH):
             self._start_fetch(file, request)
             # Twisted runs the coroutine at once, so the fetch may have ended already.
             if action is Action.FETCH:
-                action = Action.WAIT if file.in_flight else file.next_action(self._now())
+                action = Action.WAIT if file.in_flight else file.next_action(self.now())
         return file if action in (Action.NONE, Action.REFRESH) else None
 
     async def wait_for(self, key: str, request: Request) -> File | None:
@@ -145,29 +137,28 @@ class FileCache(Generic[File]):
         """Whether a request or a response waits for the file of an origin."""
         return key in self._waiting_responses
 
-    def _is_in_use(self, file: File) -> bool:
-        return file.in_flight or file.key in self._waiting_responses
+    def _is_in_use(self, key: str) -> bool:
+        """Whether the file of an origin has to be kept in memory."""
+        return key in self._fetches or key in self._waiting_responses
 
     def _next_action(self, file: File, request: Request) -> Action:  # noqa: ARG002
         """Return what must be done before a request can use a file."""
-        return file.next_action(self._now())
+        return file.next_action(self.now())
 
-    def _now(self) -> float:
-        """Return the time on the clock that the times of all files refer to."""
-        self.adjust_to_clock()
-        return self._clock.time()
+    def now(self) -> float:
+        """Return the time on the clock that the times of all files refer to.
 
-    def adjust_to_clock(self) -> None:
-        """Keep the remaining lifetimes after a change of the system clock."""
-        offset = self._clock.time() - self._clock.monotonic()
-        step = offset - self._clock_offset
+        If the system clock was changed, the files keep their remaining lifetimes.
+        """
+        now = self._clock.time()
+        step = now - self._clock.monotonic() - self._clock_offset
         if abs(step) > MIN_CLOCK_STEP:
-            self._clock_offset = offset
-            self._shift_clock(step)
+            self._clock_offset += step
+            self._shift_clock(step, now)
+        return now
 
-    def _shift_clock(self, step: float) -> None:
-        for file in self._files.values():
-            file.shift_clock(step)
+    def _shift_clock(self, step: float, now: float) -> None:  # noqa: ARG002
+        self._files.shift_clock(step)
 
     def close(self) -> None:
         """Cancel all fetches, and start no more: the spider is closing."""
@@ -186,7 +177,7 @@ class FileCache(Generic[File]):
     def _start_fetch(self, file: File, page: Request) -> None:
         if self._closing:
             return
-        file.start_fetch(self._now())
+        file.start_fetch(self.now())
         fetch = deferred_from_coro(self._fetch(file, page))
         fetch.addErrback(self._log_failure, file)
         if file.in_flight:
@@ -219,7 +210,7 @@ class FileCache(Generic[File]):
                 if body is not None:
                     self.bodies[file.key] = body
             if not found.is_hit:
-                file.apply(event, self._now())
+                file.apply(event, self.now())
                 self._record_result(file, event)
                 self._save(file, event, found)
             if found.is_hit or not isinstance(event, Cancelled):
@@ -228,6 +219,7 @@ class FileCache(Generic[File]):
                 self._record_fetch(file, event, body)
                 self._on_result(file, page)
             self._on_end(file)
+            self._files.count(file)
             self.evict()
 
     async def _on_content(self, content: Any, page: Request) -> None:
@@ -252,7 +244,7 @@ class FileCache(Generic[File]):
         file.from_store = from_store
         if from_store:
             file.redirects = ()
-        ago = max(self._now() - file.fetched_at, 0) if from_store else 0
+        ago = max(self.now() - file.fetched_at, 0) if from_store else 0
         file.last_request = None if file.from_cache else now - ago
 
     def _save(self, file: File, event: FetchResult, found: StoreLookup) -> None:
@@ -282,23 +274,9 @@ class FileCache(Generic[File]):
         elif isinstance(event, Unreachable):
             self._stats.inc_value(f"{file.resource.stats}/unreachable")
 
-    def evict(self, reserve: int = 0) -> None:
-        """Remove the least recently used origins beyond REP_CACHE_SIZE, except those in use.
-
-        ``reserve`` is the number of origins that are about to be added.
-        """
-        excess = len(self._files) + reserve - self._settings.cache_size
-        if excess <= 0:
-            return
-        for _ in range(min(excess + MAX_PER_PASS, len(self._files))):
-            if excess <= 0:
-                break
-            key, file = next(iter(self._files.items()))
-            if self._is_in_use(file):
-                self._files.move_to_end(key)
-            else:
-                del self._files[key]
-                excess -= 1
+    def evict(self) -> None:
+        """Keep the memory of the files within its limits. See :meth:`FileTable.evict`."""
+        self._files.evict()
 
 
 def _notify(result: None, waiter: Deferred[None]) -> None:

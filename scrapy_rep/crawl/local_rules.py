@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from ..origin import UnreachablePolicy
+    from ..protocol.access import CopyInfo
+    from ..protocol.robotstxt import RobotsTxt
 
 logger = logging.getLogger(__name__)
 
@@ -218,10 +220,11 @@ class LocalOrigin(Origin):
     def __init__(self, key: str, local: LocalRules) -> None:
         super().__init__(key)
         self.local = local
+        self.has_conditions = True
 
-    @property
-    def has_conditions(self) -> bool:
-        return True
+    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
+        super().set_copy(content, copy, octets)
+        self.has_conditions = True
 
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy

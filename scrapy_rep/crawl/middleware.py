@@ -27,6 +27,7 @@ from ..scheduling.engine import Engine
 from ..scheduling.hosts import EXEMPT, BlockReason
 from ..scheduling.rendering import RenderingService
 from ..scheduling.scheduler import WaitingScheduler, remove_annotations
+from ..scheduling.shared_overflow import overflow_for
 from ..scheduling.throttle import Throttle
 from ..scrapy_settings import robotstxt_obey
 from ..settings import read_settings
@@ -81,7 +82,6 @@ class RobotsTxtMiddleware:
             settings.unreachable == "allow", settings.unreachable_days
         )
         self._clock = Clock()
-        self._now = self._clock.time
         self._engine = Engine(crawler)
         rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
@@ -95,10 +95,8 @@ class RobotsTxtMiddleware:
             capacity=settings.max_waiting,
             max_hosts=settings.cache_size,
         )
+        self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
-        self._pace = Pace(
-            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
-        )
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -108,6 +106,10 @@ class RobotsTxtMiddleware:
             self._on_policy,
             self._local_rules.origin,
         )
+        self._now = self._policy_cache.now
+        self._pace = Pace(
+            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
+        )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
         self._outages = Outages(
@@ -116,7 +118,6 @@ class RobotsTxtMiddleware:
             self._unreachable_policy,
             self._throttle,
             self._policy_cache,
-            self._clock,
             self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
@@ -193,7 +194,7 @@ class RobotsTxtMiddleware:
         if (
             origin is None
             or origin.has_conditions
-            or origin.host in self._throttle.hosts
+            or origin.host in self._hosts
             or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
         ):
             return await self._process_when_ready(request, key)
@@ -442,7 +443,9 @@ class RobotsTxtMiddleware:
             request.meta[ROBOTSTXT] = verdict
             raise self._disallow(request, verdict)
         if seconds:
-            self._throttle.block_for(origin.host, origin.key, seconds, BlockReason.VISIT_TIME)
+            self._throttle.blocks.block_for(
+                origin.host, origin.key, seconds, BlockReason.VISIT_TIME
+            )
         return seconds > 0
 
     def _stop_wait(self, request: Request, name: str, key: str | None) -> None:
@@ -467,6 +470,9 @@ class RobotsTxtMiddleware:
             self._policy_cache.share_connections(self._engine.connection_limit)
 
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
+        queues = self._throttle.queues
+        queues.overflow = overflow_for(scheduler, self._crawler)
+        queues.on_load = self._admission.load
         return WaitingScheduler(
             scheduler,
             self._throttle,
@@ -481,7 +487,8 @@ class RobotsTxtMiddleware:
         self._throttle.collect_finished()
         self._throttle.prune()
         self._policy_cache.unblock_origins()
-        self._policy_cache.adjust_to_clock()
+        self._policy_cache.now()  # notes a change of the system clock
+        self._policy_cache.evict()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:

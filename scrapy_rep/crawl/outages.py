@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from ..origin import Origin, UnreachablePolicy
-    from ..scheduling.clock import Clock
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .policy_cache import PolicyCache
@@ -42,7 +41,6 @@ class Outages:
         unreachable_policy: UnreachablePolicy,
         throttle: Throttle,
         policy_cache: PolicyCache,
-        clock: Clock,
         is_excepted: Callable[[Request, str], bool],
     ) -> None:
         assert crawler.stats is not None
@@ -54,7 +52,7 @@ class Outages:
         self._unreachable_policy = unreachable_policy
         self._throttle = throttle
         self._policy_cache = policy_cache
-        self._now = clock.time
+        self._now = policy_cache.now
         self._is_excepted = is_excepted
 
     def applies_to(self, origin: Origin) -> bool:
@@ -77,9 +75,11 @@ class Outages:
         """
         seconds = self._seconds_left(origin) or 0
         name, key = origin.host, origin.key
-        limit = self._throttle.limit(request, name, key, seconds, self._max_wait)
+        limit = self._throttle.blocks.limit(request, name, key, seconds, self._max_wait)
         if limit is None:
-            self._throttle.block_for(name, key, seconds, BlockReason.UNREACHABLE, self._retry)
+            self._throttle.blocks.block_for(
+                name, key, seconds, BlockReason.UNREACHABLE, self._retry
+            )
         return limit
 
     def record_drop(self, origin: Origin, limit: Limit) -> None:
@@ -93,7 +93,7 @@ class Outages:
         """Apply the result of an attempt: if it failed, the requests wait for the next one."""
         seconds = self._seconds_left(origin)
         if seconds is not None:
-            self._throttle.postpone(
+            self._throttle.blocks.postpone(
                 origin.host,
                 origin.key,
                 seconds,
@@ -110,10 +110,10 @@ class Outages:
         return origin.next_attempt(self._now(), self._unreachable_policy)
 
     def _retry(self, name: str, key: str, reason: BlockReason) -> None:
-        request = self._throttle.first_waiting(name, key)
+        request = self._throttle.blocks.first_waiting(name, key)
         if request is not None and self._policy_cache.needs_fetch(key):
             self._policy_cache.get_or_fetch(key, request)  # the fetch blocks the queue, too
-        self._throttle.unblock(name, key, reason)
+        self._throttle.blocks.unblock(name, key, reason)
 
     def _warn(self, origin: Origin, limit: Limit) -> None:
         if limit is Limit.TIME:

@@ -30,12 +30,12 @@ def log_pace(
 
     ``pacing`` is the pace for a crawler with these product tokens. ``now`` is in seconds.
     """
-    robots, reported = origin.robots, origin.reported_pace
-    if robots is None or (reported is not None and reported[0] is robots):
+    if origin.robots is None or origin.is_pace_reported:
         return
-    records = describe(robots, tokens)
-    origin.reported_pace = robots, records
-    if reported is not None and reported[1] == records:
+    records = describe(origin.robots, tokens)
+    is_known = origin.reported_pace == records
+    origin.reported_pace, origin.is_pace_reported = records, True
+    if is_known:
         return
     logger.info(
         "The robots.txt of %(origin)s sets %(records)s. Applied: %(applied)s.",

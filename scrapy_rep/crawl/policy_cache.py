@@ -61,7 +61,7 @@ class PolicyCache(FileCache[Origin]):
         new_origin: Callable[[str], Origin],
     ) -> None:
         assert crawler.stats is not None
-        self.store = open_policy_store(settings, crawler.stats, clock, self._now)
+        self.store = open_policy_store(settings, crawler.stats, clock, self.now)
         """The store; None if the crawl has none."""
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
@@ -104,15 +104,15 @@ class PolicyCache(FileCache[Origin]):
         to be fetched and the spider is closing.
         """
         origin = super().get_or_fetch(key, request)
-        if origin is None and self._files[key].in_flight:
-            self._throttle.block(host_of(key), key, BlockReason.POLICY)
+        if origin is None and self._parsed[key].in_flight:
+            self._throttle.blocks.block(host_of(key), key, BlockReason.POLICY)
         return origin
 
     def _has_waiting(self, key: str) -> bool:
         return super()._has_waiting(key) or self._throttle.has_waiting(host_of(key), key)
 
-    def _is_in_use(self, file: Origin) -> bool:
-        return super()._is_in_use(file) or self._throttle.is_in_use(file.host, file.key)
+    def _is_in_use(self, key: str) -> bool:
+        return super()._is_in_use(key) or self._throttle.is_in_use(host_of(key), key)
 
     def _next_action(self, file: Origin, request: Request) -> Action:
         # A request that waited uses the result of the fetch even if it has expired since. Otherwise
@@ -125,8 +125,8 @@ class PolicyCache(FileCache[Origin]):
 
     def needs_fetch(self, key: str) -> bool:
         """Whether requests to an origin have to wait for a fetch of its robots.txt."""
-        origin = self._files.get(key)
-        return origin is None or origin.next_action(self._now()) in (Action.FETCH, Action.WAIT)
+        origin = self._files.find(key)
+        return origin is None or origin.next_action(self.now()) in (Action.FETCH, Action.WAIT)
 
     @property
     def allows_fetch(self) -> bool:
@@ -136,9 +136,9 @@ class PolicyCache(FileCache[Origin]):
     def block_until_fetch_allowed(self, key: str) -> None:
         """Block the queue of an origin until REP_CONCURRENT_FETCHES allows the fetch."""
         if key not in self._blocked_by_limit and not (
-            key in self._files and self._files[key].in_flight
+            key in self._parsed and self._parsed[key].in_flight
         ):
-            self._throttle.block(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self._throttle.blocks.block(host_of(key), key, BlockReason.FETCH_LIMIT)
             self._blocked_by_limit[key] = None
 
     def share_connections(self, connections: int) -> None:
@@ -151,7 +151,7 @@ class PolicyCache(FileCache[Origin]):
         for _ in range(min(self._fetch_limit.capacity, len(self._blocked_by_limit))):
             key = next(iter(self._blocked_by_limit))
             del self._blocked_by_limit[key]
-            self._throttle.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self._throttle.blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
     def close(self) -> None:
         super().close()
@@ -163,12 +163,12 @@ class PolicyCache(FileCache[Origin]):
         for cache in self.companions:
             cache.cancel_background_fetches()
 
-    def _shift_clock(self, step: float) -> None:
-        super()._shift_clock(step)
+    def _shift_clock(self, step: float, now: float) -> None:
+        super()._shift_clock(step, now)
         for cache in self.companions:
-            cache.adjust_to_clock()
+            cache.now()
         if self.store is not None:
-            self.store.shift_clock(step)
+            self.store.shift_clock(step, now)
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
@@ -184,7 +184,7 @@ class PolicyCache(FileCache[Origin]):
             self.recorder.fetched(file, event, body, from_store=file.from_store)
 
     def _on_end(self, file: Origin) -> None:
-        self._throttle.unblock(file.host, file.key, BlockReason.POLICY)
+        self._throttle.blocks.unblock(file.host, file.key, BlockReason.POLICY)
 
     def _record_result(self, file: Origin, event: FetchResult) -> None:
         """Count a failed fetch. Warn about the first one of an outage."""
@@ -193,7 +193,7 @@ class PolicyCache(FileCache[Origin]):
             return
         if file.state is not State.UNREACHABLE or file.failures > 1:
             return
-        now = self._now()
+        now = self.now()
         if file.robots is not None:
             effect = "Its last good copy is used"
         elif self._settings.unreachable == "allow":

@@ -48,7 +48,9 @@ class TdmFile(OriginFile[TdmRep]):
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource("tdmrep.json", TDM_FILE, "robotstxt/tdmrep", _parse)
+    resource: ClassVar[Resource] = Resource(
+        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", TdmRep, _parse
+    )
 
 
 class TdmFiles(FileCache[TdmFile]):

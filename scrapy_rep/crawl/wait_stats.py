@@ -45,14 +45,18 @@ class WaitStats:
         self._waits: WeakKeyDictionary[Request, _Wait] = WeakKeyDictionary()
         self.recorder: Recorder | None = None
 
-    def start(self, request: Request, *, for_policy: bool) -> None:
-        """Start a wait: for the robots.txt of a request, or else for the delay of its site."""
+    def start(self, request: Request, *, for_policy: bool, since: float | None = None) -> None:
+        """Start a wait: for the robots.txt of a request, or else for the delay of its site.
+
+        It started at the time ``since`` on the monotonic clock, now if that is None.
+        """
         if request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
         wait = self._waits.get(request)
         if wait is None:
             wait = self._waits[request] = _Wait()
-        wait.started_at, wait.for_policy = self._clock.monotonic(), for_policy
+        wait.started_at = self._clock.monotonic() if since is None else since
+        wait.for_policy = for_policy
 
     def is_waiting(self, request: Request) -> bool:
         """Return whether a wait of a request has started and has not been stopped."""

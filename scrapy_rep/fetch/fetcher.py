@@ -213,7 +213,7 @@ class Fetcher:
     ) -> FetchResult:
         """Return the result if the site failed and an HTTP cache had a response."""
         if isinstance(event, Rules):  # a good copy is used without end (RFC 9309 §2.3.1.4)
-            file.set_copy(event.content, event.copy)
+            file.set_copy(event.content, event.copy, len(event.body))
         elif isinstance(event, Unavailable):  # as if it had been kept since it was received
             received = freshness.http_date(response.header("Date") or "")
             if received is not None:

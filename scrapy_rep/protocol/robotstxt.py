@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .matcher import PatternIndex
 
     _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
+    _State: TypeAlias = tuple[bytes, bool, bool, str | None, str | None, str | None]
+    """Text, whether it is cut, `strict`, URL; why the body does not count, and more about that."""
 
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
@@ -91,14 +93,17 @@ class RobotsTxt:
     def __init__(self, body: bytes, *, strict: bool = False, url: str | None = None) -> None:
         if url is not None and not isinstance(url, str):
             raise TypeError(f"url must be str or None, not {type(url).__name__}")
-        self._text = text = read(body)
-        self._is_cut = len(body) > SIZE_LIMIT
-        self._strict = strict
-        self._url = url
-        self._reason: Reason | None = None
-        """Why the body does not count; None if it counts. ``_detail`` says more."""
-        self._detail: str | None = None
-        self._spans = groups(text, strict=strict)
+        self.__setstate__((read(body), len(body) > SIZE_LIMIT, strict, url, None, None))
+
+    def __getstate__(self) -> _State:
+        """Return what `pickle` keeps: the text, and nothing that is derived from it."""
+        reason = None if self._reason is None else self._reason.value
+        return self._text, self._is_cut, self._strict, self._url, reason, self._detail
+
+    def __setstate__(self, state: _State) -> None:
+        self._text, self._is_cut, self._strict, self._url, reason, self._detail = state
+        self._reason = None if reason is None else Reason(reason)
+        self._spans = groups(self._text, strict=self._strict)
         self._indexed: dict[object, _Indexed] = {}
         self._matchers: dict[str | None, GroupMatcher] = {}
         self._groups: tuple[Group, ...] | None = None

@@ -88,13 +88,21 @@ class TdmRep:
             if element is _BROKEN:
                 problem = "its JSON is invalid or too long"
             elif (rule := _rule(element)) is not None:
-                pattern, _ = pattern_of(rule.location.encode("utf-8", "surrogatepass"))
-                rules.setdefault(pattern, rule)
+                rules.setdefault(_pattern(rule), rule)
             else:
                 unreadable += 1
         if unreadable and problem is None:
             problem = f"{unreadable} of its rules are unreadable"
         return cls(rules, problem)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """Return what `pickle` keeps: the rules, and nothing that is derived from them."""
+        return tuple(tuple(rule) for rule in self._rules), self.problem
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        rules, self.problem = state
+        self._rules = tuple(TdmRule(*rule) for rule in rules)
+        self._index = PatternIndex([_pattern(rule) for rule in self._rules])
 
     def __len__(self) -> int:
         """Return how many rules can decide."""
@@ -136,6 +144,11 @@ def _elements(text: str, begin: int) -> Iterator[object]:
             position = _end_of_space(text, position + 1)
     if not text.startswith("]", position) or _end_of_space(text, position + 1) < len(text):
         yield _BROKEN
+
+
+def _pattern(rule: TdmRule) -> str:
+    """Return the location of a rule in comparable form."""
+    return pattern_of(rule.location.encode("utf-8", "surrogatepass"))[0]
 
 
 def _rule(element: object) -> TdmRule | None:

@@ -11,7 +11,10 @@ over. Then it waits in a queue of this package, and does not use up CONCURRENT_R
 ``handlers``          what is known of download handlers, and how a download is ended
 ``hosts``             one host: the order of its requests and its delay
 ``queues``            all requests that wait, and how many may
+``overflow``          requests that wait beyond that number
+``shared_overflow``   the same in the Redis server of scrapy-redis
 ``in_progress``       the requests that have started and have not ended
+``blocks``            queues of which no request may start
 ``throttle``          when a request may start
 ``reservation``       hosts that are shared with other crawlers
 ``scheduler``         queues requests between the engine and the crawl's scheduler

@@ -65,7 +65,7 @@ class WaitingRequest(NamedTuple):
 class WaitQueue:
     """The requests of one origin that wait."""
 
-    __slots__ = ("blocks", "from_callers", "from_scheduler", "key")
+    __slots__ = ("blocks", "from_callers", "from_scheduler", "key", "overflowed")
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -76,12 +76,16 @@ class WaitQueue:
         self.from_callers: list[WaitingRequest] = []
         """Requests of callers of ``engine.download_async``. They start as soon as the host allows
         it: the engine itself may wait for such a caller, so they never wait for the engine."""
+        self.overflowed: dict[str, int] = {}
+        """How many more requests of the scheduler are in the overflow, by name. They come after
+        those of ``from_scheduler``."""
 
     def __len__(self) -> int:
-        return len(self.from_scheduler) + len(self.from_callers)
+        here = len(self.from_scheduler) + len(self.from_callers)
+        return here + sum(self.overflowed.values()) if self.overflowed else here
 
     def entries(self) -> list[WaitingRequest]:
-        """Return all requests of the queue, in their order."""
+        """Return the requests of the queue that are not in the overflow, in their order."""
         return sorted((*self.from_callers, *self.from_scheduler), key=_sort_key)
 
     def unblock(self, reason: BlockReason) -> None:
@@ -134,7 +138,7 @@ class Host:
         return queue
 
     def entries(self) -> Iterator[WaitingRequest]:
-        """Return every request that waits."""
+        """Return every request that waits, but for those in the overflow."""
         return chain(self.robots_txt, *self._lists())
 
     def _lists(self) -> Iterator[list[WaitingRequest]]:
@@ -154,6 +158,14 @@ class Host:
                     add(target, entry)
             source[:] = [entry for entry in source if entry.sort_key not in sort_keys]
 
+    def move_overflow(self, queue: WaitQueue) -> None:
+        """Move the requests of a queue that are in the overflow to the queue :data:`OVERDUE`."""
+        if queue.overflowed:
+            overflowed = self.queue(OVERDUE).overflowed
+            for name, number in queue.overflowed.items():
+                overflowed[name] = overflowed.get(name, 0) + number
+            queue.overflowed.clear()
+
     def remove(self, entry: WaitingRequest) -> bool:
         """Remove a request that waits. Return whether it waited."""
         if entry in self.robots_txt:
@@ -165,6 +177,11 @@ class Host:
         """Return the requests that have waited for too long, of all origins."""
         queue = self.queues.get(OVERDUE)
         return iter(()) if queue is None else chain(queue.from_callers, queue.from_scheduler)
+
+    def has_overdue_overflow(self, key: str) -> bool:
+        """Whether requests of an origin that have waited for too long are in the overflow."""
+        queue = self.queues.get(OVERDUE)
+        return queue is not None and key in queue.overflowed
 
     def remove_empty_queues(self) -> None:
         """Remove the queues that have no requests and are not blocked."""

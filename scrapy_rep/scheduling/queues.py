@@ -1,25 +1,28 @@
 """All waiting requests of a crawl, and the limit of their number.
 
 Most of them were taken from the scheduler, and are kept here ("queued") until the engine takes
-them. The others wait inside of the downloader: the first request of each origin, and those of
-callers of ``engine.download_async``.
+them. When as many are queued as may be, more of them go to the overflow. The others wait inside of
+the downloader: the first request of each origin, and those of callers of ``engine.download_async``.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from heapq import merge
 from typing import TYPE_CHECKING
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from .hosts import Host, WaitingRequest, WaitQueue, add
+from .hosts import BlockReason, Host, WaitingRequest, WaitQueue, add
+from .overflow import MemoryOverflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
 
     from .clock import Clock
     from .engine import Engine
+    from .overflow import Overflow
 
 MAX_PER_PASS = 100
 """How many hosts are checked in one call for one whose delay can be removed. With more, a call
@@ -29,7 +32,8 @@ could block the event loop for milliseconds."""
 class WaitQueues:
     """The queues of one crawl.
 
-    ``capacity`` is how many requests may be queued.
+    ``capacity`` is how many requests may be queued. One more is for each queue that is not blocked,
+    and an unreachable origin may always have its share.
     """
 
     def __init__(self, engine: Engine, clock: Clock, capacity: int) -> None:
@@ -38,8 +42,15 @@ class WaitQueues:
         self.capacity = capacity
         self.queued = 0
         """How many requests are queued for the engine."""
+        self.overflow: Overflow = MemoryOverflow()
+        self.overflowed = 0
+        """How many requests are in the overflow."""
+        self.on_load: Callable[[WaitingRequest, str], None] = lambda _entry, _key: None
+        """Called with a request that comes back from the overflow, and the key of its queue."""
         self.in_downloader: set[Request] = set()
         """The requests that wait inside of the downloader."""
+        self.closed = False
+        """Whether the crawl is over: no request starts."""
         self.hosts: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have requests or a delay, by name. The least recently used come first."""
 
@@ -57,6 +68,78 @@ class WaitQueues:
         """Return the queue of an origin, if there is one."""
         host = self.hosts.get(name)
         return host.queues.get(key) if host is not None else None
+
+    def enqueue(self, host: Host, key: str, entry: WaitingRequest) -> bool:
+        """Add a request of the scheduler. Return False if it is in the overflow."""
+        queue = host.queue(key)
+        last = queue.from_scheduler[-1] if queue.from_scheduler else None
+        is_last = last is None or last.sort_key < entry.sort_key
+        if is_last and queue.overflowed:
+            is_queued = False
+        elif self.is_full:
+            # A queue that is not blocked needs a request that may start.
+            is_first = last is None and not queue.blocks
+            is_queued = not is_last or is_first or BlockReason.UNREACHABLE in queue.blocks
+            if not is_last and last is not None and last.waiter is None:
+                self.remove(host, last)
+                self._push(queue, last, host.name)
+        else:
+            is_queued = True
+        if is_queued:
+            self.add(host, key, entry, from_scheduler=True)
+        else:
+            self._push(queue, entry, host.name)
+        return is_queued
+
+    def _push(self, queue: WaitQueue, entry: WaitingRequest, host: str) -> None:
+        name = queue.key or host  # a key has a scheme, or is that of exempt requests
+        self.overflow.push(name, entry)
+        queue.overflowed[name] = queue.overflowed.get(name, 0) + 1
+        self.overflowed += 1
+
+    def load(self, host: Host) -> None:
+        """Load the next request of each queue that has none left and is not blocked."""
+        for queue in host.queues.values():
+            if queue.overflowed and not queue.from_scheduler and not queue.blocks:
+                self._load(host, queue)
+
+    def load_all(self, host: Host, queue: WaitQueue) -> None:
+        """Load the requests of a queue for which there is capacity."""
+        for _ in range(self._room(queue)):
+            if not queue.overflowed:
+                break
+            self._load(host, queue)
+
+    def _load(self, host: Host, queue: WaitQueue) -> None:
+        """Load the next request of a queue, if there is one."""
+        while queue.overflowed:
+            name, number = next(iter(queue.overflowed.items()))
+            entry = self.overflow.pop(name)
+            lost = number if entry is None else 1
+            self.overflowed -= lost
+            if number > lost:
+                queue.overflowed[name] -= lost
+            else:
+                del queue.overflowed[name]
+            if entry is not None:
+                self.add(host, queue.key, entry, from_scheduler=True)
+                self.on_load(entry, name)
+                return
+
+    def drain(self) -> Iterator[WaitingRequest]:
+        """Remove all requests that are queued or in the overflow. Return them, the last one first.
+
+        This must be the last call.
+        """
+        removed: list[WaitingRequest] = []
+        for host in self.hosts.values():
+            queued = [entry for entry in host.entries() if entry.waiter is None]
+            removed += [entry for entry in queued if self.remove(host, entry)]
+            for queue in host.queues.values():
+                queue.overflowed.clear()
+        self.overflowed = 0
+        removed.sort(key=_sort_key, reverse=True)
+        return merge(removed, self.overflow.drain(), key=_sort_key, reverse=True)
 
     def add(self, host: Host, key: str, entry: WaitingRequest, *, from_scheduler: bool) -> None:
         """Add a request to the queue ``key`` of a host."""
@@ -123,9 +206,13 @@ class WaitQueues:
             for entry in entries
             if entry.arrived >= earliest and not is_excepted(entry.request)
         ]
-        others = len(self) - len(entries)
-        kept = set(may_wait[: max(self.capacity - others, self.share)])
+        kept = set(may_wait[: len(entries) + self._room(queue)])
         return {entry.sort_key for entry in entries} - kept
+
+    def _room(self, queue: WaitQueue) -> int:
+        """Return how many more requests of a queue may wait. Less than 0: too many wait."""
+        number = len(queue.from_scheduler) + len(queue.from_callers)
+        return max(self.capacity - (len(self) - number), self.share) - number
 
     def remove_if_idle(self, host: Host) -> bool:
         """Remove a host that has no requests and no delay. Return whether it was removed."""
@@ -147,31 +234,11 @@ class WaitQueues:
             else:
                 self.hosts.move_to_end(host.name)
 
-    def evict(self, more_than: int) -> list[Request]:
-        """Remove the queued requests of origins that have more than their share of the capacity.
-
-        The share is what each origin has if all have the same, and at least ``more_than``. The
-        requests are returned in their order.
-        """
-        found = [
-            (host, queue)
-            for host in self.hosts.values()
-            for queue in host.queues.values()
-            if queue.from_scheduler
-        ]
-        share = max(self.capacity // (len(found) + 1), more_than, 1)
-        evicted: list[Request] = []
-        for host, queue in found:
-            if len(queue.from_scheduler) <= share:
-                continue
-            queued = [entry for entry in queue.from_scheduler if entry.waiter is None]
-            for entry in reversed(queued[share:]):  # the lowest priority and the latest arrival
-                self.remove(host, entry)
-                evicted.append(entry.request)
-        evicted.reverse()
-        return evicted
-
 
 def is_robots_request(request: Request) -> bool:
     """Whether a request is for a robots.txt."""
     return bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
+
+
+def _sort_key(entry: WaitingRequest) -> tuple[int, int]:
+    return entry.sort_key

@@ -2,26 +2,27 @@
 
 The engine gets requests that may start: those that have waited, and those of the crawl's scheduler
 that do not have to. A request that has to wait is queued in the :class:`~.throttle.Throttle`, where
-it uses up nothing but memory. Requests go back to the scheduler unchanged when the spider closes,
-and when more wait than REP_MAX_WAITING allows.
+it uses up nothing but memory. Requests go back to the scheduler unchanged when the spider closes.
 """
 
 from __future__ import annotations
 
 import logging
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE, USAGE_SOURCES
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
-from .clock import Timer
+from .clock import Timer, sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request, Spider
     from twisted.internet.defer import Deferred
@@ -33,24 +34,35 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_PER_PASS = 100
-"""How many requests of the scheduler are read in one pass, in search of one that may start. After
-a pass the event loop runs: a pass takes a few milliseconds with Scrapy's queues."""
+MAX_PASS_SECONDS = 0.002
+"""How many requests of the scheduler are read in one pass, in search of one that may start, and for
+how long. After a pass the event loop runs, so that other requests proceed."""
+
+MAX_PER_STEP = 2
+"""How many requests that have waited start before the event loop runs. A request that is dropped
+uses up none of CONCURRENT_REQUESTS. Without this limit, the thousands of an unreachable site would
+delay the responses of other sites."""
 
 PAUSE = 0.5
 MIN_PAUSE = 0.02
-"""Seconds for which the scheduler is not read when there is no capacity for its requests. The
-shorter pause applies while it may have requests that were not read yet."""
+"""Seconds for which the scheduler is not read when as many requests wait as REP_MAX_WAITING allows.
+The shorter pause applies after a new request."""
 
-PAUSE_FACTOR = 10
-"""How many times as long as the last pass a pause is, at least. So passes that find nothing take at
-most a tenth of the time of the event loop."""
+FRUITLESS = 100_000
+"""After how many requests that all have to wait a pause is as long as a pass. So these are read
+quickly, and a scheduler with millions of requests of slow sites does not go to the overflow at
+once."""
+
+MAX_AT_ONCE = 1000
+"""How many requests go back to the scheduler at once when the spider closes. After that the event
+loop runs."""
 
 
 class WaitingScheduler(BaseScheduler):
     """The scheduler that the engine uses. It passes other attributes on to ``scheduler``.
 
     ``queue_for`` returns the host and the key of the queue in which a request has to wait, or None.
-    ``enqueue`` puts it there, as :meth:`.Throttle.enqueue` does.
+    ``enqueue`` puts it there.
     """
 
     def __init__(
@@ -60,7 +72,7 @@ class WaitingScheduler(BaseScheduler):
         engine: Engine,
         clock: Clock,
         queue_for: Callable[[Request], tuple[str, str] | None],
-        enqueue: Callable[[Request, tuple[str, str]], tuple[bool, list[Request]]],
+        enqueue: Callable[[Request, tuple[str, str]], object],
     ) -> None:
         self._scheduler = scheduler
         self._throttle = throttle
@@ -75,10 +87,13 @@ class WaitingScheduler(BaseScheduler):
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
         """When the scheduler is read again, while there is no capacity for its requests."""
+        self._fruitless = 0
+        """How many requests were read, beyond the capacity, since the last one that may start."""
+        self._steps = 0
+        """How many requests that have waited were started since the event loop ran."""
+        self._step_timer = Timer(clock)
         self._pass_ended = -inf
         self._pass_seconds = 0.0
-        self._unread = inf
-        """How many requests the scheduler may have that were not read since the last new one."""
         self._unstored: list[Request] = []
         """Requests for which the scheduler raised an exception when they were stored again."""
         # An attribute of the scheduler of scrapy-redis (SCHEDULER_IDLE_BEFORE_CLOSE).
@@ -86,7 +101,7 @@ class WaitingScheduler(BaseScheduler):
         """Whether the scheduler blocks for seconds if it is read while it has no requests."""
         self._rescheduling: set[Request] = set()
         throttle.try_reschedule = self.try_reschedule
-        throttle.on_queue_change = self._shorten_pause
+        throttle.blocks.on_queue_change = self._shorten_pause
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)
@@ -97,7 +112,9 @@ class WaitingScheduler(BaseScheduler):
     @property
     def _kept(self) -> int:
         """How many requests were taken from the scheduler and not given to the engine."""
-        return self._throttle.queues.queued + len(self._unstored) + (self._next is not None)
+        queues = self._throttle.queues
+        here = len(self._unstored) + (self._next is not None)
+        return queues.queued + queues.overflowed + here
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Open the scheduler. The engine calls this before any request waits."""
@@ -107,15 +124,34 @@ class WaitingScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all requests back to the scheduler, and close it."""
         self._pause_timer.cancel()
-        requests = self._throttle.drain()
+        self._step_timer.cancel()
+        first, self._unstored = self._unstored[::-1], []
         if self._next is not None:
-            requests.append(self._next)
+            first.append(self._next)
             self._next = None
-        requests += self._unstored
-        self._unstored = []
         # Scrapy's default queues return the latest request first.
-        for request in reversed(requests):
+        requests = chain(first, self._throttle.drain())
+        if self._return(requests):
+            return self._close(reason)
+        return deferred_from_coro(self._close_later(requests, reason))
+
+    def _return(self, requests: Iterator[Request]) -> bool:
+        """Give some requests back to the scheduler. Return whether these were all."""
+        for number, request in enumerate(requests, 1):
             self._reschedule(request)
+            if number == MAX_AT_ONCE:
+                return False
+        return True
+
+    async def _close_later(self, requests: Iterator[Request], reason: str) -> None:
+        """Give requests back to the scheduler while the event loop runs, and close it."""
+        while not self._return(requests):
+            await sleep(0)
+        closed = self._close(reason)
+        if closed is not None:
+            await maybe_deferred_to_future(closed)
+
+    def _close(self, reason: str) -> Deferred[None] | None:
         if self._unstored:
             logger.error(
                 "The scheduler could not store %(count)d waiting requests again. They are lost, "
@@ -140,7 +176,6 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
-        self._unread = inf
         if self._paused_until is not None:
             self._pause(MIN_PAUSE)
         return stored
@@ -188,10 +223,22 @@ class WaitingScheduler(BaseScheduler):
                 self._prefers_waiting = True
                 self._throttle.start(unthrottled)
                 return unthrottled
+            if self._steps >= MAX_PER_STEP:
+                return None  # the engine is woken when the event loop has run
             self._prefers_waiting = False
+            self._count_step()
             request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
                 return request
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if not self._step_timer.is_active:
+            self._step_timer.start(0, self._end_step)
+
+    def _end_step(self) -> None:
+        self._steps = 0
+        self._engine.wake()
 
     def _comes_first(self, request: Request, priority: int) -> bool:
         if request.priority != priority:
@@ -201,40 +248,30 @@ class WaitingScheduler(BaseScheduler):
     def _read(self) -> Request | None:
         """Read the scheduler up to a request that does not have to wait. Queue the others."""
         began = self._clock.monotonic()
-        refused: list[Request] = []
-        full: set[tuple[str, str]] = set()
-        try:
-            for _ in range(MAX_PER_PASS):
-                request, self._next = self._next or self._pull(), None
-                if request is None:
-                    break
-                queue = self._queue_for(request)
-                if queue is None:
-                    self._next = request
-                    break
-                if queue in full or not self._try_enqueue(request, queue):
-                    full.add(queue)
-                    refused.append(request)
-            else:
-                self._engine.wake()
-        finally:  # the scheduler may raise
-            for request in reversed(refused):
-                self._reschedule(request)
-        if refused:
-            if self._unread == inf:
-                self._unread = self._size
-            self._unread -= len(refused)
-            if self._next is None:
-                self._pass_ended = self._clock.monotonic()
-                self._pass_seconds = self._pass_ended - began
-                shortest = MIN_PAUSE if self._unread > 0 else PAUSE
-                self._pause(max(PAUSE_FACTOR * self._pass_seconds, shortest))
-        return self._next
+        for number in range(1, MAX_PER_PASS + 1):
+            request, self._next = self._next or self._pull(), None
+            if request is None:
+                return None
+            queue = self._queue_for(request)
+            if queue is None:
+                self._next = request
+                self._fruitless = 0
+                return request
+            self._enqueue(request, queue)
+            if number % 10 == 0 and self._clock.monotonic() - began > MAX_PASS_SECONDS:
+                break
+        self._end_pass(began, number)
+        return None
 
-    @property
-    def _size(self) -> int:
-        """How many requests the scheduler has; 0 if it has no length."""
-        return len(self._scheduler) if hasattr(self._scheduler, "__len__") else 0
+    def _end_pass(self, began: float, number: int) -> None:
+        """Arrange for the next pass after one that has found no request that may start."""
+        if not self._throttle.queues.is_full:
+            self._engine.wake()
+            return
+        self._fruitless += number
+        self._pass_ended = self._clock.monotonic()
+        self._pass_seconds = self._pass_ended - began
+        self._pause(min(self._pass_seconds * self._fruitless / FRUITLESS, PAUSE))
 
     def _pause(self, seconds: float) -> None:
         """Read the scheduler again after so many seconds, or as soon as there is capacity."""
@@ -269,13 +306,6 @@ class WaitingScheduler(BaseScheduler):
             return None
         request: Request | None = self._scheduler.next_request()
         return request
-
-    def _try_enqueue(self, request: Request, queue: tuple[str, str]) -> bool:
-        """Queue a request until it may start. Return whether there was capacity for it."""
-        is_queued, evicted = self._enqueue(request, queue)
-        for other in reversed(evicted):
-            self._reschedule(other)
-        return is_queued
 
     def _reschedule(self, request: Request) -> None:
         """Store a request of the scheduler again, unchanged."""

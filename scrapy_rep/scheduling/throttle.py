@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .clock import Timer, fire
-from .hosts import EXEMPT, BlockReason, Host, Limit, WaitingRequest
+from .blocks import Blocks
+from .clock import fire
+from .hosts import EXEMPT, Host, WaitingRequest
 from .in_progress import RequestsInProgress, waiter_of
 from .queues import WaitQueues, is_robots_request
 from .reservation import Reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -60,6 +61,7 @@ class Throttle:
         self.queues = WaitQueues(engine, clock, capacity)
         self.hosts = self.queues.hosts
         self.in_progress = RequestsInProgress(engine, rendering)
+        self.blocks = Blocks(self.queues, self.in_progress, clock, self._host, self._update)
         self._ready: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have a request for the engine; the one that waits longest comes first."""
         self.from_scheduler: set[Request] = set()
@@ -70,9 +72,6 @@ class Throttle:
         self.try_reschedule: Callable[[Request], bool] = lambda _: False
         """Prepares the scheduler for a request that a downloader middleware is about to return.
         Returns whether the middleware may return it."""
-        self.on_queue_change: Callable[[], None] = lambda: None
-        """Called when requests that the scheduler has may no longer have to wait."""
-        self._closed = False
 
     def share(self, store: HostStore) -> None:
         """Share the pace of hosts with the other crawlers that use a store."""
@@ -105,7 +104,7 @@ class Throttle:
         """
         host = self._host(name)
         entry = self.in_progress.remove(request) or self._entry(request)
-        if self._closed:
+        if self.queues.closed:
             self._update(host)
             return False
         waiter: Deferred[bool] = Deferred()
@@ -143,93 +142,6 @@ class Throttle:
             self._reservations.release(host, host.delay if sent else 0)
         self._update(host)
 
-    def block(self, name: str, key: str, reason: BlockReason) -> None:
-        """Start no request of a queue until :meth:`unblock` is called."""
-        self._host(name).queue(key).blocks.setdefault(reason, None)
-
-    def block_for(
-        self,
-        name: str,
-        key: str,
-        seconds: float,
-        reason: BlockReason,
-        then: Callable[[str, str, BlockReason], None] | None = None,
-    ) -> None:
-        """Start no request of a queue for so many seconds.
-
-        Then ``then`` is called with the host, the key and the reason: it has to call
-        :meth:`unblock`. Without ``then`` the queue is unblocked.
-        """
-        if self._closed:
-            return
-        queue = self._host(name).queue(key)
-        if reason not in queue.blocks:
-            timer = queue.blocks[reason] = Timer(self._clock)
-            timer.start(seconds, then or self.unblock, name, key, reason)
-        if reason is BlockReason.UNREACHABLE:
-            self.on_queue_change()
-
-    def unblock(self, name: str, key: str, reason: BlockReason) -> None:
-        """End what :meth:`block` or :meth:`block_for` began for this reason."""
-        queue = self.queues.find(name, key)
-        if queue is not None and reason in queue.blocks:
-            queue.unblock(reason)
-            self._update(self.hosts[name])
-            self.on_queue_change()
-
-    def postpone(
-        self,
-        name: str,
-        key: str,
-        seconds: float,
-        *,
-        most: float,
-        then: Callable[[str, str, BlockReason], None],
-        is_excepted: Callable[[Request], bool] = lambda _: False,
-    ) -> None:
-        """Block the queue of an unreachable origin for so many seconds more, as :meth:`block_for`.
-
-        Requests that would wait for more than ``most`` seconds in all, those that are excepted, and
-        those for which there is no capacity, move to the queue :data:`~.hosts.OVERDUE`, which is
-        not blocked.
-        """
-        queue = self.queues.find(name, key)
-        if queue is None:
-            return
-        host = self.hosts[name]
-        latest = self._clock.monotonic() + seconds - most
-        if overdue := self.queues.overdue(queue, latest, is_excepted):
-            host.move_overdue(queue, overdue)
-        if queue:
-            self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
-        self._update(host)
-
-    def limit(
-        self, request: Request, name: str, key: str, seconds: float, most: float
-    ) -> Limit | None:
-        """Return why a request may not wait for an unreachable origin for so many seconds.
-
-        It may wait for ``most`` seconds in all. None means that it may wait.
-        """
-        now = self._clock.monotonic()
-        host = self.in_progress.host(request)
-        arrived = host.in_progress[request].arrived if host is not None else now
-        if now + seconds > arrived + most:
-            return Limit.TIME
-        return None if self.queues.has_capacity(name, key) else Limit.NUMBER
-
-    def is_full(self, name: str, key: str) -> bool:
-        """Whether an origin is unreachable, and no more of its requests may wait."""
-        queue = self.queues.find(name, key)
-        is_unreachable = queue is not None and BlockReason.UNREACHABLE in queue.blocks
-        return is_unreachable and not self.queues.has_capacity(name, key)
-
-    def first_waiting(self, name: str, key: str) -> Request | None:
-        """Return the first request that waits for an origin, if there is one."""
-        queue = self.queues.find(name, key)
-        entries = queue.entries() if queue is not None else []
-        return entries[0].request if entries else None
-
     def set_delay(self, name: str, key: str, seconds: float, last_end: float | None) -> None:
         """Start no request to a host within so many seconds after the last one ended.
 
@@ -265,6 +177,7 @@ class Throttle:
         return host is not None and (
             key in host.queues
             or self.in_progress.has_unchecked(host, key)
+            or host.has_overdue_overflow(key)
             or any(self._rendering.origin(entry.request) == key for entry in host.overdue())
         )
 
@@ -288,7 +201,7 @@ class Throttle:
 
     def close(self) -> None:
         """End the waiting of all requests inside of the downloader: the spider closes."""
-        self._closed = True
+        self.queues.closed = True
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
             for entry in tuple(host.entries()):
@@ -320,22 +233,13 @@ class Throttle:
         if not host.seconds_left(self._clock.monotonic(), 1):
             self.in_progress.start(host, self._entry(request), checked=False)
 
-    def enqueue(self, request: Request, name: str, key: str) -> tuple[bool, list[Request]]:
-        """Queue a request until it may start.
-
-        Return whether there was capacity for it, and the requests that were evicted for it, because
-        their origins have more than their share.
-        """
+    def enqueue(self, request: Request, name: str, key: str) -> bool:
+        """Queue a request until it may start. Return False if it is in the overflow."""
         host = self._host(name)
-        evicted: list[Request] = []
-        if self.queues.is_full:
-            evicted = self.queues.evict(len(host.queue(key)) + 1)
-            if not evicted:
-                self._forget_if_idle(host)
-                return False, []
-        self.queues.add(host, key, self._entry(request), from_scheduler=True)
-        self._update(host)
-        return True, evicted
+        is_queued = self.queues.enqueue(host, key, self._entry(request))
+        if is_queued and not host.queues[key].blocks:
+            self._update(host)
+        return is_queued
 
     def peek(self) -> WaitingRequest | None:
         """Return what :meth:`pop` would start, if there is a request that may start."""
@@ -364,17 +268,15 @@ class Throttle:
         for host in tuple(self._ready.values()):
             self._update(host)
 
-    def drain(self) -> list[Request]:
-        """Remove all queued requests, and return them in their order: the crawl is over."""
-        self._closed = True
+    def drain(self) -> Iterator[Request]:
+        """Remove all queued requests, and return them, the last one first: the crawl is over."""
+        self.queues.closed = True
         self.collect_finished()
-        removed: list[WaitingRequest] = []
+        removed = self.queues.drain()
         for host in tuple(self.hosts.values()):
             host.cancel_timers()
-            queued = [entry for entry in host.entries() if entry.waiter is None]
-            removed += [entry for entry in queued if self.queues.remove(host, entry)]
             self._update(host)
-        return [entry.request for entry in sorted(removed, key=lambda entry: entry.sort_key)]
+        return (entry.request for entry in removed)
 
     # Which request may start.
 
@@ -405,7 +307,9 @@ class Throttle:
 
     def _is_wanted(self, host: Host) -> bool:
         """Whether a request waits for a host in a queue that is not blocked."""
-        return not self._closed and bool(host.first_immediate() or host.first_from_scheduler())
+        return not self.queues.closed and bool(
+            host.first_immediate() or host.first_from_scheduler()
+        )
 
     def _is_preceded(self, host: Host, request: Request) -> bool:
         """Whether a request that waits for a host comes before one that has just arrived."""
@@ -426,6 +330,7 @@ class Throttle:
 
     def _update(self, host: Host) -> None:
         """Start the requests that may start, and arrange for the others to start in time."""
+        self.queues.load(host)
         while (entry := host.first_immediate()) is not None:
             # A caller waits for the pace of the host, and for nothing else that is in progress.
             if host.delay and not self._may_start(host, entry.request):
@@ -439,7 +344,7 @@ class Throttle:
 
     def _update_ready(self, host: Host) -> None:
         """Offer the first request from the scheduler to the engine, or wait until it may start."""
-        if self._closed:
+        if self.queues.closed:
             self._ready.pop(host.name, None)
             return
         entry = host.first_from_scheduler()
@@ -473,6 +378,7 @@ class Throttle:
         self.in_progress.start(host, entry, checked=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
+        self.queues.load(host)
         host.remove_empty_queues()
 
     def _forget_if_idle(self, host: Host) -> None:

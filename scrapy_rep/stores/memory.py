@@ -26,7 +26,7 @@ MAX_ENTRIES = 10_000
 30 s at 300 new origins a second."""
 
 MAX_NAMED_ENTRIES = 100_000
-"""The same for a named memory store. This is the default of REP_CACHE_SIZE."""
+"""The most entries, claims and hosts of a named memory store (ours)."""
 
 MAX_OCTETS = 64 * 2**20
 """The most octets of robots.txt files in one memory: some 16,000 files of average size."""

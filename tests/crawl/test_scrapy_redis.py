@@ -8,19 +8,29 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
+from scrapy_rep.scheduling.hosts import WaitingRequest
+from scrapy_rep.scheduling.shared_overflow import SharedOverflow
+from testing.faults import silence
+from testing.redis_server import RedisServer
 from testing.web import Page, text
 
-from .test_scheduling import ALL, delayed, numbers
+from .conftest import Visitor
+from .test_scheduling import ALL, Until, delayed, numbers
 
 if TYPE_CHECKING:
-    from testing.redis_server import RedisServer
+    from pathlib import Path
+
     from testing.web import Web
 
     from .conftest import Crawl
 
 pytest.importorskip("scrapy_redis")
 
-from scrapy_redis.queue import FifoQueue  # type: ignore[import-untyped]
+from scrapy_redis.queue import (  # type: ignore[import-untyped]
+    FifoQueue,
+    LifoQueue,
+    PriorityQueue,
+)
 
 # scrapy-redis hands the spider to stats and imports what Scrapy has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -108,3 +118,101 @@ async def test_a_queue_that_blocks_is_not_read_while_requests_wait(
     assert site.page_paths == sorted(numbers(6))
     assert WatchedQueue.waiting
     assert not any(WatchedQueue.waiting)
+
+
+# Requests beyond REP_MAX_WAITING
+
+
+QUEUES = pytest.mark.parametrize("kind", [PriorityQueue, FifoQueue, LifoQueue])
+
+
+def queue_on(server: RedisServer, kind: Any) -> Any:
+    return kind(server.client, Visitor([]), "%(spider)s:requests")
+
+
+def fill(overflow: SharedOverflow, count: int) -> None:
+    for number in range(count):
+        for name in ("http://a.example", "http://b%20.example"):
+            request = Request(f"{name}/{number}", priority=number % 3)
+            overflow.push(name, WaitingRequest((-request.priority, number), request))
+
+
+def left(queue: Any) -> list[str]:
+    """The URLs in the queue of the workers, in their order."""
+    urls = []
+    while (request := queue.pop()) is not None:
+        urls.append(request.url)
+    return urls
+
+
+@QUEUES
+def test_requests_leave_the_overflow_in_the_order_of_the_queue(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    overflow = SharedOverflow(queue)
+    fill(overflow, 12)
+    found = []
+    while (entry := overflow.pop("http://a.example")) is not None:
+        assert entry.sort_key[0] == -entry.request.priority
+        found.append(int(entry.request.url.rpartition("/")[2]))
+    assert sorted(found) == list(range(12))
+    if kind is PriorityQueue:
+        assert [number % 3 for number in found] == [2] * 4 + [1] * 4 + [0] * 4
+    else:
+        assert found == (list(range(12)) if kind is FifoQueue else list(range(12))[::-1])
+    assert left(queue) == []
+    assert list(overflow.drain()) == []
+    assert len(left(queue)) == 12
+    assert redis_server.client.keys("*") == []
+
+
+@QUEUES
+def test_the_next_worker_puts_the_requests_of_a_killed_one_back(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    fill(SharedOverflow(queue), 200)  # this worker is killed
+    queue.push(Request("http://c.example/"))
+    SharedOverflow(queue)
+    urls = left(queue)
+    assert len(urls) == len(set(urls)) == 401
+    assert redis_server.client.keys("*") == []
+
+
+def test_requests_wait_in_memory_while_redis_is_down(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = RedisServer(tmp_path)
+    overflow = SharedOverflow(queue_on(server, FifoQueue))
+    server.kill()
+    fill(overflow, 60)
+    first = overflow.pop("http://a.example")
+    assert first is not None
+    assert first.request.url == "http://a.example/2"
+    assert len(list(overflow.drain())) == 119
+    assert "stay in Redis until" in caplog.text
+    assert overflow.pop("http://a.example") is None
+    assert "cannot be read again" in caplog.text
+
+
+async def test_silent_sites_beyond_the_limit_do_not_delay_others(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    silent = web.site(silence)
+    live = web.site(ALL, host="127.0.0.2")
+    asked = [Request(url) for url in live.urls(*numbers(5))]
+    asked += [Request(url, priority=1) for url in silent.urls(*numbers(300))]
+    settings = {
+        **settings_for(redis_server),
+        "SCHEDULER_PERSIST": True,
+        "REP_MAX_WAITING": 5,
+        "REP_TIMEOUT": 60,
+        "CLOSESPIDER_TIMEOUT": 120,
+    }
+    outcome = await crawl(asked, settings, spider=Until, pages=5)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert live.page_paths == numbers(5)
+    assert len(queued(redis_server)) == 300
+    with redis_server.client as client:
+        assert sorted(client.keys("*")) == [b"visitor:dupefilter", b"visitor:requests"]

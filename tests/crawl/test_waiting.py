@@ -13,11 +13,13 @@ from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
 from testing.faults import answer_when, silence
-from testing.web import Page
+from testing.web import Page, text
 
-from .conftest import Caller, CallerAndCloser, Closer, Watcher, our_warnings
+from .conftest import Caller, CallerAndCloser, Closer, Visitor, Watcher, our_warnings
+from .test_scheduling import QUEUES
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from testing.web import Received, Web
@@ -53,6 +55,73 @@ async def test_waiting_requests_are_bounded_and_none_is_lost(web: Web, crawl: Cr
     assert not outcome.failures
     # Six that wait and the first of each other site, three robots.txt, and the crawl's own four.
     assert outcome.crawler.spider.most <= 6 + 2 + 3 + 4  # type: ignore[union-attr]
+
+
+class AtOnce(Visitor):
+    """Schedules all of its requests at once, and stops once so many pages are there."""
+
+    pages: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        engine = self.crawler.engine
+        assert engine is not None
+        requests = [request async for request in super().start()]
+        for request in requests[:-1]:
+            engine.crawl(request)
+        yield requests[-1]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        if len(self.outcome.responses) == self.pages:
+            self.stop()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("jobdir", [False, True], ids=["in memory", "JOBDIR"])
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_silent_sites_beyond_the_limit_do_not_hide_others(
+    web: Web, crawl: Crawl, tmp_path: Path, queue: str, jobdir: bool
+) -> None:
+    """Scrapy's queues return the latest request first: those to the silent site."""
+    live = web.site(NOTHING_PRIVATE)
+    silent = web.site(silence, host="127.0.0.2")
+    settings = {
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "JOBDIR": str(tmp_path) if jobdir else None,
+        "REP_MAX_WAITING": 10,
+        "REP_STORE": None,
+        "REP_TIMEOUT": 300,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    paths = [f"/{number}" for number in range(250)]
+    asked = [*live.urls(*paths[:8]), *silent.urls(*paths)]
+    outcome = await crawl(asked, settings, spider=AtOnce, pages=8)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert live.page_paths == sorted(paths[:8])
+    assert silent.paths == ["/robots.txt"]
+    assert left_over(outcome.crawler) == []
+    if jobdir:
+        silent.pages["/robots.txt"] = text(NOTHING_PRIVATE)
+        await crawl([], settings)
+        assert silent.page_paths == sorted(paths), "no request is lost"
+
+
+async def test_requests_beyond_the_limit_leave_in_their_order(web: Web, crawl: Crawl) -> None:
+    late = web.site(Page(NOTHING_PRIVATE, delay=1))
+    paced = web.site(f"{NOTHING_PRIVATE}Crawl-delay: 0.02\n", host="127.0.0.2")
+    settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 1}
+    asked = [
+        Request(site.url(f"/{number}"), priority=number * 7 % 4, dont_filter=True)
+        for number in range(40)
+        for site in (late, paced)
+    ]
+    outcome = await crawl(asked, settings)
+    wanted = [f"/{number}" for number in sorted(range(40), key=lambda n: -(n * 7 % 4))]
+    assert late.paths == ["/robots.txt", *wanted]
+    assert sorted(paced.paths[1:]) == sorted(wanted)
+    assert outcome.stats["robotstxt/wait_count/robots_txt"] >= 40
+    assert outcome.stats["robotstxt/wait_seconds/robots_txt"] > 20
+    assert left_over(outcome.crawler) == []
 
 
 async def test_no_more_robots_txt_are_fetched_at_once_than_the_setting_says(

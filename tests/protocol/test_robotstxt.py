@@ -312,3 +312,22 @@ def test_a_user_agent_of_another_type_is_refused(agent: object) -> None:
 )
 def test_the_text_is_what_was_read_unless_it_was_cut(body: bytes, text: bytes | None) -> None:
     assert RobotsTxt.parse(body).text == text
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [
+        RobotsTxt(
+            b"User-agent: *\nDisallow: /a\n", strict=True, url="https://a.example/robots.txt"
+        ),
+        RobotsTxt.from_response(404),
+        RobotsTxt.from_response(503),
+    ],
+)
+def test_a_pickled_file_has_its_text_only(robots: RobotsTxt) -> None:
+    before = pickle.dumps(robots)
+    expected = [robots.verdict(f"/{path}", "mybot") for path in "aab"]
+    assert pickle.dumps(robots) == before  # what was derived is not in it
+    copy = pickle.loads(before)
+    assert (copy, str(copy)) == (robots, str(robots))
+    assert [copy.verdict(f"/{path}", "mybot") for path in "aab"] == expected

@@ -6,13 +6,27 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_rep.scheduling.hosts import BlockReason
-from scrapy_rep.scheduling.scheduler import MAX_PER_PASS, PAUSE_FACTOR, WaitingScheduler
+from scrapy_rep.scheduling.scheduler import (
+    FRUITLESS,
+    MAX_AT_ONCE,
+    MAX_PER_PASS,
+    MAX_PER_STEP,
+    PAUSE,
+    WaitingScheduler,
+)
 
 from .doubles import FakeClock, FakeEngine, make_throttle
 
 SLOW, LIVE = "slow.example", "live.example"
+
+PASSES = FRUITLESS // MAX_PER_PASS
+"""After so many passes that have found nothing a pause is as long as a pass."""
+
+QUICK = 0.00001
+"""Seconds to read a request, for passes that end because of the number of requests."""
 
 
 class Fifo:
@@ -63,7 +77,7 @@ class Crawl:
         host = request.url.split("/")[2]
         queue = host, f"http://{host}"
         if self.throttle.has_queue(*queue):
-            return None if self.throttle.is_full(*queue) else queue
+            return None if self.throttle.blocks.is_full(*queue) else queue
         return queue if self.throttle.is_throttled(host, request) else None
 
     def add(self, host: str, count: int) -> None:
@@ -75,64 +89,97 @@ class Crawl:
         return request.url if request is not None else None
 
 
-def full(count: int = MAX_PER_PASS + 50) -> Crawl:
-    """Return a crawl that has read many requests of a slow site, for which there is no capacity."""
-    crawl = Crawl()
-    crawl.throttle.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
-    crawl.throttle.block(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+def full(count: int, seconds: float = QUICK) -> Crawl:
+    """Return a crawl that has requests of a slow site, which has used up the capacity."""
+    crawl = Crawl(seconds=seconds)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(SLOW, count)
     assert crawl.next() is None
     assert crawl.throttle.queues.queued == 1
     return crawl
 
 
-def test_a_pause_is_ten_times_as_long_as_the_pass_before_it() -> None:
-    began = 1000.0
-    crawl = full()
-    took = crawl.clock.now - began
+def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
+    crawl = full(5 * MAX_PER_PASS, seconds=QUICK)
+    crawl.inner.enqueue_request(Request(f"http://{LIVE}/0"))
+    for _ in range(4):
+        crawl.clock.advance(1)
+        assert crawl.next() is None
+    crawl.clock.advance(1)
+    assert crawl.next() == f"http://{LIVE}/0"
+    assert crawl.inner.reads == 5 * MAX_PER_PASS + 1, "each request is read once"
+    assert len(crawl.scheduler) == 5 * MAX_PER_PASS
+    assert crawl.scheduler.has_pending_requests()
+
+
+def test_pauses_grow_while_no_request_is_found() -> None:
+    crawl = full(FRUITLESS + 5 * MAX_PER_PASS, seconds=QUICK)
+    took = MAX_PER_PASS * QUICK
+    pauses = []
+    for _ in range(PASSES - 1):
+        (pause,) = crawl.clock.pending
+        pauses.append(pause)
+        crawl.clock.advance(pause)
+        assert crawl.next() is None
+    assert pauses[0] == pytest.approx(took / PASSES)
+    assert crawl.clock.pending == [pytest.approx(took)]
+    assert sum(pauses) < PASSES * took
+    crawl.inner.requests.insert(0, Request(f"http://{LIVE}/0"))
+    crawl.clock.advance(took)
+    assert crawl.next() == f"http://{LIVE}/0"
+    assert crawl.next() is None
+    assert crawl.clock.pending == [pytest.approx(took / PASSES)]
+
+
+def test_a_pause_is_bounded() -> None:
+    crawl = full(2 * MAX_PER_PASS, seconds=1000)
+    assert crawl.clock.pending == [PAUSE]
     reads = crawl.inner.reads
-    assert reads == MAX_PER_PASS
-    crawl.clock.advance(PAUSE_FACTOR * took - 0.1)
+    crawl.clock.advance(PAUSE - 0.01)
     assert crawl.next() is None
     assert crawl.inner.reads == reads
     wakes = crawl.engine.wakes
-    crawl.clock.advance(0.1)
+    crawl.clock.advance(0.01)
     assert crawl.engine.wakes == wakes + 1
     assert crawl.next() is None
     assert crawl.inner.reads > reads
 
 
+def paused() -> Crawl:
+    """Return a crawl that does not read its scheduler for a long time."""
+    crawl = full(MAX_PER_PASS)
+    crawl.scheduler._pause_timer.cancel()
+    crawl.scheduler._paused_until = None
+    crawl.scheduler._pause(100)
+    return crawl
+
+
 @pytest.mark.parametrize("change", ["unblocked", "unreachable"])
 def test_a_pause_ends_when_requests_of_the_scheduler_no_longer_have_to_wait(change: str) -> None:
-    began = 1000.0
-    crawl = full(MAX_PER_PASS)
-    took = crawl.clock.now - began
-    host = LIVE if change == "unblocked" else SLOW
+    crawl = paused()
+    crawl.throttle.blocks.block(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+    crawl.inner.enqueue_request(Request(f"http://{LIVE}/0"))
     if change == "unblocked":
-        # One request was read before its site's robots.txt was there.
-        crawl.inner.requests.insert(0, Request(f"http://{LIVE}/0"))
-        crawl.throttle.unblock(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+        crawl.throttle.blocks.unblock(LIVE, f"http://{LIVE}", BlockReason.POLICY)
     else:
-        crawl.throttle.block_for(SLOW, f"http://{SLOW}", 600, BlockReason.UNREACHABLE)
+        crawl.throttle.blocks.block_for(LIVE, f"http://{LIVE}", 600, BlockReason.UNREACHABLE)
+        crawl.throttle.queues.capacity = 0
     assert crawl.next() is None, "passes take half of the time at most"
-    crawl.clock.advance(took)
-    assert crawl.engine.wakes
-    found = crawl.next()
-    assert found is not None
-    assert found.startswith(f"http://{host}/")
+    crawl.clock.advance(0.02)
+    assert crawl.next() == f"http://{LIVE}/0"
 
 
 def test_a_pause_ends_when_there_is_capacity() -> None:
-    crawl = full()
-    crawl.throttle.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl = paused()
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.queues.capacity = 2
     reads = crawl.inner.reads
     assert crawl.next() == f"http://{SLOW}/0"
-    crawl.next()
     assert crawl.inner.reads > reads
 
 
 def test_a_new_request_ends_a_pause_soon() -> None:
-    crawl = full()
+    crawl = paused()
     crawl.inner.requests.clear()
     crawl.scheduler.enqueue_request(Request("http://new.example/"))
     crawl.clock.advance(0.02)
@@ -140,21 +187,60 @@ def test_a_new_request_ends_a_pause_soon() -> None:
 
 
 def test_no_timer_outlives_the_scheduler() -> None:
-    crawl = full()
+    crawl = full(MAX_PER_PASS + 50)
     assert crawl.clock.pending
     count = len(crawl.scheduler)
-    crawl.scheduler.close("finished")
+    assert crawl.scheduler.close("finished") is None
     assert crawl.clock.pending == []
     assert len(crawl.inner) == count == MAX_PER_PASS + 50
+
+
+async def test_the_event_loop_runs_while_many_requests_return_to_the_scheduler() -> None:
+    crawl = full(2 * MAX_AT_ONCE + 5, seconds=0)
+    for _ in range(30):
+        crawl.clock.advance(1)
+        crawl.next()
+    assert len(crawl.inner) == 0
+    closed = crawl.scheduler.close("finished")
+    assert closed is not None
+    assert MAX_AT_ONCE <= len(crawl.inner) <= 2 * MAX_AT_ONCE
+    await maybe_deferred_to_future(closed)
+    urls = [request.url for request in crawl.inner.requests]
+    assert urls == [f"http://{SLOW}/{n}" for n in reversed(range(2 * MAX_AT_ONCE + 5))]
+    assert len(crawl.scheduler) == 2 * MAX_AT_ONCE + 5
+
+
+def test_a_pass_of_a_slow_scheduler_is_short() -> None:
+    crawl = full(MAX_PER_PASS, seconds=0.001)
+    assert crawl.inner.reads == 10
+
+
+def test_the_event_loop_runs_between_requests_that_have_waited() -> None:
+    crawl = Crawl(capacity=10, seconds=0)
+    crawl.engine.limits = (100, 0)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.add(SLOW, 2 * MAX_PER_STEP)
+    assert crawl.next() is None
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    for _ in range(2):
+        assert [crawl.next() is None for _ in range(MAX_PER_STEP)] == [False] * MAX_PER_STEP
+        wakes = crawl.engine.wakes
+        assert crawl.next() is None
+        crawl.clock.advance(0)
+        assert crawl.engine.wakes > wakes
+    assert not crawl.scheduler.has_pending_requests()
 
 
 def test_requests_of_equal_priority_alternate() -> None:
     crawl = Crawl(capacity=10, seconds=0)
     crawl.engine.limits = (100, 0)
-    crawl.throttle.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(SLOW, 3)
     assert crawl.next() is None
-    crawl.throttle.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
     crawl.add(LIVE, 3)
-    found = [crawl.next() for _ in range(7)]
+    found = []
+    for _ in range(7):
+        found.append(crawl.next())
+        crawl.clock.advance(0)
     assert [url and url.split("/")[2] for url in found] == [SLOW, LIVE] * 3 + [None]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.scheduling.hosts import EXEMPT, BlockReason, Limit
+from scrapy_rep.scheduling.overflow import MemoryOverflow
 
 from .doubles import FakeClock, FakeEngine, begin, make_throttle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HOST = "example.com"
 ORIGIN = "http://example.com"
@@ -37,7 +35,7 @@ class Crawl:
     def enqueue(self, *paths: str, key: str = ORIGIN, host: str = HOST) -> list[Request]:
         requests = [Request(f"{ORIGIN}{path}") for path in paths]
         for request in requests:
-            assert self.throttle.enqueue(request, host, key) == (True, [])
+            assert self.throttle.enqueue(request, host, key)
         return requests
 
     def run(self, seconds: float) -> None:
@@ -195,10 +193,10 @@ def test_queries_change_nothing() -> None:
         assert not throttle.has_waiting(HOST, ORIGIN)
         assert not throttle.is_in_use(HOST, ORIGIN)
         assert not throttle.is_in_use("other.example", ORIGIN)
-        assert not throttle.is_full(HOST, ORIGIN)
+        assert not throttle.blocks.is_full(HOST, ORIGIN)
         assert not throttle.is_waiting(one)
-        assert throttle.first_waiting(HOST, ORIGIN) is None
-        assert throttle.limit(one, HOST, ORIGIN, 5, 10) is None
+        assert throttle.blocks.first_waiting(HOST, ORIGIN) is None
+        assert throttle.blocks.limit(one, HOST, ORIGIN, 5, 10) is None
     assert (crawl.clock.pending, crawl.engine.wakes, list(throttle.hosts)) == before
 
 
@@ -257,7 +255,7 @@ async def test_a_caller_waits_for_the_delay() -> None:
 
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     one = request()
     waiting = begin(crawl.throttle.wait(one, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
@@ -267,7 +265,7 @@ async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     await crawl.clock.run()
     assert len(crawl.throttle.queues) == 0
     assert crawl.engine.excluded == set()
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     assert not crawl.throttle.hosts
 
 
@@ -276,14 +274,14 @@ async def test_a_request_that_waits_again_keeps_its_order() -> None:
     first, second = crawl.enqueue("/0", "/1")
     popped = crawl.throttle.pop()
     assert popped is first
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     waiting = begin(crawl.throttle.wait(first, HOST, ORIGIN))
     waiting.addErrback(lambda _: None)
     await crawl.clock.run()
-    assert crawl.throttle.first_waiting(HOST, ORIGIN) is first
+    assert crawl.throttle.blocks.first_waiting(HOST, ORIGIN) is first
     waiting.cancel()
     await crawl.clock.run()
-    assert crawl.throttle.first_waiting(HOST, ORIGIN) is second
+    assert crawl.throttle.blocks.first_waiting(HOST, ORIGIN) is second
 
 
 def test_the_first_delay_holds_for_requests_that_the_downloader_has() -> None:
@@ -337,22 +335,24 @@ def test_a_queued_download_ends_with_the_crawl(end: str) -> None:
 
 def test_a_blocked_queue_starts_nothing_until_every_reason_is_gone() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
     crawl.enqueue("/0")
     crawl.enqueue("/exempt", key=EXEMPT)
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     crawl.run(100)
     assert [path for _, path in crawl.starts] == ["/exempt"]
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.FETCH_LIMIT)
     crawl.run(0)
     assert [path for _, path in crawl.starts] == ["/exempt", "/0"]
 
 
 def test_a_queue_is_blocked_for_a_time() -> None:
     crawl = Crawl()
-    crawl.throttle.block_for(HOST, ORIGIN, 60, BlockReason.VISIT_TIME)
-    crawl.throttle.block_for(HOST, ORIGIN, 30, BlockReason.VISIT_TIME)  # it is blocked already
+    crawl.throttle.blocks.block_for(HOST, ORIGIN, 60, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(
+        HOST, ORIGIN, 30, BlockReason.VISIT_TIME
+    )  # it is blocked already
     crawl.enqueue("/0")
     crawl.run(100)
     assert crawl.times == [60]
@@ -362,35 +362,35 @@ def test_a_queue_is_blocked_for_a_time() -> None:
 def test_the_caller_may_unblock_later() -> None:
     crawl = Crawl()
     calls: list[tuple[str, str, BlockReason]] = []
-    crawl.throttle.block_for(
+    crawl.throttle.blocks.block_for(
         HOST, ORIGIN, 60, BlockReason.UNREACHABLE, lambda *call: calls.append(call)
     )
     crawl.enqueue("/0")
     crawl.run(100)
     assert calls == [(HOST, ORIGIN, BlockReason.UNREACHABLE)]
     assert crawl.times == []
-    crawl.throttle.unblock(*calls[0])
+    crawl.throttle.blocks.unblock(*calls[0])
     crawl.run(0)
     assert crawl.times == [100]
 
 
 def test_overdue_requests_do_not_wait_for_an_unreachable_origin() -> None:
     crawl = Crawl()
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
     crawl.enqueue("/old")
     crawl.run(100)
     crawl.enqueue("/new")
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
-    crawl.throttle.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
     crawl.run(100)
     assert crawl.starts == [(100, "/old"), (160, "/new")]
 
 
 def test_postponing_where_no_request_waits_does_nothing() -> None:
     crawl = Crawl()
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
     crawl.throttle.set_delay(HOST, OTHER, 5, None)
-    crawl.throttle.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.unblock)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
     assert not crawl.throttle.has_queue(HOST, ORIGIN)
     assert crawl.clock.pending == []
 
@@ -408,42 +408,122 @@ def test_why_a_request_may_not_wait(
     seconds: float, most: float, queued: int, limit: Limit | None
 ) -> None:
     crawl = Crawl(capacity=4)
-    crawl.throttle.block(HOST, ORIGIN, BlockReason.UNREACHABLE)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.UNREACHABLE)
     crawl.enqueue(*(f"/{number}" for number in range(queued)))
-    assert crawl.throttle.limit(request(), HOST, ORIGIN, seconds, most) is limit
-    assert crawl.throttle.is_full(HOST, ORIGIN) == (limit is Limit.NUMBER)
+    assert crawl.throttle.blocks.limit(request(), HOST, ORIGIN, seconds, most) is limit
+    assert crawl.throttle.blocks.is_full(HOST, ORIGIN) == (limit is Limit.NUMBER)
 
 
 # Capacity
 
 
-def fill(crawl: Crawl, origins: Iterable[tuple[str, int]]) -> list[Request]:
-    """Queue requests, as ``[(host, count)]``. Return those that were evicted."""
-    evicted: list[Request] = []
-    for host, count in origins:
-        for number in range(count):
-            each = Request(f"http://{host}/{number}", priority=-number)
-            crawl.throttle.block(host, f"http://{host}", BlockReason.POLICY)
-            evicted += crawl.throttle.enqueue(each, host, f"http://{host}")[1]
-    return evicted
+def fill(crawl: Crawl, host: str, *priorities: int) -> list[bool]:
+    """Queue requests with these priorities. Return whether each is not in the overflow."""
+    return [
+        crawl.throttle.enqueue(Request(f"http://{host}/{n}", priority=n), host, f"http://{host}")
+        for n in priorities
+    ]
 
 
-def test_origins_with_more_than_their_share_are_evicted() -> None:
-    crawl = Crawl(capacity=10)
-    evicted = fill(crawl, [("a.example", 9), ("b.example", 1)])
-    assert evicted == []
-    assert crawl.throttle.queues.is_full
-    evicted = fill(crawl, [("c.example", 1)])
-    assert [each.url for each in evicted] == [f"http://a.example/{n}" for n in range(3, 9)]
-    assert crawl.throttle.queues.queued == len(crawl.throttle.queues) == 5
+def started(crawl: Crawl) -> list[str]:
+    """Start all requests that may start."""
+    urls = []
+    while crawl.throttle.peek() is not None:
+        request = crawl.throttle.pop()
+        assert request is not None
+        urls.append(request.url)
+    return urls
 
 
-def test_the_origin_with_the_most_requests_gets_no_more() -> None:
-    crawl = Crawl(capacity=4)
-    fill(crawl, [("a.example", 4)])
-    refused = Request("http://a.example/9")
-    assert crawl.throttle.enqueue(refused, "a.example", "http://a.example") == (False, [])
-    assert crawl.throttle.queues.queued == 4
+def test_the_number_of_queued_requests_is_bounded() -> None:
+    crawl = Crawl(capacity=3)
+    queues = crawl.throttle.queues
+    for host in ("a.example", "b.example"):
+        crawl.throttle.blocks.block(host, f"http://{host}", BlockReason.POLICY)
+    assert fill(crawl, "a.example", 0, 0, 0, 0) == [True, True, True, False]
+    assert fill(crawl, "b.example", 0, 0) == [False, False]
+    assert (queues.queued, queues.overflowed, len(queues)) == (3, 3, 3)
+    assert len(crawl.engine.counted) == 3
+    crawl.throttle.blocks.unblock("b.example", "http://b.example", BlockReason.POLICY)
+    assert (queues.queued, queues.overflowed) == (4, 2), "the next request of an unblocked queue"
+    assert started(crawl) == ["http://b.example/0"] * 2
+    crawl.throttle.blocks.unblock("a.example", "http://a.example", BlockReason.POLICY)
+    assert started(crawl) == ["http://a.example/0"] * 4
+    assert (queues.queued, queues.overflowed) == (0, 0)
+    assert not crawl.engine.counted
+
+
+def test_a_queue_that_is_not_blocked_has_a_request_that_may_start() -> None:
+    crawl = Crawl(capacity=1)
+    crawl.throttle.blocks.block("a.example", "http://a.example", BlockReason.POLICY)
+    assert fill(crawl, "a.example", 0) == [True]
+    assert fill(crawl, "b.example", 0, 0) == [True, False]
+    assert started(crawl) == ["http://b.example/0"] * 2
+
+
+def test_higher_priorities_leave_the_overflow_first() -> None:
+    crawl = Crawl(capacity=2)
+    crawl.engine.limits = (100, 0)
+    host, key = "a.example", "http://a.example"
+    crawl.throttle.blocks.block(host, key, BlockReason.POLICY)
+    fill(crawl, host, 1, 5, 3, 0, 9, 7, 2)
+    assert crawl.throttle.queues.queued == 2
+    queue = crawl.throttle.queues.find(host, key)
+    assert queue is not None
+    assert [entry.request.priority for entry in queue.entries()] == [9, 7]
+    crawl.throttle.blocks.unblock(host, key, BlockReason.POLICY)
+    fill(crawl, host, 4, 8)
+    assert started(crawl) == [f"http://a.example/{n}" for n in (9, 8, 7, 5, 4, 3, 2, 1, 0)]
+
+
+def test_requests_in_the_overflow_wait_for_the_delay() -> None:
+    crawl = Crawl(capacity=1)
+    crawl.throttle.set_delay(HOST, ORIGIN, 3, None)
+    for number in range(4):
+        crawl.throttle.enqueue(request(f"/{number}"), HOST, ORIGIN)
+    assert len(crawl.throttle.queues) == 1
+    crawl.run(20)
+    assert crawl.starts == [(3.0 * number, f"/{number}") for number in range(4)]
+
+
+@pytest.mark.parametrize(("capacity", "dropped"), [(6, 0), (4, 2), (1, 5)])
+def test_requests_in_the_overflow_are_overdue_if_there_is_no_capacity(
+    capacity: int, dropped: int
+) -> None:
+    crawl = Crawl(capacity=capacity)
+    crawl.throttle.blocks.block("b.example", "http://b.example", BlockReason.POLICY)
+    fill(crawl, "b.example", *[0] * capacity)
+    crawl.throttle.blocks.block(HOST, ORIGIN, BlockReason.POLICY)
+    for number in range(6):
+        assert not crawl.throttle.enqueue(request(f"/{number}"), HOST, ORIGIN)
+    crawl.throttle.blocks.unblock("b.example", "http://b.example", BlockReason.POLICY)
+    started(crawl)
+    crawl.throttle.blocks.postpone(HOST, ORIGIN, 60, most=150, then=crawl.throttle.blocks.unblock)
+    assert crawl.throttle.is_in_use(HOST, ORIGIN)
+    crawl.throttle.blocks.unblock(HOST, ORIGIN, BlockReason.POLICY)
+    paths = [url.removeprefix(ORIGIN) for url in started(crawl)]
+    assert paths == [f"/{number}" for number in range(6 - dropped, 6)]
+    crawl.clock.advance(60)
+    assert [url.removeprefix(ORIGIN) for url in started(crawl)] == [
+        f"/{number}" for number in range(6 - dropped)
+    ]
+    assert crawl.throttle.queues.overflowed == 0
+
+
+class Emptied(MemoryOverflow):
+    """Has lost all requests."""
+
+    def pop(self, queue: str) -> None:
+        return None
+
+
+def test_requests_that_the_overflow_has_lost_do_not_count() -> None:
+    crawl = Crawl(capacity=1)
+    crawl.throttle.queues.overflow = Emptied()
+    fill(crawl, "a.example", 0, 0, 0)
+    assert started(crawl) == ["http://a.example/0"]
+    assert crawl.throttle.queues.overflowed == 0
+    assert not crawl.throttle.has_queue("a.example", "http://a.example")
 
 
 # The end
@@ -452,7 +532,7 @@ def test_the_origin_with_the_most_requests_gets_no_more() -> None:
 async def test_closing_ends_what_waits_in_the_downloader_and_keeps_what_is_queued() -> None:
     crawl = Crawl()
     crawl.throttle.set_delay(HOST, ORIGIN, 60, crawl.clock.now)
-    crawl.throttle.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
     queued = crawl.enqueue("/0", "/1")
     caller = request("/caller")
     results: list[bool] = []
@@ -463,20 +543,21 @@ async def test_closing_ends_what_waits_in_the_downloader_and_keeps_what_is_queue
     await crawl.clock.run()
     assert results == [False]
     assert crawl.clock.pending == [], "no timer outlives the crawl"
-    crawl.throttle.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
+    crawl.throttle.blocks.block_for(HOST, OTHER, 90, BlockReason.VISIT_TIME)
     assert crawl.clock.pending == []
     late: list[bool] = []
     begin(crawl.throttle.wait(request(), HOST, ORIGIN)).addCallback(late.append)
     await crawl.clock.run(100)
     assert late == [False]
     assert crawl.throttle.peek() is None
-    assert crawl.throttle.drain() == queued
+    assert list(crawl.throttle.drain()) == queued[::-1]
     assert len(crawl.throttle.queues) == 0
     assert not crawl.engine.counted
 
 
-def test_draining_returns_the_requests_of_all_hosts_in_their_order() -> None:
-    crawl = Crawl()
+@pytest.mark.parametrize("capacity", [100, 3])
+def test_draining_returns_the_requests_of_all_hosts_the_last_one_first(capacity: int) -> None:
+    crawl = Crawl(capacity=capacity)
     requests = [
         Request(f"http://{number % 3}.example/", priority=number // 4) for number in range(8)
     ]
@@ -485,6 +566,7 @@ def test_draining_returns_the_requests_of_all_hosts_in_their_order() -> None:
         crawl.throttle.set_delay(host, f"http://{host}", 60, crawl.clock.now)
         crawl.throttle.enqueue(each, host, f"http://{host}")
     assert crawl.clock.pending == [60, 60, 60]
-    assert crawl.throttle.drain() == requests[4:] + requests[:4]
+    assert list(crawl.throttle.drain()) == (requests[4:] + requests[:4])[::-1]
     assert crawl.clock.pending == []
-    assert crawl.throttle.drain() == []
+    assert list(crawl.throttle.drain()) == []
+    assert len(crawl.throttle.queues) == crawl.throttle.queues.overflowed == 0

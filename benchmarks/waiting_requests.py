@@ -1,0 +1,201 @@
+"""Thirty live sites beside 500 silent ones with 100,000 requests.
+
+The scheduler has all requests before the crawl begins: one page of each site in turn. With 16
+CONCURRENT_REQUESTS, each crawl runs for the live sites alone, and then together with the silent
+ones, which never answer. A crawl stops after the last live page. The ratio compares the seconds
+from the first request that a server received to the last live page. It is measured with each of
+Scrapy's priority queues, with a disk queue (JOBDIR), and with scrapy-redis.
+
+On a machine that does other work, both crawls wait for the processor, and the ratio is that of
+their CPU times. With ``fetches`` below a quarter of the silent sites, fetches are ended to begin
+others, and the requests of those sites are dropped.
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.exceptions import CloseSpider
+
+from testing.harness import Duration, Parameter, Result, Row
+from testing.measure import peak
+from testing.processes import call
+from testing.web import Page, Web
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Mapping
+
+    from testing.harness import Options
+    from testing.web import Received, Site
+
+DURATION = Duration(500, 60)
+PARAMETERS = {
+    "cases": Parameter("", "downloader-aware", "of those below; all if empty"),
+    "silent": Parameter(500, 100, "sites that never answer"),
+    "live": Parameter(30, 15, "sites that do"),
+    "requests": Parameter(200, 40, "requests of each site"),
+    "capacity": Parameter(0, 0, "REP_MAX_WAITING; 0 is its default"),
+    "fetches": Parameter(150, 150, "REP_CONCURRENT_FETCHES"),
+    "last": Parameter(0, 0, "1: the scheduler returns all silent sites first"),
+}
+ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)
+SECONDS_OF_PAGE = 0.1
+PRIORITY_QUEUES = {
+    "plain": "scrapy.pqueues.ScrapyPriorityQueue",
+    "downloader-aware": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+}
+CASES = (*PRIORITY_QUEUES, "disk", "scrapy-redis")
+RATIO = 1.10
+
+
+async def silence(
+    _received: Received, reader: asyncio.StreamReader, _writer: asyncio.StreamWriter
+) -> None:
+    """Never answers."""
+    await reader.read()
+
+
+class Visitor(Spider):
+    """Requests all pages, and stops after the last live page."""
+
+    name = "visitor"
+
+    async def start(self) -> AsyncIterator[Any]:
+        engine = self.crawler.engine
+        assert engine is not None
+        self.left = self.settings["LIVE_PAGES"]
+        for url in urls(self.settings["SILENT"], self.settings["LIVE"], self.settings["PATHS"]):
+            engine.crawl(Request(url))
+        self.began = time.process_time()
+        no_more: tuple[Request, ...] = ()
+        for request in no_more:
+            yield request
+
+    def parse(self, _: Any) -> None:
+        self.left -= 1
+        if not self.left:
+            self.stopped_at = time.monotonic()
+            self.cpu = time.process_time() - self.began
+            raise CloseSpider("complete")
+
+
+def urls(silent: list[str], live: list[str], order: Mapping[str, int]) -> list[str]:
+    """Return all URLs in the order in which the scheduler gets them."""
+    pages = range(order["pages"])
+    if order["last"]:  # the schedulers return the latest request first
+        return [f"{root}/{page}" for roots in (live, silent) for page in pages for root in roots]
+    return [f"{root}/{page}" for page in pages for root in (*silent, *live)]
+
+
+def crawl(
+    case: str, silent: list[str], live: list[str], order: dict[str, int], settings: dict[str, Any]
+) -> dict[str, float]:
+    """Crawl in this process. Return its figures."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    if case in PRIORITY_QUEUES:
+        settings["SCHEDULER_PRIORITY_QUEUE"] = PRIORITY_QUEUES[case]
+    process = AsyncCrawlerProcess(
+        {
+            "ADDONS": {"scrapy_rep.Addon": 500},
+            "LOG_ENABLED": False,
+            "TELNETCONSOLE_ENABLED": False,
+            "REP_TIMEOUT": 600,
+            "SILENT": silent,
+            "LIVE": live,
+            "PATHS": order,
+            "LIVE_PAGES": len(live) * order["pages"],
+            **settings,
+        }
+    )
+    crawler = process.create_crawler(Visitor)
+    process.crawl(crawler)
+    process.start()
+    ended = time.monotonic()
+    spider: Any = crawler.spider
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("finish_reason") == "complete"
+    return {"cpu": spider.cpu, "peak": peak(), "stop": ended - spider.stopped_at}
+
+
+def run(options: Options) -> Result:
+    """Return the figures of each case."""
+    web = Web()
+    page = Page(delay=SECONDS_OF_PAGE)
+    silent = [
+        web.site(silence, host=f"127.0.{2 + number // 250}.{1 + number % 250}")
+        for number in range(options.number("silent"))
+    ]
+    live = [
+        web.site(ROBOTS, {"*": page}, host=f"127.1.0.{number + 1}")
+        for number in range(options.number("live"))
+    ]
+    named = [name.strip() for name in options.text("cases").split(";") if name.strip()]
+    rows = [row for case in named or CASES for row in _rows(options, case, silent, live)]
+    web.close()
+    return Result(rows)
+
+
+def _rows(options: Options, case: str, silent: list[Site], live: list[Site]) -> list[Row]:
+    alone, first = _measured(options, case, [], live)
+    beside, found = _measured(options, case, silent, live)
+    ratio = beside / alone
+    waiting = len(silent) * options.number("requests")
+    return [
+        Row(f"{case}: live sites alone", alone, "s"),
+        Row("  beside silent sites", beside, "s"),
+        Row("  times as long", ratio, "ratio", RATIO if not options.number("last") else None),
+        Row("  CPU of the live sites alone", first["cpu"], "s"),
+        Row("  CPU beside silent sites", found["cpu"], "s"),
+        Row("  CPU for a silent request", (found["cpu"] - first["cpu"]) / waiting * 1e6, "µs"),
+        Row("  peak of memory", found["peak"] / 1024, "MiB"),
+        Row(
+            "  memory of a silent request",
+            (found["peak"] - first["peak"]) * 1024 / waiting,
+            "octets",
+        ),
+        Row("  seconds until the crawl had stopped", found["stop"], "s"),
+    ]
+
+
+def _measured(
+    options: Options, case: str, silent: list[Site], live: list[Site]
+) -> tuple[float, dict[str, float]]:
+    """Return the seconds from the first request to the last live page, and other figures."""
+    order = {"pages": options.number("requests"), "last": options.number("last")}
+    settings: dict[str, Any] = {"REP_CONCURRENT_FETCHES": options.number("fetches")}
+    if options.number("capacity"):
+        settings["REP_MAX_WAITING"] = options.number("capacity")
+    with tempfile.TemporaryDirectory() as name:
+        server = None
+        if case == "disk":
+            settings["JOBDIR"] = name
+        elif case == "scrapy-redis":
+            from testing.redis_server import RedisServer
+
+            server = RedisServer(Path(name))
+            settings |= {
+                "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+                "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+                "SCHEDULER_PERSIST": True,
+                "REDIS_URL": server.url,
+            }
+        roots = [[site.root for site in sites] for sites in (silent, live)]
+        try:
+            found = call(crawl, case, *roots, order, settings, timeout=900)
+        finally:
+            if server is not None:
+                server.kill()
+    assert all(len(site.page_paths) == order["pages"] for site in live)
+    first = min(received.at for site in (*silent, *live) for received in site.received)
+    last = max(received.at for site in live for received in site.received)
+    for site in (*silent, *live):
+        site.received.clear()
+    return last - first, found

@@ -1,0 +1,52 @@
+"""The configuration of Sphinx. ``make docs`` builds the documentation, without a network."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+sys.path[:0] = [str(ROOT), str(DOCS / "_ext")]
+
+from offline_inventories import write_inventories  # noqa: E402
+
+from scrapy_rep import __version__  # noqa: E402
+
+project = "scrapy-rep"
+author = "scrapy-rep developers"
+release = version = __version__
+
+extensions = ["sphinx_scrapy", "myst_parser"]
+nitpicky = True
+nitpick_ignore = [
+    # Types of attributes that are no public names.
+    *(("py:class", name) for name in ("Code", "Correction", "Origin", "Source")),
+    ("py:class", "datetime"),  # imported only for type checkers
+]
+
+# Markdown: headings are targets of links, as on code hosting sites.
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+
+html_theme = "sphinx_rtd_theme"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+html_copy_source = False
+html_show_copyright = False
+
+# Read the Docs gets the inventories of other projects from their sites. Everywhere else, and if a
+# site does not answer, the names in _ext/offline_inventories.py are used.
+_LOCAL = write_inventories(ROOT / "build" / "docs" / "inventories")
+_ON_READ_THE_DOCS = os.environ.get("READTHEDOCS") == "True"
+intersphinx_mapping = {
+    name: (url, (None, path) if _ON_READ_THE_DOCS else path) for name, (url, path) in _LOCAL.items()
+}
+scrapy_intersphinx_disable = list(intersphinx_mapping)
+
+linkcheck_timeout = 20
+linkcheck_retries = 2

@@ -1,0 +1,289 @@
+"""The files of a crawl in memory: which are parsed, packed and removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_rep.crawl import file_table
+from scrapy_rep.crawl.file_table import MAX_PER_PASS, FileTable
+from scrapy_rep.origin import Origin, UnreachablePolicy
+from scrapy_rep.protocol.access import CopyInfo, Rules
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.parser import groups
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+from .conftest import our_warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from testing.web import Web
+
+    from .conftest import Clock, Crawl
+
+T = 1_700_000_000.0
+BODY = b"User-agent: *\nDisallow: /private\n"
+
+
+@pytest.fixture
+def in_use() -> set[str]:
+    return set()
+
+
+@pytest.fixture
+def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Set the limits of new tables."""
+
+    def set_limits(**values: int) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(file_table, name, value)
+
+    return set_limits
+
+
+def table_of(most: int, in_use: set[str]) -> FileTable[Origin]:
+    return FileTable(most, Origin, in_use.__contains__)
+
+
+def add(table: FileTable[Origin], *keys: str, body: bytes = BODY) -> None:
+    """Add new origins whose files were fetched."""
+    for key in keys:
+        origin = table.find_or_add(key)
+        origin.start_fetch(T)
+        copy = CopyInfo(f"{key}/robots.txt")
+        origin.apply(Rules(RobotsTxt.parse(body), 200, copy, T + 600, body), T)
+        table.count(origin)
+        table.evict()
+
+
+def parsed(table: FileTable[Origin]) -> str:
+    return "".join(table.parsed)
+
+
+def packed(table: FileTable[Origin]) -> str:
+    return "".join(table)[: -len(table.parsed) or None]
+
+
+def test_the_least_recently_used_files_are_packed(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=2)
+    table = table_of(10, in_use)
+    add(table, *"abc")
+    assert (packed(table), parsed(table)) == ("a", "bc")
+    assert table.find("a") is not None
+    table.evict()
+    assert (packed(table), parsed(table)) == ("b", "ca")
+    table.find_or_add("c")
+    table.find_or_add("b")
+    table.evict()
+    assert (packed(table), parsed(table)) == ("a", "cb")
+
+
+def test_a_packed_file_is_found_as_it_was(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=1)
+    table = table_of(10, in_use)
+    add(table, *"ab")
+    assert len(table) == 2
+    assert "a" in table
+    assert "b" in table
+    assert "c" not in table
+    assert parsed(table) == "b"  # `in` parses nothing
+    assert table["a"].robots == RobotsTxt(BODY)
+    assert table["a"] is table.find("a") is table.get("a")
+    with pytest.raises(KeyError):
+        table["c"]
+    assert table.get("c") is None
+    assert table.find("c") is None
+
+
+def test_the_values_of_a_table_can_be_iterated(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=2)
+    table = table_of(10, in_use)
+    add(table, *"abcdef")
+    assert [origin.key for origin in table.values()] == list("abcdef")
+    assert {key: origin.key for key, origin in table.items()} == dict(
+        zip(*["abcdef"] * 2, strict=True)
+    )
+    table.evict()
+    assert len(table.parsed) == 2
+
+
+def test_the_least_recently_used_files_are_removed(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=2)
+    table = table_of(4, in_use)
+    add(table, *"abcde")
+    assert "".join(table) == "bcde"
+    table.evict(reserve=3)
+    assert "".join(table) == "e"
+
+
+def test_files_in_use_are_kept(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=2)
+    table = table_of(4, in_use)
+    add(table, *"abcd")
+    in_use.update("ad")
+    table.evict(reserve=4)
+    assert set(table) == {"a", "d"}
+    in_use.clear()
+    table.evict(reserve=4)
+    assert not table
+
+
+def test_a_file_that_is_being_fetched_is_neither_packed_nor_removed(
+    limits: Any, in_use: set[str]
+) -> None:
+    limits(MAX_PARSED=1)
+    table = table_of(1, in_use)
+    origin = table.find_or_add("a")
+    origin.start_fetch(T)
+    add(table, *"bcd")
+    assert table.parsed["a"] is origin
+    assert len(table) == 1
+    origin.apply(Rules(RobotsTxt(BODY), 200, CopyInfo("a"), T + 600), T)
+    add(table, "e")
+    assert "".join(table) == "e"
+
+
+def test_one_pass_skips_a_limited_number_of_files(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=1)
+    table = table_of(1, in_use)
+    keys = [str(number) for number in range(MAX_PER_PASS + 5)]
+    in_use.update(keys)
+    add(table, *keys)
+    asked: list[str] = []
+    table._is_in_use = lambda key: not asked.append(key)  # type: ignore[func-returns-value]
+    table.evict()
+    assert len(asked) <= 2 * MAX_PER_PASS
+
+
+def test_large_files_are_packed_before_there_are_many(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=100, MAX_PARSED_OCTETS=3 * len(BODY))
+    table = table_of(1000, in_use)
+    add(table, *"abcd")
+    assert (packed(table), parsed(table)) == ("a", "bcd")
+    add(table, "e", body=b"")
+    assert (packed(table), parsed(table)) == ("a", "bcde")
+    add(table, "b", body=b"")  # the file of an origin becomes smaller
+    add(table, "f")
+    assert (packed(table), parsed(table)) == ("a", "cdebf")
+
+
+def test_a_file_that_was_removed_is_not_counted(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=100, MAX_PARSED_OCTETS=len(BODY))
+    table = table_of(1, in_use)
+    add(table, "a")
+    removed = table["a"]
+    add(table, "b")
+    table.count(removed)
+    table.evict()
+    assert (packed(table), parsed(table)) == ("", "b")
+
+
+def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=1, MIN_PACKED_OCTETS=600, PACKED_OCTETS=1)
+    table = table_of(100, in_use)
+    keys = [str(number) for number in range(50)]
+    add(table, *keys)
+    assert 1 < len(table) < 10
+    assert list(table) == keys[-len(table) :]
+    assert table._packed_octets == sum(map(len, table._packed.values())) <= 600
+    in_use.update(table)
+    add(table, "x", "y", "z")
+    assert in_use < set(table)
+
+
+def test_a_change_of_the_clock_applies_to_packed_files(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED=1)
+    table = table_of(10, in_use)
+    add(table, *"ab")
+    table.shift_clock(100)
+    add(table, "c")
+    table.shift_clock(10)
+    assert [table[key].expires_at - T - 600 for key in "abc"] == [110, 110, 10]
+
+
+# Work that a site can cause
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The octets of each text whose groups were searched for."""
+    seen: list[int] = []
+
+    def counted(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
+        seen.append(len(text))
+        return groups(text, strict=strict)
+
+    monkeypatch.setattr("scrapy_rep.protocol.robotstxt.groups", counted)
+    return seen
+
+
+LARGE = (b"User-agent: *\nDisallow: /a\n" + b"#" * SIZE_LIMIT)[:SIZE_LIMIT]
+
+
+def ask(table: FileTable[Origin], keys: Iterable[str]) -> None:
+    for key in keys:
+        origin = table.find_or_add(key)
+        assert not origin.verdict("/a/page", ("x",), T, UnreachablePolicy()).allowed
+        table.evict()
+
+
+def test_alternating_requests_parse_no_large_file_again(
+    parses: list[int], in_use: set[str]
+) -> None:
+    table = table_of(1_000_000, in_use)
+    keys = [f"https://{number}.example" for number in range(60)]
+    add(table, *keys, body=LARGE)
+    parses.clear()
+    ask(table, keys * 3)
+    assert parses == []
+
+
+def test_small_files_move_a_large_one_out_once_in_a_round(
+    limits: Any, parses: list[int], in_use: set[str]
+) -> None:
+    limits(MAX_PARSED=100)
+    table = table_of(1_000_000, in_use)
+    small = [f"https://{number}.example" for number in range(300)]
+    add(table, *small, body=b"User-agent: *\nDisallow: /a")
+    add(table, "https://large.example", body=LARGE)
+    parses.clear()
+    for start in range(0, 300, 50):
+        ask(table, ["https://large.example", *small[start : start + 50]])
+    assert sum(octets > 1000 for octets in parses) == 0
+    ask(table, [*small, "https://large.example"])
+    assert sum(octets > 1000 for octets in parses) == 1
+
+
+# In a crawl
+
+
+async def test_packed_origins_answer_as_before(
+    web: Web, crawl: Crawl, limits: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits(MAX_PARSED=1)
+    sites = [web.site(BODY) for _ in range(4)]
+    sites.append(web.site(None))
+    urls = [site.url(path) for path in ("/1", "/private", "/2") for site in sites]
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1})
+    assert len(outcome.middleware.origins) == 5
+    assert [site.paths.count("/robots.txt") for site in sites] == [1] * 5
+    for site in sites[:4]:
+        assert sorted(site.page_paths) == ["/1", "/2"]
+    assert sorted(sites[4].page_paths) == ["/1", "/2", "/private"]
+    assert not our_warnings(caplog)
+
+
+async def test_the_delay_of_a_packed_origin_is_kept(
+    web: Web, crawl: Crawl, limits: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits(MAX_PARSED=1)
+    sites = [web.site(BODY + b"Crawl-delay: 0.3\n") for _ in range(3)]
+    urls = [site.url(path) for path in ("/1", "/2") for site in sites]
+    outcome = await crawl(urls)
+    assert len(outcome.responses) == 6
+    for site in sites:
+        assert site.paths == ["/robots.txt", "/1", "/2"]
+    logged = [record.message for record in caplog.records if "sets Crawl-delay" in record.message]
+    assert len(logged) == 3  # once for each site, however often it is packed

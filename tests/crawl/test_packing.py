@@ -1,0 +1,202 @@
+"""The compact form of a file: what was packed is the same when it is unpacked."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.crawl.local_rules import LocalOrigin
+from scrapy_rep.crawl.packing import pack, unpack
+from scrapy_rep.crawl.tdm_files import TdmFile
+from scrapy_rep.origin import Origin, State, UnreachablePolicy
+from scrapy_rep.protocol.access import Cancelled, CopyInfo, NotModified, Rules, Unavailable
+from scrapy_rep.protocol.access import Unreachable as Failed
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.local_rules import LocalRule, LocalRules, parse_local_rules
+from scrapy_rep.protocol.pacing import Pacing, describe
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.tdmrep import TdmRep
+from testing import generated
+from testing.generated import questions
+
+if TYPE_CHECKING:
+    from scrapy_rep.origin import OriginFile
+    from scrapy_rep.protocol.access import FetchResult
+
+KEY = "https://www.example.com"
+URL = f"{KEY}/robots.txt"
+T = 1_700_000_000.123
+POLICY = UnreachablePolicy()
+ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 5\nSitemap: /map.xml\n"
+
+LONG = b"User-agent: *\nDisallow: /a\n" + b"# %b\n" % (b"x" * 9997) * (SIZE_LIMIT // 10_000)
+LONG += b"Disallow: /b" + b"c" * (SIZE_LIMIT - len(LONG) - 12)
+LIMITS = {
+    "as long as the limit": LONG,
+    "cut in a line": LONG + b"c",
+    "cut at the end of a line": LONG + b"\n",
+    # As UTF-8 it is longer than the limit.
+    "UTF-16 of many characters that take three octets": (
+        f"User-agent: *\nDisallow: /a\n# {'ツ' * 240_000}\nDisallow: /last\n"
+    ).encode("utf-16"),
+    "a UTF-8 mark within UTF-16": "\ufeff\ufeffUser-agent: *\nDisallow: /\n".encode("utf-16-le"),
+    "NUL octets": b"User-agent: *\0\0\nDisallow: /a\0\n\0  Disallow: /b\n",
+    "no UTF-8": b"User-agent: *\nDisallow: /caf\xe9\nSitemap: /\xff\n",
+    "empty": b"",
+}
+
+
+def packed_and_unpacked(file: Any, shift: float = 0) -> Any:
+    """Return a new file with what the compact form of a file holds."""
+    return unpack(pack(file), type(file)(file.key), shift)
+
+
+def origin_after(*events: FetchResult, now: float = T) -> Origin:
+    origin = Origin(KEY)
+    for number, event in enumerate(events):
+        origin.start_fetch(now + number)
+        origin.apply(event, now + number)
+    return origin
+
+
+def rules(body: bytes, *, strict: bool = False) -> Rules:
+    copy = CopyInfo(URL, '"1"', "Mon, 01 Jan 2026 00:00:00 GMT", 600, "0" * 64)
+    return Rules(RobotsTxt.parse(body, strict=strict, url=URL), 200, copy, T + 600, body)
+
+
+def facts(robots: RobotsTxt, asked: list[tuple[str, str]]) -> list[object]:
+    """All that a crawl asks a file about."""
+    tokens = ("examplebot",)
+    return [
+        *(robots.verdict(url, agent) for agent, url in asked for _ in range(3)),
+        *(robots.matches(url, agent) for agent, url in asked),
+        Pacing.of(robots, tokens),
+        describe(robots, tokens),
+        robots.has_pacing,
+        robots.sitemaps,
+        robots.clean_params,
+        robots.licenses("examplebot"),
+        robots.groups,
+        robots.text,
+        repr(robots),
+        str(robots),
+        hash(robots),
+    ]
+
+
+bodies = st.one_of(
+    st.integers(0, 10**6).map(lambda seed: generated.files(1, seed).popitem()[1]),
+    st.integers(0, 10**6).map(
+        lambda seed: generated.files(1, seed).popitem()[1].decode("latin-1").encode("utf-16")
+    ),
+    st.binary(max_size=300),
+)
+
+
+@settings(max_examples=60)
+@given(bodies, st.booleans())
+def test_an_unpacked_file_gives_the_same_answers(body: bytes, strict: bool) -> None:
+    _check(body, strict=strict)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("body", LIMITS.values(), ids=LIMITS)
+def test_files_at_the_limits(body: bytes, strict: bool) -> None:
+    _check(body, strict=strict)
+
+
+def _check(body: bytes, *, strict: bool) -> None:
+    origin = origin_after(rules(body, strict=strict))
+    asked = [*questions("a", body[:5000], 5), ("examplebot", "/last"), ("*", "/a")]
+    assert origin.robots is not None
+    expected = facts(origin.robots, asked)
+    unpacked = packed_and_unpacked(origin)
+    assert unpacked.robots == origin.robots
+    assert facts(unpacked.robots, asked) == expected
+    assert [unpacked.verdict(KEY + "/a", ("x",), T, POLICY)] == [
+        origin.verdict(KEY + "/a", ("x",), T, POLICY)
+    ]
+
+
+HISTORIES: dict[str, tuple[FetchResult, ...]] = {
+    "nothing known": (),
+    "rules": (rules(ROBOTS),),
+    "not modified": (rules(ROBOTS), NotModified(T + 900)),
+    "a failed refresh": (rules(ROBOTS), Failed("status 503", 503, URL)),
+    "unavailable": (Unavailable(URL, T + 600, 404),),
+    "disallowed": (Unavailable(URL, T + 600, 403, disallow=True, from_cache=True),),
+    "unreachable": (Failed("no\ud800 answer", None, URL, 30.0),),
+    "cancelled": (Cancelled(),),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
+    origin = origin_after(*history)
+    origin.redirects = (f"{KEY}/first",)
+    origin.answered_at, origin.last_request = -inf, 12.5
+    origin.from_store = origin.reported_drops = origin.is_pace_reported = True
+    origin.reported_pace = "Crawl-delay: 5"
+    unpacked = packed_and_unpacked(origin)
+    assert _values(unpacked) == _values(origin)
+    assert type(unpacked.state) is State
+    assert unpacked.copy is None or type(unpacked.copy) is CopyInfo
+
+
+def _values(file: OriginFile[Any]) -> dict[str, object]:
+    return {each.name: getattr(file, each.name) for each in fields(file)}
+
+
+def test_a_second_packing_compresses_nothing() -> None:
+    unpacked = packed_and_unpacked(origin_after(rules(ROBOTS)))
+    compressed = unpacked.packed_content
+    assert compressed is not None
+    pack(unpacked)
+    assert unpacked.packed_content is compressed
+    unpacked.start_fetch(T + 1)
+    unpacked.apply(rules(b"User-agent: *\nDisallow: /\n"), T + 1)
+    assert packed_and_unpacked(unpacked).robots == RobotsTxt(
+        b"User-agent: *\nDisallow: /\n", url=URL
+    )
+
+
+def test_a_change_of_the_clock_moves_the_times() -> None:
+    origin = origin_after(rules(ROBOTS), Failed("status 503", 503, URL))
+    octets = pack(origin, 100.0)
+    origin.shift_clock(3600)
+    unpacked = unpack(octets, Origin(KEY), 3700.0)
+    assert _values(unpacked) == _values(origin)
+
+
+def test_local_rules_are_those_of_the_new_file() -> None:
+    disallowed = LocalRule(parse_local_rules("Disallow: /", allow=False), "no", inf)
+    local = LocalRules((disallowed,))
+    origin = LocalOrigin(KEY, local)
+    origin.start_fetch(T)
+    origin.apply(rules(b"User-agent: *\nAllow: /\n"), T)
+    unpacked = unpack(pack(origin), LocalOrigin(KEY, local))
+    assert unpacked.has_conditions
+    assert not unpacked.has_pacing
+    assert not unpacked.verdict(KEY + "/a", ("x",), T, POLICY).allowed
+
+
+def test_a_tdm_file() -> None:
+    body = b'[{"location": "/*.jpg", "tdm-reservation": 1, "tdm-policy": "/p"}, {"location": 1}]'
+    file = TdmFile(KEY)
+    file.start_fetch(T)
+    file.apply(Rules(TdmRep.parse(body), 200, CopyInfo(URL), T + 600, body), T)
+    unpacked = packed_and_unpacked(file)
+    assert unpacked.content.rule("/cat.jpg") == file.content.rule("/cat.jpg")  # type: ignore[union-attr]
+    assert unpacked.content.rule("/cat.png") is None
+    assert unpacked.content.problem == "1 of its rules are unreadable"
+
+
+def test_a_packed_origin_is_small() -> None:
+    """The mean of real files is four times as long, and that of their packed form as well."""
+    origin = origin_after(rules(b"User-agent: *\nDisallow: /wp-admin/\nAllow: /wp-admin/a.php\n"))
+    assert len(pack(origin)) < 400
