@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ..protocol.pacing import Pacing
     from ..protocol.tdmrep import TdmRule
     from .recorder import Recorder
+    from .usage_files import UsageFiles
 
 CLOSING = "the spider is closing"
 """The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
@@ -81,7 +82,6 @@ class RobotsTxtMiddleware:
             settings.unreachable == "allow", settings.unreachable_days
         )
         self._clock = Clock()
-        self._now = self._clock.time
         self._engine = Engine(crawler)
         rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
@@ -96,9 +96,6 @@ class RobotsTxtMiddleware:
         )
         self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
-        self._pace = Pace(
-            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
-        )
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -108,6 +105,10 @@ class RobotsTxtMiddleware:
             self._on_policy,
             self._local_rules.origin,
         )
+        self._now = self._policy_cache.now
+        self._pace = Pace(
+            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
+        )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
         self._outages = Outages(
@@ -116,7 +117,6 @@ class RobotsTxtMiddleware:
             self._unreachable_policy,
             self._throttle,
             self._policy_cache,
-            self._clock,
             self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
@@ -132,6 +132,8 @@ class RobotsTxtMiddleware:
             crawler, self._policy_cache, self._page_url, self._verdict, self._local_disallow
         )
         """Drops the requests of a spider that are known to be disallowed (REP_FILTER_LINKS)."""
+        self.usage_files: UsageFiles | None = None
+        """The files that state a usage. None if no middleware reads them."""
         self._tdm_files: TdmFiles | None = None
         if settings.tdmrep:
             self._tdm_files = TdmFiles(
@@ -196,6 +198,8 @@ class RobotsTxtMiddleware:
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
+        if self.usage_files is not None:
+            self.usage_files.add(request, origin)
         if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
@@ -296,6 +300,8 @@ class RobotsTxtMiddleware:
         may_start = self._throttle.try_start(request, origin.host)
         if may_start:
             record_exception(self._crawler, request)
+            if self.usage_files is not None:
+                self.usage_files.add(request, origin)
         return may_start
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
@@ -484,7 +490,7 @@ class RobotsTxtMiddleware:
         self._throttle.collect_finished()
         self._throttle.prune()
         self._policy_cache.unblock_origins()
-        self._policy_cache.adjust_to_clock()
+        self._policy_cache.now()  # notes a change of the system clock
         self._policy_cache.evict()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
