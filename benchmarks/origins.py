@@ -5,7 +5,7 @@ are repeated until there are enough origins. At several numbers of origins it me
 and the time of three kinds of requests: to origins that are new, whose file needs no download here,
 to one that was used just now, and to origins that have not been used for long.
 
-`--set plot=PATH` draws the figures, as in docs/scaling.md.
+`--set plot=PATH` draws the figures, as in docs/usage/scaling.md.
 """
 
 from __future__ import annotations

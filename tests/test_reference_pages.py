@@ -136,6 +136,13 @@ def test_stats() -> None:
         assert any(re.fullmatch(pattern, name) for name in documented), pattern
 
 
+def test_each_stat_that_a_page_names_exists() -> None:
+    in_the_code = stats_in_the_code()
+    for page, text in TEXTS.items():
+        for name in re.findall(rf"`({PREFIX}[\w/<>-]+)`", text):
+            assert any(re.fullmatch(pattern, name) for pattern in in_the_code), (page, name)
+
+
 def test_each_reason_is_in_the_stats() -> None:
     (row,) = re.findall(r"^\| `robotstxt/forbidden/<reason>`.*", TEXTS[STATS], re.MULTILINE)
     allowing = {Reason.NO_RULES, Reason.UNAVAILABLE}
@@ -165,6 +172,16 @@ def test_log_messages() -> None:
     for level in ("error", "warning", "info", "debug"):
         documented = first_rows("log-messages.md", level.upper())
         assert set(documented) == {text for one, text in found if one == level}
+
+
+def test_the_log_lines_to_watch_exist() -> None:
+    table = TEXTS["docs/usage/scaling.md"].partition("| Line in the log |")[2].partition("\n\n")[0]
+    lines = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(lines) > 4
+    messages = [text for level, text in messages_in_the_code() if level in ("error", "warning")]
+    for line in lines:
+        pattern = re.escape(line).replace(GAP, ".+")
+        assert any(re.match(pattern, message) for message in messages), line
 
 
 # Signals
