@@ -20,7 +20,7 @@ from scrapy_rep.commands.main import SUBCOMMANDS
 from scrapy_rep.origin import State
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
-from testing import cost_chart, state_diagram
+from testing import cost_chart, request_diagram, state_diagram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -250,6 +250,29 @@ def test_the_states_of_an_origin() -> None:
     assert state_diagram.page(text) == text  # else run python -m testing.state_diagram
     assert state_diagram.IMAGE.read_text("utf-8") == state_diagram.drawing()
     assert set(state_diagram.PLACES) == set(State)
+
+
+def test_the_way_of_a_request() -> None:
+    text = TEXTS["docs/about/design.md"]
+    assert request_diagram.page(text) == text  # else run python -m testing.request_diagram
+    assert request_diagram.IMAGE.read_text("utf-8") == request_diagram.drawing()
+    assert {key for arrow in request_diagram.ARROWS for key in arrow[:2]} == set(
+        request_diagram.STEPS
+    )
+
+
+def test_the_functions_on_the_way_of_a_request_call_each_other() -> None:
+    calls = request_diagram.calls
+    for step in request_diagram.STEPS.values():
+        assert request_diagram.function(step.name)
+        for caller in step.callers:
+            assert step.name.rpartition(".")[2] in calls(caller), (caller, step.name)
+    middleware = request_diagram.MIDDLEWARE
+    assert "_process_when_ready" in calls(f"{middleware}.process_request")
+    assert "_try_start" in calls(f"{middleware}._process_when_ready")
+    assert "_disallow" in calls(f"{middleware}.process_request_2")
+    order = calls(f"{request_diagram.CACHE}._fetch")
+    assert order.index("load") < order.index("fetch") < order.index("apply")
 
 
 def test_the_chart_of_costs_has_the_figures_of_its_table() -> None:
