@@ -106,7 +106,7 @@ class FileCache(Generic[File]):
             self._start_fetch(file, request)
             # Twisted runs the coroutine at once, so the fetch may have ended already.
             if action is Action.FETCH:
-                action = Action.WAIT if file.in_flight else file.next_action(self._now())
+                action = Action.WAIT if file.in_flight else file.next_action(self.now())
         return file if action in (Action.NONE, Action.REFRESH) else None
 
     async def wait_for(self, key: str, request: Request) -> File | None:
@@ -143,22 +143,21 @@ class FileCache(Generic[File]):
 
     def _next_action(self, file: File, request: Request) -> Action:  # noqa: ARG002
         """Return what must be done before a request can use a file."""
-        return file.next_action(self._now())
+        return file.next_action(self.now())
 
-    def _now(self) -> float:
-        """Return the time on the clock that the times of all files refer to."""
-        self.adjust_to_clock()
-        return self._clock.time()
+    def now(self) -> float:
+        """Return the time on the clock that the times of all files refer to.
 
-    def adjust_to_clock(self) -> None:
-        """Keep the remaining lifetimes after a change of the system clock."""
-        offset = self._clock.time() - self._clock.monotonic()
-        step = offset - self._clock_offset
+        If the system clock was changed, the files keep their remaining lifetimes.
+        """
+        now = self._clock.time()
+        step = now - self._clock.monotonic() - self._clock_offset
         if abs(step) > MIN_CLOCK_STEP:
-            self._clock_offset = offset
-            self._shift_clock(step)
+            self._clock_offset += step
+            self._shift_clock(step, now)
+        return now
 
-    def _shift_clock(self, step: float) -> None:
+    def _shift_clock(self, step: float, now: float) -> None:  # noqa: ARG002
         self._files.shift_clock(step)
 
     def close(self) -> None:
@@ -178,7 +177,7 @@ class FileCache(Generic[File]):
     def _start_fetch(self, file: File, page: Request) -> None:
         if self._closing:
             return
-        file.start_fetch(self._now())
+        file.start_fetch(self.now())
         fetch = deferred_from_coro(self._fetch(file, page))
         fetch.addErrback(self._log_failure, file)
         if file.in_flight:
@@ -211,7 +210,7 @@ class FileCache(Generic[File]):
                 if body is not None:
                     self.bodies[file.key] = body
             if not found.is_hit:
-                file.apply(event, self._now())
+                file.apply(event, self.now())
                 self._record_result(file, event)
                 self._save(file, event, found)
             if found.is_hit or not isinstance(event, Cancelled):
@@ -245,7 +244,7 @@ class FileCache(Generic[File]):
         file.from_store = from_store
         if from_store:
             file.redirects = ()
-        ago = max(self._now() - file.fetched_at, 0) if from_store else 0
+        ago = max(self.now() - file.fetched_at, 0) if from_store else 0
         file.last_request = None if file.from_cache else now - ago
 
     def _save(self, file: File, event: FetchResult, found: StoreLookup) -> None:

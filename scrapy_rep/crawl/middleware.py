@@ -81,7 +81,6 @@ class RobotsTxtMiddleware:
             settings.unreachable == "allow", settings.unreachable_days
         )
         self._clock = Clock()
-        self._now = self._clock.time
         self._engine = Engine(crawler)
         rendering = RenderingService(settings.splash_url)
         self._page_url = rendering.page_url
@@ -97,9 +96,6 @@ class RobotsTxtMiddleware:
         )
         self._hosts = self._throttle.hosts
         self._local_rules = LocalRulesFile(settings.local_rules)
-        self._pace = Pace(
-            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
-        )
         self._policy_cache = PolicyCache(
             crawler,
             settings,
@@ -109,6 +105,10 @@ class RobotsTxtMiddleware:
             self._on_policy,
             self._local_rules.origin,
         )
+        self._now = self._policy_cache.now
+        self._pace = Pace(
+            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
+        )
         if settings.shared_pace and self._policy_cache.shared_store is not None:
             self._throttle.share(self._policy_cache.shared_store)
         self._outages = Outages(
@@ -117,7 +117,6 @@ class RobotsTxtMiddleware:
             self._unreachable_policy,
             self._throttle,
             self._policy_cache,
-            self._clock,
             self._is_excepted,
         )
         self._wait_stats = WaitStats(crawler.stats, self._clock)
@@ -481,7 +480,7 @@ class RobotsTxtMiddleware:
         self._throttle.collect_finished()
         self._throttle.prune()
         self._policy_cache.unblock_origins()
-        self._policy_cache.adjust_to_clock()
+        self._policy_cache.now()  # notes a change of the system clock
         self._policy_cache.evict()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from ..origin import Origin, UnreachablePolicy
-    from ..scheduling.clock import Clock
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .policy_cache import PolicyCache
@@ -42,7 +41,6 @@ class Outages:
         unreachable_policy: UnreachablePolicy,
         throttle: Throttle,
         policy_cache: PolicyCache,
-        clock: Clock,
         is_excepted: Callable[[Request, str], bool],
     ) -> None:
         assert crawler.stats is not None
@@ -54,7 +52,7 @@ class Outages:
         self._unreachable_policy = unreachable_policy
         self._throttle = throttle
         self._policy_cache = policy_cache
-        self._now = clock.time
+        self._now = policy_cache.now
         self._is_excepted = is_excepted
 
     def applies_to(self, origin: Origin) -> bool:

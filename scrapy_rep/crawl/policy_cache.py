@@ -61,7 +61,7 @@ class PolicyCache(FileCache[Origin]):
         new_origin: Callable[[str], Origin],
     ) -> None:
         assert crawler.stats is not None
-        self.store = open_policy_store(settings, crawler.stats, clock, self._now)
+        self.store = open_policy_store(settings, crawler.stats, clock, self.now)
         """The store; None if the crawl has none."""
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
@@ -126,7 +126,7 @@ class PolicyCache(FileCache[Origin]):
     def needs_fetch(self, key: str) -> bool:
         """Whether requests to an origin have to wait for a fetch of its robots.txt."""
         origin = self._files.find(key)
-        return origin is None or origin.next_action(self._now()) in (Action.FETCH, Action.WAIT)
+        return origin is None or origin.next_action(self.now()) in (Action.FETCH, Action.WAIT)
 
     @property
     def allows_fetch(self) -> bool:
@@ -163,12 +163,12 @@ class PolicyCache(FileCache[Origin]):
         for cache in self.companions:
             cache.cancel_background_fetches()
 
-    def _shift_clock(self, step: float) -> None:
-        super()._shift_clock(step)
+    def _shift_clock(self, step: float, now: float) -> None:
+        super()._shift_clock(step, now)
         for cache in self.companions:
-            cache.adjust_to_clock()
+            cache.now()
         if self.store is not None:
-            self.store.shift_clock(step)
+            self.store.shift_clock(step, now)
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
@@ -193,7 +193,7 @@ class PolicyCache(FileCache[Origin]):
             return
         if file.state is not State.UNREACHABLE or file.failures > 1:
             return
-        now = self._now()
+        now = self.now()
         if file.robots is not None:
             effect = "Its last good copy is used"
         elif self._settings.unreachable == "allow":

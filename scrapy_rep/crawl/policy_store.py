@@ -185,12 +185,11 @@ class PolicyStore:
         self._closed = True
         await self.store.close()
 
-    def shift_clock(self, seconds: float) -> None:
-        """Note that the machine's clock was just set forward by ``seconds``.
+    def shift_clock(self, seconds: float, now: float) -> None:
+        """Note that the machine's clock was just set forward by ``seconds``, to ``now``.
 
         The times in the store are on the clock that was in use when they were written.
         """
-        now = self._clock.time()
         self._clock_steps.append(_ClockStep(self._clock_valid_from, now - seconds, seconds))
         self._clock_valid_from = now
 

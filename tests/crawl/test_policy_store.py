@@ -378,7 +378,7 @@ async def test_unreachable_days_do_not_include_a_clock_step(
     for step in steps:
         clock.now += 20
         clock.step += step
-        policies.shift_clock(step)
+        policies.shift_clock(step, clock.time())
     await store.put(KEY, origin_after((DOWN[0], failed_at)).to_entry(None))
     clock.now += 2 * DAY  # so that the next attempt is due
     origin = Origin(KEY)

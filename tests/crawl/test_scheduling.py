@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -347,6 +348,24 @@ async def test_a_file_stays_fresh_as_long_as_it_says_though_the_clock_is_set(
     await crawl(long.urls("/a"), **arguments)
     assert short.paths == ["/robots.txt", "/a", "/robots.txt", "/b"]
     assert long.paths == ["/robots.txt", "/a", "/b"]
+
+
+async def test_no_reading_of_a_clock_that_is_set_ends_an_outage(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage ends after thirty days (RFC 9309 §2.3.1.4), by a clock that nobody sets."""
+    site = web.site(Page(b"", 503))
+    for at in itertools.count(1):
+        readings = itertools.count()
+        monkeypatch.setattr(
+            "scrapy_rep.scheduling.clock.Clock.time",
+            lambda _, at=at, readings=readings: time.time() + 40 * 86_400 * (next(readings) >= at),
+        )
+        await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 0})
+        assert site.page_paths == [], at
+        if next(readings) < at:  # the crawl ended before
+            assert at > 10
+            break
 
 
 # Nothing of this package is scheduled, shown or stored
