@@ -175,14 +175,20 @@ def run(options: Options) -> Result:
 async def sizes(url: str, client: redis.Redis, number: int) -> list[Row]:
     """Return the memory of a Redis server for what is not the entry of a robots.txt."""
     store = opened(url)
-    missing = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
+
+    def put(name: str) -> Awaitable[object]:
+        now, url = 1_800_000_000 + len(name) / 7, f"https://{name}/robots.txt"
+        missing = Entry(
+            AccessResult.UNAVAILABLE, now, now + 77_760, now + 86_400, status=404, url=url
+        )
+        return store.put(f"https://{name}", missing)
 
     async def delay(name: str) -> None:
         await store.reserve_host(name, 60)
         await store.release_host(name, 60)
 
     acts: dict[str, Callable[[str], Awaitable[object]]] = {
-        "an origin without a robots.txt": lambda name: store.put(f"https://{name}", missing),
+        "an origin without a robots.txt": put,
         "a claim": lambda name: store.claim(f"https://{name}", 60),
         "a reservation": lambda name: store.reserve_host(name, 60),
         "a delay": delay,
