@@ -22,6 +22,7 @@ imported when it is first used, because Scrapy imports this package for each of 
 from __future__ import annotations
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -99,13 +100,18 @@ _MODULES = {
 }
 """The module of each public name. Type checkers read the imports above."""
 
+_import_lock = RLock()
+"""Without it, threads that use names for the first time would import Scrapy's modules, which import
+each other, in different orders. Python ends that with a deadlock error."""
+
 if not TYPE_CHECKING:  # else a type checker would accept every name
 
     def __getattr__(name):
         """Import a public name when it is first used (PEP 562)."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        with _import_lock:
+            value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
         globals()[name] = value
         return value
 

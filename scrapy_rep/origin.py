@@ -276,6 +276,14 @@ class OriginFile(Generic[Content]):
         if self.copy is not None:
             self.copy = self.copy._replace(etag=None, last_modified=None)
 
+    def mark_superseded(self, now: float) -> None:
+        """Note that another crawler has an answer of a later fetch than the last one of this crawl.
+
+        The next request gets it from the store, whatever the clocks say.
+        """
+        self.refresh_at = min(self.refresh_at, now)
+        self.fetched_at = 0
+
     def to_entry(self, body: bytes | None) -> Entry:
         """Return what a store keeps of this file after a fetch.
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pickle
 import pydoc
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.misc import load_object
@@ -25,6 +28,9 @@ from scrapy_rep import (
     robots_txt_url,
 )
 from testing.hostile import ALL, ATTACKS
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ROBOTS_TXT = b"""\
 User-agent: *
@@ -433,6 +439,26 @@ def test_a_file_in_words(robots: RobotsTxt) -> None:
 
 
 # The names
+
+
+def test_threads_import_names_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy's modules import each other, which Python refuses in several threads at once."""
+    running: list[str] = []
+    most: list[int] = []
+
+    def import_module(name: str, package: str) -> ModuleType:
+        running.append(name)
+        time.sleep(0.01)
+        most.append(len(running))
+        running.remove(name)
+        return importlib.import_module(name, package)
+
+    monkeypatch.setattr(scrapy_rep, "import_module", import_module)
+    with ThreadPoolExecutor(8) as pool:
+        names = scrapy_rep.__all__[:8]
+        found = list(pool.map(scrapy_rep.__getattr__, names))
+    assert [each.__name__ for each in found] == names
+    assert most == [1] * 8
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

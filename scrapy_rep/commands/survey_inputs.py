@@ -60,6 +60,8 @@ class Inputs:
         path = Path(name)
         if path.is_dir():
             return lambda: self._of_folder(path)
+        if path.is_fifo():  # which can be opened once
+            return lambda: self._of_tar(name)
         try:
             with path.open("rb"):
                 pass
@@ -131,13 +133,19 @@ class Inputs:
                         entry.body if has_rules else None, entry.status, entry.result.value
                     )
 
+    def _without_errors(self, path: Path, responses: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from responses
+        except OSError as error:
+            self._problem(f"cannot read {path}: {error.strerror or error}")
+
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Sample]:
         policy = StatusPolicy()
 
         def on_problem(problem: object) -> None:
             self._problem(str(problem))
 
-        for found in reader.read(path, on_problem):
+        for found in self._without_errors(path, reader.read(path, on_problem)):
             result = AccessResult.RULES
             if found.status == 304:
                 result = AccessResult.NOT_MODIFIED

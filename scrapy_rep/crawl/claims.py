@@ -66,6 +66,10 @@ class Claims:
                 self._timer.start(RENEWAL_INTERVAL, self._start)
         return claim
 
+    def is_latest(self, key: str, fence: int | None) -> bool:
+        """Whether this crawl has not claimed a file again since the claim with this token."""
+        return self._fences.get(key) in (None, fence)
+
     def remove(self, key: str) -> None:
         """Remove a claim, if there is one."""
         self._fences.pop(key, None)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ..protocol.pacing import Pacing
     from ..protocol.tdmrep import TdmRule
     from .recorder import Recorder
+    from .usage_files import UsageFiles
 
 CLOSING = "the spider is closing"
 """The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
@@ -132,6 +133,8 @@ class RobotsTxtMiddleware:
             crawler, self._policy_cache, self._page_url, self._verdict, self._local_disallow
         )
         """Drops the requests of a spider that are known to be disallowed (REP_FILTER_LINKS)."""
+        self.usage_files: UsageFiles | None = None
+        """The files that state a usage. None if no middleware reads them."""
         self._tdm_files: TdmFiles | None = None
         if settings.tdmrep:
             self._tdm_files = TdmFiles(
@@ -196,6 +199,8 @@ class RobotsTxtMiddleware:
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
+        if self.usage_files is not None:
+            self.usage_files.add(request, origin)
         if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
@@ -292,6 +297,8 @@ class RobotsTxtMiddleware:
         may_start = self._throttle.try_start(request, origin.host)
         if may_start:
             record_exception(self._crawler, request)
+            if self.usage_files is not None:
+                self.usage_files.add(request, origin)
         return may_start
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:

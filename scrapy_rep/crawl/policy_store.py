@@ -156,10 +156,13 @@ class PolicyStore:
             if entry is not None and not self._closed:
                 is_stored = await self.store.put(key, entry, lookup.fence)
                 if not is_stored:
+                    if lookup.fence is not None and not file.in_flight:
+                        file.mark_superseded(self._now())
                     self._stats.inc_value(f"{file.resource.stats}/store/superseded_count")
         finally:
             try:
-                if lookup.claimed:
+                # The next fetch of this crawl may have claimed the file meanwhile.
+                if lookup.claimed and self._claims.is_latest(key, lookup.fence):
                     await self._release(key)
             finally:
                 self._saves -= 1
@@ -273,8 +276,12 @@ def open_policy_store(
 
 
 def _longest_fetch(settings: Settings) -> float:
-    """Return the seconds that a fetch takes if each attempt times out."""
-    longest = settings.timeout
+    """Return the seconds that a fetch takes if each attempt times out.
+
+    The time-out does not include the wait for the host of a redirect, which may have a delay.
+    """
+    attempt = settings.timeout + settings.max_delay
+    longest = attempt
     for retry in range(settings.retry_times):
-        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + settings.timeout
+        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + attempt
     return longest

@@ -88,5 +88,5 @@ def _has_errback(request: Request, spider: Spider | None) -> bool:
     # Scrapy's CrawlSpider sets an errback of its own, which calls that of the rule.
     try:
         return spider.rules[request.meta["rule"]].errback is not None
-    except LookupError:
+    except (LookupError, TypeError):  # the spider has changed its meta, or has other rules
         return True

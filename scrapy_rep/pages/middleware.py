@@ -18,6 +18,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
+from ..crawl.usage_files import UsageFiles
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
 from ..protocol import usage
@@ -33,7 +34,6 @@ from ..protocol.pages import (
     statements,
     statements_of,
 )
-from ..protocol.paths import origin_of
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
 from .access_terms import terms_of
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ..crawl.recorder import Recorder
-    from ..protocol.robotstxt import RobotsTxt
     from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
 
@@ -113,7 +112,7 @@ class PageDirectivesMiddleware:
         self._settings: Settings = read_settings(crawler)
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
-        self._robots: RobotsTxtMiddleware | None = None
+        self._usage_files: UsageFiles | None = None
         self.recorder: Recorder | None = None
         self._tdm_rule: Callable[[Response], TdmRule | None] | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
@@ -160,9 +159,7 @@ class PageDirectivesMiddleware:
             yield output
 
     def _read(self, response: Response, request: Request) -> _Page:
-        robots = self._robots_txt(response)
-        if robots is not None and not (robots.has_usage or self._settings.training_tokens):
-            robots = None
+        robots = self._usage_files.file(response) if self._usage_files is not None else None
         html = _html(response)
         tdm = self._tdm_rule(response) if self._tdm_rule is not None else None
         if (
@@ -199,18 +196,14 @@ class PageDirectivesMiddleware:
             usage.refusal_sources(stated, reserved),
         )
 
-    def _robots_txt(self, response: Response) -> RobotsTxt | None:
-        if self._robots is None:
-            return None
-        origin = self._robots.origins.get(origin_of(response.url) or "")
-        return origin.content if origin else None
-
     def _on_spider_opened(self) -> None:
-        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if self._robots is None:  # which warns about them otherwise
+        robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if robots is None:  # which warns about them otherwise
             warn_about_unknown_settings(self._crawler)
         else:
-            self._tdm_rule = self._robots.tdm_rule
+            any_file = bool(self._settings.training_tokens)
+            self._usage_files = robots.usage_files = UsageFiles(robots.origins, any_file=any_file)
+            self._tdm_rule = robots.tdm_rule
         if self._settings.tdmrep and self._tdm_rule is None:
             logger.warning(
                 "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",

@@ -23,6 +23,10 @@ PIECE = 1 << 16
 """The octets that are read and inflated at once."""
 
 
+MAX_STARTS = 100_000
+"""The most places of a damaged file that are checked for the start of a record: a few seconds. In
+data without a pattern, one octet in 16 million looks like one."""
+
 MAX_HEADER = 1 << 16
 """The most octets of the header of a record that is not compressed (ours)."""
 
@@ -92,6 +96,7 @@ def gzip_members(stream: BinaryIO, limit: int) -> Iterator[Member | BrokenMember
     the next place that looks like a record. When a member is yielded, the stream is at its end.
     """
     offset = stream.tell()
+    starts = iter(range(MAX_STARTS))
     while True:
         stream.seek(offset)
         if not stream.read(1):
@@ -102,8 +107,11 @@ def gzip_members(stream: BinaryIO, limit: int) -> Iterator[Member | BrokenMember
         if isinstance(found, Member):
             offset = stream.tell()
         else:
-            following = _next_record(stream, offset + 1)
+            following = _next_record(stream, offset + 1, starts)
             if following is None:
+                if next(starts, None) is None:
+                    reason = "too many places look like the start of a record: the rest is not read"
+                    yield BrokenMember(stream.tell(), reason)
                 return
             offset = following
 
@@ -130,22 +138,28 @@ def _member(stream: BinaryIO, offset: int, limit: int) -> Member | BrokenMember:
     return Member(offset, bytes(content), is_cut)
 
 
-def _next_record(stream: BinaryIO, offset: int) -> int | None:
-    """Return the next place from ``offset`` on that looks like the start of a record."""
+def _next_record(stream: BinaryIO, offset: int, starts: Iterator[int]) -> int | None:
+    """Return the next place from ``offset`` on that looks like the start of a record.
+
+    Checks one place for each of ``starts``.
+    """
     stream.seek(offset)
     window = b""
-    while piece := stream.read(PIECE):
+    while True:
+        piece = stream.read(PIECE)
         window += piece
+        # The rest of the window is searched with the piece that follows.
+        end = len(window) - PIECE if piece else len(window)
         start = -1
-        while (start := window.find(MAGIC, start + 1)) >= 0:
-            if len(window) - start < PIECE:  # the piece that follows is needed
-                window += stream.read(PIECE)
+        while (start := window.find(MAGIC, start + 1, max(end + len(MAGIC) - 1, 0))) >= 0:
+            if next(starts, None) is None:
+                return None
             if _is_record(window, start):
                 return offset + start
-        kept = window[-len(MAGIC) + 1 :]
-        offset += len(window) - len(kept)
-        window = kept
-    return None
+        if not piece:
+            return None
+        window = window[max(end, 0) :]
+        offset += max(end, 0)
 
 
 def _is_record(octets: bytes, start: int) -> bool:

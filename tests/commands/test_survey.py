@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.commands import process_pool, survey_inputs, survey_workers
+from scrapy_rep.commands.exits import ExitCode
 from scrapy_rep.commands.survey_comparison import differences
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.reports import survey
+from scrapy_rep.reports import archive_reader, survey
 from scrapy_rep.reports.survey import MAX_STRATA, Sample, Survey
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -208,6 +209,33 @@ def test_an_archive(run: Run, tmp_path: Path) -> None:
     page = run("survey", "a.warc.gz", "--html", "x.html")
     assert "unreachable" in page.out
     assert "<h2>Statuses</h2>" in (tmp_path / "x.html").read_text("utf-8")
+
+
+def test_an_archive_that_cannot_be_read_to_its_end(
+    run: Run, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> Iterator[object]:
+        yield from ()
+        raise OSError(5, "Input/output error")
+
+    (tmp_path / "a.warc").touch()
+    monkeypatch.setattr(archive_reader, "read", read)
+    done = run("survey", "a.warc", str(folder), "--json")
+    assert done.code == ExitCode.UNKNOWN
+    assert "cannot read a.warc: Input/output error" in done.err
+    record = done.record
+    assert (record["complete"], record["problems"], record["total"]["files"]) == (False, 1, 5)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_named_pipe_is_opened_once(tmp_path: Path) -> None:
+    path = tmp_path / "sites"
+    os.mkfifo(path)  # type: ignore[attr-defined, unused-ignore]
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(path.write_bytes, tar_of(FILES))
+        done = tool("survey", str(path), "--json", "--processes", "1")
+        assert done.record["total"]["files"] == 5
+        assert writing.result() > 0
 
 
 def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:

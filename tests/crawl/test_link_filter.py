@@ -159,9 +159,11 @@ async def test_an_errback_gets_the_exception(web: Web, crawl: Crawl) -> None:
     assert filtered(outcome) == 0
 
 
-@pytest.mark.parametrize("has_number", [True, False], ids=["rule", "no number of a rule"])
+@pytest.mark.parametrize(
+    "number", [0, None, "x", 9], ids=["rule", "no number", "text", "too large"]
+)
 async def test_the_errback_of_a_crawl_spider_is_that_of_the_rule(
-    web: Web, crawl: Crawl, has_number: bool
+    web: Web, crawl: Crawl, number: object
 ) -> None:
     class Ruled(CrawlSpider):
         name = "ruled"
@@ -175,8 +177,7 @@ async def test_the_errback_of_a_crawl_spider_is_that_of_the_rule(
             yield Request(site.url("/"))
 
         def changed(self, request: Request, _: Response) -> Request:
-            if not has_number:
-                del request.meta["rule"]
+            request.meta["rule"] = number
             return request
 
         def failed(self, failure: Failure) -> None:
@@ -188,7 +189,7 @@ async def test_the_errback_of_a_crawl_spider_is_that_of_the_rule(
     await run_crawler(crawler)
     assert crawler.stats is not None
     assert site.page_paths == ["/"]
-    assert crawler.stats.get_value("robotstxt/filtered_count", 0) == has_number
+    assert crawler.stats.get_value("robotstxt/filtered_count", 0) == (number == 0)
     assert crawler.stats.get_value("robotstxt/forbidden") == 2
     assert crawler.spider.failures == site.urls("/private/2")  # type: ignore[union-attr]
 

@@ -513,6 +513,29 @@ async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, cr
     assert outcome.responses[there.url("/b")].meta["usage"] == {"train-ai": False}
 
 
+async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: Crawl) -> None:
+    sites = [web.site("User-agent: *\nContent-Signal: ai-train=no\n") for _ in range(8)]
+    for site in sites[:4]:  # the others remove their files from memory meanwhile
+        site.pages["/a"] = Page(delay=0.5)
+    urls = [site.url("/a") for site in sites]
+    outcome = await crawl(urls, {"REP_CACHE_SIZE": 1})
+    refused = [outcome.responses[url].meta["usage"] for url in urls]
+    assert refused == [{"train-ai": False}] * 8
+
+
+async def test_a_cache_smaller_than_the_crawl_loses_no_group_of_a_training_crawler(
+    web: Web, crawl: Crawl
+) -> None:
+    sites = [web.site("User-agent: trainer\nDisallow: /\n") for _ in range(4)]
+    for site in sites[:2]:
+        site.pages["/a"] = Page(delay=0.5)
+    urls = [site.url("/a") for site in sites]
+    settings = {"REP_CACHE_SIZE": 1, "REP_TRAINING_TOKENS": ["trainer"]}
+    outcome = await crawl(urls, settings)
+    refused = [outcome.responses[url].meta["usage"] for url in urls]
+    assert refused == [{"train-ai": False}] * 4
+
+
 @pytest.mark.parametrize(
     ("required", "kept"),
     [

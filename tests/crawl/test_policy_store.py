@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.crawl.claims import CLAIM_SECONDS
 from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
@@ -233,6 +234,19 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     assert origin.state is State.FRESH
 
 
+class SlowStore(MemoryStore):
+    """Puts nothing before it may."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.answers = Event()
+
+    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        while not self.answers.is_set():
+            await sleep(0.01)
+        return await super().put(origin, entry, fence)
+
+
 class ClaimedStore(MemoryStore):
     """Another crawler has claimed every origin, and never releases it."""
 
@@ -260,11 +274,11 @@ class ClaimedStore(MemoryStore):
 async def test_a_crawler_waits_for_a_claim_only_as_long_as_it_can_last() -> None:
     store, clock, origin, lookup = ClaimedStore(), VirtualClock(), Origin(KEY), StoreLookup()
     origin.start_fetch(NOW)
-    policies = policy_store(store, clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0)
+    policies = policy_store(store, clock, REP_TIMEOUT=30, REP_MAX_DELAY=7, REP_RETRY_TIMES=0)
     await policies.load(origin, lookup)
     assert (lookup.is_hit, lookup.claimed) == (False, False)
     assert len(store.calls) > 2
-    assert clock.now == pytest.approx(NOW + 30 + WAIT_MARGIN)
+    assert clock.now == pytest.approx(NOW + 30 + 7 + WAIT_MARGIN)
     entry = await fetch(policies, Origin(KEY), RULES[0])
     assert entry is not None, "it is saved without a claim"
     assert store.calls[-1] == "put 7", "with the token of the latest claim"
@@ -387,7 +401,7 @@ async def test_unreachable_days_do_not_include_a_clock_step(
     assert origin.unreachable_since == failed_at + moved_by
 
 
-@pytest.mark.parametrize(("retries", "seconds"), [(0, 30), (2, 93), (10, 633), (200, 3595)])
+@pytest.mark.parametrize(("retries", "seconds"), [(0, 330), (2, 993), (10, 3595)])
 def test_a_crawler_waits_longer_than_the_longest_fetch(retries: int, seconds: float) -> None:
     policies = policy_store(MemoryStore(), REP_RETRY_TIMES=retries)
     assert policies._wait_seconds == seconds + WAIT_MARGIN
@@ -401,6 +415,46 @@ async def test_a_result_that_the_store_refuses_is_counted() -> None:
     for fence in (6, 7):
         await policies.save(Origin(KEY), entry, StoreLookup(fence=fence))
     assert stats.counted == ["robotstxt/store/superseded_count"]
+
+
+@pytest.mark.parametrize("event", [rules(NOW + 100, b"old"), DOWN[0]], ids=["rules", "down"])
+async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchResult) -> None:
+    """The crawler was stopped during its fetch, and another one fetched the file meanwhile."""
+    store = MemoryStore(shared=True)
+    policies, origin = policy_store(store), Origin(KEY)
+    later = origin_after((rules(NOW + 50), NOW - 50)).to_entry(BODY)
+    await store.put(KEY, later, 7)
+    origin.start_fetch(NOW)
+    origin.apply(event, NOW)
+    lookup = StoreLookup(fence=6)
+    await policies.save(origin, policies.entry(origin, event, lookup), lookup)
+    assert origin.next_action(NOW) in (Action.REFRESH, Action.FETCH)
+    origin.start_fetch(NOW)
+    found = StoreLookup()
+    await policies.load(origin, found)
+    assert (found.is_hit, found.body, origin.state) == (True, BODY, State.FRESH)
+    assert origin.robots is not None
+    assert not origin.robots.allowed(f"{KEY}/", "mybot")
+    assert await store.get(KEY) == later
+
+
+async def test_a_slow_save_does_not_release_the_next_claim_of_its_crawl() -> None:
+    store = SlowStore(shared=True)
+    policies, origin, lookups = policy_store(store), Origin(KEY), [StoreLookup(), StoreLookup()]
+    origin.start_fetch(NOW)
+    await policies.load(origin, lookups[0])
+    origin.apply(DOWN[0], NOW)
+    saving = deferred_from_coro(
+        policies.save(origin, policies.entry(origin, DOWN[0], lookups[0]), lookups[0])
+    )
+    origin.start_fetch(NOW + 100)
+    await policies.load(origin, lookups[1])
+    assert lookups[1].claimed
+    store.answers.set()
+    await maybe_deferred_to_future(saving)
+    other = MemoryStore(store._data, shared=True)
+    assert not (await other.claim(KEY, 1)).claimed
+    await policies.close()
 
 
 def test_results_have_names() -> None:

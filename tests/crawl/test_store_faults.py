@@ -78,7 +78,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     monkeypatch.setattr("scrapy_rep.crawl.policy_store.WAIT_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
-    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3})
+    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 0.3, "REP_MAX_DELAY": 0.1})
     assert site.paths == ["/robots.txt", "/"]
     assert outcome.stats["robotstxt/store/wait_timeout_count"] == 1
     assert outcome.stats["robotstxt/store/wait_count"] < 10

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -14,10 +15,11 @@ import pytest
 from scrapy import Request, signals
 
 from scrapy_rep import Reason
+from scrapy_rep.crawl import policy_store
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
-from testing.web import Page, gaps, text
+from testing.web import Page, gaps, redirect, text
 
 from .conftest import Closer, Disturber, Visitor, make_crawler, our_warnings, run_crawler, together
 
@@ -244,6 +246,25 @@ async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> No
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
     assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
+
+
+async def test_a_crawler_waits_while_another_waits_for_the_host_of_a_redirect(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy_store, "WAIT_MARGIN", 0.1)
+    slow = web.site("User-agent: *\nCrawl-delay: 1\n", {"/rules": text(PRIVATE)}, host="127.0.0.2")
+    site = web.site(replace(redirect(slow.url("/rules")), delay=0.1), host="127.0.0.3")
+    kept = {
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.db",
+        "REP_TIMEOUT": 0.3,
+        "REP_RETRY_TIMES": 0,
+        "REP_SHARED_PACE": False,
+    }
+    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
+    pages = [Request(url, priority=1) for url in slow.urls("/1", "/2")]
+    await together(*crawlers, requests=[[*pages, *site.urls("/a")], site.urls("/b")])
+    assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
+    assert sorted(slow.paths) == ["/1", "/2", "/robots.txt", "/rules"]
 
 
 async def test_memory_stores_with_other_names_share_nothing(web: Web) -> None:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_rep.reports import members
 from scrapy_rep.reports.members import (
+    MAGIC,
     PIECE,
     BrokenMember,
     Member,
@@ -66,6 +68,34 @@ def test_the_start_of_a_record_is_found_across_pieces() -> None:
     two = gzip.compress(TWO)
     for size in range(PIECE - 5, PIECE + 2):
         assert found(b"x" * size + two)[1:] == [Member(size, TWO, False)]
+
+
+@pytest.mark.parametrize("starts", [6, 7])
+def test_the_search_for_a_record_ends(starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MAX_STARTS", starts)
+    one = gzip.compress(ONE)
+    result = found(b"x" + MAGIC * 6 + one)
+    assert isinstance(result[0], BrokenMember)
+    if starts == 7:
+        assert result[1:] == [Member(1 + 6 * len(MAGIC), ONE, False)]
+    else:
+        (last,) = result[1:]
+        assert isinstance(last, BrokenMember)
+        assert "the rest is not read" in last.reason
+
+
+def test_a_search_keeps_a_window_of_two_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = 0
+
+    def is_record(octets: bytes, _: int) -> bool:
+        nonlocal longest
+        longest = max(longest, len(octets))
+        return False
+
+    monkeypatch.setattr(members, "_is_record", is_record)
+    number = 4 * PIECE // len(MAGIC)
+    assert len(found(MAGIC * number)) == 1
+    assert longest == 2 * PIECE
 
 
 def test_the_end_of_a_member() -> None:
