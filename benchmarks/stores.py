@@ -39,6 +39,8 @@ PARAMETERS = {
     "others": Parameter(0, 0, "processes that write to the same store meanwhile"),
 }
 AT_ONCE = 32
+SMALL = 10_000
+"""How many claims, reservations and other small keys are measured."""
 TICK = 0.001
 
 
@@ -170,6 +172,43 @@ def run(options: Options) -> Result:
     return Result(rows)
 
 
+async def sizes(url: str, client: redis.Redis, number: int) -> list[Row]:
+    """Return the memory of a Redis server for what is not the entry of a robots.txt."""
+    store = opened(url)
+
+    def put(name: str) -> Awaitable[object]:
+        now, url = 1_800_000_000 + len(name) / 7, f"https://{name}/robots.txt"
+        missing = Entry(
+            AccessResult.UNAVAILABLE, now, now + 77_760, now + 86_400, status=404, url=url
+        )
+        return store.put(f"https://{name}", missing)
+
+    async def delay(name: str) -> None:
+        await store.reserve_host(name, 60)
+        await store.release_host(name, 60)
+
+    acts: dict[str, Callable[[str], Awaitable[object]]] = {
+        "an origin without a robots.txt": put,
+        "a claim": lambda name: store.claim(f"https://{name}", 60),
+        "a reservation": lambda name: store.reserve_host(name, 60),
+        "a delay": delay,
+    }
+    rows = []
+    for what, act in acts.items():
+        client.flushdb()
+        empty = used(client)
+        for position in range(number):
+            await act(f"www.host{position}.example")
+        rows.append(Row(f"size of {what}", (used(client) - empty) / number, "octets"))
+    await store.close()
+    return rows
+
+
+def used(client: redis.Redis) -> int:
+    """Return the memory of a Redis server in octets."""
+    return int(client.info("memory")["used_memory"])
+
+
 def measure_store(url: str, bodies: list[bytes], options: Options) -> list[Row]:
     """Return the figures of one store, and its size if no other process writes to it."""
     origins = options.number("origins")
@@ -177,7 +216,7 @@ def measure_store(url: str, bodies: list[bytes], options: Options) -> list[Row]:
     empty = 0
     if client:
         client.flushdb()
-        empty = int(client.info("memory")["used_memory"])
+        empty = used(client)
     context = multiprocessing.get_context("spawn")
     others = [
         context.Process(target=write_for_ever, args=(url, bodies[:100], number * 10**6))
@@ -193,11 +232,13 @@ def measure_store(url: str, bodies: list[bytes], options: Options) -> list[Row]:
             other.join()
     if not others:
         if client:
-            size = int(client.info("memory")["used_memory"]) - empty
+            size = used(client) - empty
         else:
             file = Path(url.removeprefix("sqlite:///"))
             size = sum(each.stat().st_size for each in file.parent.glob(f"{file.name}*"))
         rows.append(Row("size of an origin", size / origins, "octets"))
+        if client:
+            rows += asyncio.run(sizes(url, client, min(origins, SMALL)))
     if client:
         client.flushdb()
         client.close()

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from testing import svg
+
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "about" / "performance.md"
 IMAGE = DOCS / "images" / "costs.svg"
@@ -19,7 +21,6 @@ LEFT, UNIT, STEP = 330, 300, 34
 _ROW = re.compile(r"^\| ([^|]+) \| (\d+(?:\.\d+)?) \| [^|]*`python -m benchmarks ", re.MULTILINE)
 
 STYLE = """\
-rect.page { fill: #fff }
 rect.bar { fill: #2a5b8c }
 line { stroke: #b3541e; stroke-dasharray: 5 4 }
 text { font: 13px sans-serif; fill: #222 }
@@ -52,15 +53,12 @@ def drawing(rows: list[Cost]) -> str:
             f'<text x="{LEFT + length + 8}" y="{y + 15}">{row.ratio:g}</text>'
         )
     height = 50 + len(rows) * STEP
-    body = "\n".join(shapes)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + UNIT + 130} {height}">\n'
-        "<title>Costs relative to those of Scrapy's own components</title>\n"
-        f"<style>\n{STYLE}</style>\n"
-        f'<rect class="page" width="100%" height="100%"/>\n{body}\n'
+    shapes.append(
         f'<line x1="{LEFT + UNIT}" x2="{LEFT + UNIT}" y1="30" y2="{height - 15}"/>\n'
-        f'<text class="limit" x="{LEFT + UNIT}" y="22">Scrapy&#8217;s own</text>\n</svg>\n'
+        f'<text class="limit" x="{LEFT + UNIT}" y="22">Scrapy&#8217;s own</text>'
     )
+    title = "Costs relative to those of Scrapy's own components"
+    return svg.document(LEFT + UNIT + 130, height, title, STYLE, shapes)
 
 
 if __name__ == "__main__":

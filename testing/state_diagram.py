@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from scrapy_rep.origin import TRANSITIONS, State
+from testing import svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,6 @@ LABEL = 0.36
 """The place of a label on its arrow, from 0 to 1, so that the labels of a pair are apart."""
 
 STYLE = """\
-rect.page { fill: #fff }
 rect.state { fill: #eef4fb; stroke: #2a5b8c; stroke-width: 1.5 }
 path { fill: none; stroke: #555; stroke-width: 1.3; marker-end: url(#head) }
 text { font: 13px sans-serif; fill: #222; text-anchor: middle }
@@ -72,12 +71,12 @@ def page(text: str) -> str:
 
 def drawing() -> str:
     """Return the transitions between different states as an SVG image."""
-    shapes = [f'<rect class="page" width="{WIDTH}" height="{HEIGHT}"/>']
-    labels = []
+    shapes, labels = [svg.ARROWHEAD], []
     for state, target, names in changes():
         if state is not target:
-            curve, (x, y) = _arrow(PLACES[state], PLACES[target])
-            shapes.append(f'<path d="{curve}"/>')
+            arrow = svg.arrow(PLACES[state], PLACES[target], BOX, bend=BEND, label=LABEL)
+            x, y = arrow.label
+            shapes.append(f'<path d="{arrow.path}"/>')
             labels.append(f'<text class="event" x="{x}" y="{y}">{escape(", ".join(names))}</text>')
     width, height = BOX
     for state, (x, y) in PLACES.items():
@@ -85,45 +84,8 @@ def drawing() -> str:
             f'<rect class="state" x="{x - width // 2}" y="{y - height // 2}" width="{width}" '
             f'height="{height}" rx="8"/><text x="{x}" y="{y + 5}">{state}</text>'
         )
-    body = "\n".join([*shapes, *labels])
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}">\n'
-        "<title>The states of a file of an origin, and the events that change them</title>\n"
-        f"<style>\n{STYLE}</style>\n"
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" '
-        'markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z" '
-        'style="fill: #555; stroke: none; marker-end: none"/></marker></defs>\n'
-        f"{body}\n</svg>\n"
-    )
-
-
-def _arrow(start: tuple[int, int], end: tuple[int, int]) -> tuple[str, tuple[int, int]]:
-    """Return the path of an arrow between two boxes, and the place of its label."""
-    (x1, y1), (x2, y2) = start, end
-    length = hypot(x2 - x1, y2 - y1)
-    across_x, across_y = -(y2 - y1) / length, (x2 - x1) / length
-    middle = (x1 + x2) / 2 + 2 * BEND * across_x, (y1 + y2) / 2 + 2 * BEND * across_y
-    (sx, sy), (ex, ey) = _border(start, middle), _border(end, middle)
-    mx, my = middle
-    t = LABEL
-    label_x, label_y = (
-        (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t**2 * c
-        for a, b, c in ((sx, mx, ex), (sy, my, ey))
-    )
-    return f"M{sx:.0f},{sy:.0f} Q{mx:.0f},{my:.0f} {ex:.0f},{ey:.0f}", (
-        round(label_x),
-        round(label_y) + 4,
-    )
-
-
-def _border(box: tuple[int, int], towards: tuple[float, float]) -> tuple[float, float]:
-    """Return where the line from the middle of a box towards a point leaves the box."""
-    x, y = towards[0] - box[0], towards[1] - box[1]
-    scale = min(
-        (BOX[0] / 2 + 2) / abs(x) if x else 1.0,
-        (BOX[1] / 2 + 2) / abs(y) if y else 1.0,
-    )
-    return box[0] + x * scale, box[1] + y * scale
+    title = "The states of a file of an origin, and the events that change them"
+    return svg.document(WIDTH, HEIGHT, title, STYLE, [*shapes, *labels])
 
 
 def main() -> None:

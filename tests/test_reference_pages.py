@@ -20,7 +20,7 @@ from scrapy_rep.commands.main import SUBCOMMANDS
 from scrapy_rep.origin import State
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
-from testing import cost_chart, state_diagram
+from testing import cost_chart, request_diagram, state_diagram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,6 +136,18 @@ def test_stats() -> None:
         assert any(re.fullmatch(pattern, name) for name in documented), pattern
 
 
+def test_each_stat_that_a_page_names_is_in_the_list() -> None:
+    listed = [re.sub("<.*?>", ".+", name) for name in first_cells("stats.md")]
+    for page, text in TEXTS.items():
+        for name in re.findall(rf"`({PREFIX}[\w/<>-]+[\w>])`", text):
+            # A TDM file has the stats of a robots.txt.
+            own = name.replace("/tdmrep/", "/")
+            assert any(re.fullmatch(pattern, one) for pattern in listed for one in (name, own)), (
+                page,
+                name,
+            )
+
+
 def test_each_reason_is_in_the_stats() -> None:
     (row,) = re.findall(r"^\| `robotstxt/forbidden/<reason>`.*", TEXTS[STATS], re.MULTILINE)
     allowing = {Reason.NO_RULES, Reason.UNAVAILABLE}
@@ -165,6 +177,16 @@ def test_log_messages() -> None:
     for level in ("error", "warning", "info", "debug"):
         documented = first_rows("log-messages.md", level.upper())
         assert set(documented) == {text for one, text in found if one == level}
+
+
+def test_the_log_lines_to_watch_exist() -> None:
+    table = TEXTS["docs/usage/scaling.md"].partition("| Line in the log |")[2].partition("\n\n")[0]
+    lines = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(lines) > 4
+    messages = [text for level, text in messages_in_the_code() if level in ("error", "warning")]
+    for line in lines:
+        pattern = re.escape(line).replace(GAP, ".+")
+        assert any(re.match(pattern, message) for message in messages), line
 
 
 # Signals
@@ -233,6 +255,29 @@ def test_the_states_of_an_origin() -> None:
     assert state_diagram.page(text) == text  # else run python -m testing.state_diagram
     assert state_diagram.IMAGE.read_text("utf-8") == state_diagram.drawing()
     assert set(state_diagram.PLACES) == set(State)
+
+
+def test_the_way_of_a_request() -> None:
+    text = TEXTS["docs/about/design.md"]
+    assert request_diagram.page(text) == text  # else run python -m testing.request_diagram
+    assert request_diagram.IMAGE.read_text("utf-8") == request_diagram.drawing()
+    assert {key for arrow in request_diagram.ARROWS for key in arrow[:2]} == set(
+        request_diagram.STEPS
+    )
+
+
+def test_the_functions_on_the_way_of_a_request_call_each_other() -> None:
+    calls = request_diagram.calls
+    for step in request_diagram.STEPS.values():
+        assert callable(request_diagram.function(step.name))
+        for caller in step.callers:
+            assert step.name.rpartition(".")[2] in calls(caller), (caller, step.name)
+    middleware = request_diagram.MIDDLEWARE
+    assert "_process_when_ready" in calls(f"{middleware}.process_request")
+    assert "_try_start" in calls(f"{middleware}._process_when_ready")
+    assert "_disallow" in calls(f"{middleware}.process_request_2")
+    order = calls(f"{request_diagram.CACHE}._fetch")
+    assert order.index("load") < order.index("fetch") < order.index("apply")
 
 
 def test_the_chart_of_costs_has_the_figures_of_its_table() -> None:
