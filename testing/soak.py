@@ -17,6 +17,7 @@ from unittest.mock import patch
 from scrapy import Request, Spider
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.crawl.claims import CLAIM_SECONDS
 from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.stores.entry import _DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -124,11 +125,11 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
     SQLiteStore(path, ttl=DAY).open()
     now = time.time()
     spans: list[tuple[Any, Any]] = [
-        (now + 30 * DAY, now + 30 * DAY + 93),
+        (now + 30 * DAY, now + 30 * DAY + CLAIM_SECONDS),
         (now, now + 30 * DAY),
         (now, 1e18),
         (now, "never"),
-        ("yesterday", now + 93),
+        ("yesterday", now + CLAIM_SECONDS),
     ]
     with sqlite3.connect(path) as db:
         for root in roots:
@@ -137,7 +138,7 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
                 (root, now, chance.choice(_bad_entries())),
             )
             # The last one is the claim of a crawler that does not run any more.
-            claim = chance.choice([*spans, (now, now + 93)])
+            claim = chance.choice([*spans, (now, now + CLAIM_SECONDS)])
             db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?, 0)", (root, *claim))
             reserved = (host_of(root), *chance.choice(spans))
             db.execute("INSERT OR IGNORE INTO hosts VALUES (?, 'other', ?, ?)", reserved)
