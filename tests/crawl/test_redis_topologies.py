@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.testing import SharedStoreTests
 from testing.redis_server import RedisCluster, RedisWithSentinel
@@ -18,8 +20,6 @@ from .conftest import Disturber, our_warnings
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
     from scrapy_rep.stores import Store
     from testing.web import Site, Web
@@ -77,6 +77,8 @@ async def crawl_twice(
     assert [site.paths for site in sites] == [["/robots.txt", "/", "/again"]] * len(sites)
 
 
+# redis-py 6.0 warns about a call of its own.
+@pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
 async def test_a_cluster_fails_over_and_moves_slots(
     web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
