@@ -10,7 +10,7 @@ RESULTS := .test-results
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # More processes than cores: most tests of crawls wait for a server.
-SIDE_BY_SIDE := -n 10
+SIDE_BY_SIDE := -n 10 --dist worksteal
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
 pytest = $(1)/python -m pytest $(SIDE_BY_SIDE) --junit-xml=$(RESULTS)/$(2).xml \
 	-o junit_suite_name="$(3)"
