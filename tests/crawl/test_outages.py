@@ -185,12 +185,12 @@ class Counter(Watcher):
 async def test_rep_max_waiting_limits_the_waiting_requests(
     web: Web, crawl: Crawl, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = web.site(Failing(1000, "2"))
+    site = web.site(Failing(1000, "12"))
     live = web.site(PRIVATE, host="127.0.0.2")
     settings = {
         **WAIT,
         "REP_MAX_WAITING": 10,
-        "REP_MAX_WAIT": 8,
+        "REP_MAX_WAIT": 23,
         "CONCURRENT_REQUESTS": 2,
         "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
         "SCHEDULER_START_MEMORY_QUEUE": f"scrapy.squeues.{queue}MemoryQueue",
@@ -198,8 +198,7 @@ async def test_rep_max_waiting_limits_the_waiting_requests(
     urls = [*live.urls("/first"), *site.urls(*numbers(300)), *live.urls("/last")]
     outcome = await crawl(urls, settings, spider=Counter)
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(300)), Reason.UNREACHABLE)
-    # On a busy machine, some of them reach REP_MAX_WAIT before they are checked.
-    assert outcome.stats["robotstxt/wait_limit_count/number"] > 100
+    assert outcome.stats["robotstxt/wait_limit_count/number"] > 200
     # Ten, the first of each site until its robots.txt has had an answer, and the two that the
     # engine may have taken from a queue. They wait again if the site is still unreachable.
     assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2 + 2  # type: ignore[union-attr]
