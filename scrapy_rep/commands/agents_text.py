@@ -10,6 +10,7 @@ from rich.text import Text
 
 from .crawler_list import crawler_rows
 from .crawlers import Compliance, SourceKind
+from .values_text import named_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,12 +47,7 @@ def table(crawlers: Sequence[Crawler]) -> Table:
 
 def details(crawler: Crawler) -> Table:
     """Return all that is known about one crawler."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in _details(crawler):
-        grid.add_row(name, Text(value))
-    return grid
+    return named_values((name, Text(value)) for name, value in _details(crawler))
 
 
 def _details(crawler: Crawler) -> Iterator[tuple[str, str]]:

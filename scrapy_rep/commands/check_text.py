@@ -12,6 +12,7 @@ from ..protocol.printable import printable
 from ..protocol.verdict import Reason
 from .access_text import describe_access
 from .check_output import STYLES, WORDS
+from .values_text import named_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,12 +129,7 @@ def explanation(record: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text()
         yield from context_lines(record)
     yield Text()
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in _rows(record):
-        grid.add_row(name, value)
-    yield grid
+    yield named_values(_rows(record))
 
 
 def _headline(record: dict[str, Any]) -> Text:

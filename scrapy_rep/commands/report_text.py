@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..protocol.printable import printable
 from ..reports.model import EXEMPT, UNCHECKED
+from .values_text import named_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ MAX_NAME = 60
 
 def summary(report: Report) -> Iterator[RenderableType]:
     """Yield the summary of a report."""
-    yield _grid(_answers(report))
+    yield named_values(_answers(report))
     unreachable = [origin for origin in report.origins if origin.state == "unreachable"]
     if unreachable:
         yield from _titled("Unreachable", _list(_failure(origin) for origin in unreachable))
@@ -254,15 +255,6 @@ def _titled(title: str, body: RenderableType) -> Iterator[RenderableType]:
     yield Text()
     yield Text(title, style="bold")
     yield body
-
-
-def _grid(rows: Iterator[tuple[str, Text]]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
-    return grid
 
 
 def _number(number: int, noun: str) -> str:

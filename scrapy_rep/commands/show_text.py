@@ -12,6 +12,7 @@ from ..protocol.printable import printable
 from .access_text import describe_access
 from .check_output import STYLES
 from .check_text import pace_text
+from .values_text import named_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +41,7 @@ _STATES = {
 def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
     """Yield the text of a record of ``show``."""
     access = record["robots_txt"]
-    yield _grid(describe_access(access))
+    yield named_values(describe_access(access))
     yield Text()
     if access["state"] in _STATES:
         yield Text(_STATES[access["state"]], style="yellow")
@@ -51,7 +52,7 @@ def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
         yield Text("No group: everything is allowed.")
         for name, field in (("Content-Signal", "content_signal"), ("License", "licenses")):
             if record[field]:
-                yield _grid(iter(_values(name, record[field])))
+                yield named_values(_values(name, record[field]))
     for group in record["groups"][:MAX_GROUPS]:
         yield from _group(group)
     if len(record["groups"]) > MAX_GROUPS:
@@ -67,7 +68,7 @@ def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
         *_values("Noindex", record["noindex"]),
     ]
     if rows:
-        yield _grid(iter(rows))
+        yield named_values(rows)
 
 
 def _group(group: dict[str, Any]) -> Iterator[RenderableType]:
@@ -84,7 +85,7 @@ def _group(group: dict[str, Any]) -> Iterator[RenderableType]:
     rows += _values("Content-Usage", group["content_usage"])
     rows += _values("License", group["licenses"])
     if rows:
-        yield _grid(iter(rows))
+        yield named_values(rows)
     yield Text()
 
 
@@ -126,12 +127,3 @@ def _values(name: str, values: Sequence[str]) -> list[tuple[str, Text]]:
     if len(values) > MAX_VALUES:
         rows.append(("", Text(f"and {len(values) - MAX_VALUES:,} more")))
     return rows
-
-
-def _grid(rows: Iterator[tuple[str, Text]]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
-    return grid

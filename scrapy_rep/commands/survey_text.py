@@ -10,9 +10,8 @@ from rich.text import Text
 
 from ..protocol.lint_codes import Code
 from ..protocol.printable import printable
-from ..reports.quantities import octets, percent
-from ..reports.quantities import seconds as seconds_text
-from ..reports.survey_names import FEATURES, NUMBERS, QUANTILES
+from ..reports.quantities import percent
+from ..reports.survey_names import FEATURES, NUMBERS, QUANTILES, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,7 +55,7 @@ def _files(total: Mapping[str, Any]) -> Iterator[RenderableType]:
     files = total["files"]
     yield Text()
     rows = [
-        [NUMBERS[name], *(_number(name, numbers[key]) for key in QUANTILES)]
+        [NUMBERS[name], *(quantile(name, numbers[key]) for key in QUANTILES)]
         for name, numbers in total["numbers"].items()
         if numbers["count"]
     ]
@@ -158,12 +157,6 @@ def _error(error: int) -> Iterator[RenderableType]:
 
 def _row(name: str, number: int, whole: int) -> list[str]:
     return [name, f"{number:,}", percent(number, whole)]
-
-
-def _number(name: str, number: int) -> str:
-    if name == "size":
-        return octets(number)
-    return seconds_text(number / 1000) if name == "crawl-delay" else f"{number:,}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -11,6 +11,7 @@ from rich.text import Text
 from ..protocol.printable import printable
 from .check_output import STYLES, WORDS
 from .check_text import explanation, word
+from .values_text import named_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def listing(record: dict[str, Any]) -> Iterator[RenderableType]:
     """Yield the text of a record of ``view``."""
     yield from explanation(record["check"])
     yield Text()
-    yield _grid(_rows(record))
+    yield named_values(_rows(record))
     for one in record["contradictions"]:
         yield Text()
         text = Text("Contradiction  ", style="bold red")
@@ -198,12 +199,3 @@ _REASONS = {
     "unreachable": "robots.txt is unreachable",
     "unknown": "robots.txt not fetched",
 }
-
-
-def _grid(rows: Iterator[tuple[str, Text]]) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
-    return grid

@@ -13,7 +13,7 @@ from ..protocol.lint_codes import Code
 from .charts import Bar, bars, legend
 from .elements import code, h, page, shown
 from .quantities import count, octets, percent, seconds
-from .survey_names import FEATURES, NUMBERS, QUANTILES
+from .survey_names import FEATURES, NUMBERS, QUANTILES, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +161,7 @@ def _features(total: Mapping[str, Any]) -> Html:
 
 def _numbers(total: Mapping[str, Any]) -> Html:
     rows: list[list[Child]] = [
-        [text, *(_number(name, total["numbers"][name][key]) for key in QUANTILES)]
+        [text, *(quantile(name, total["numbers"][name][key]) for key in QUANTILES)]
         for name, text in NUMBERS.items()
         if total["numbers"][name]["count"]
     ]
@@ -170,12 +170,6 @@ def _numbers(total: Mapping[str, Any]) -> Html:
         _table("Percentiles of sizes and numbers", ("In a file", *QUANTILES.values()), rows),
         h("p", "A percentile is exact, or less than 1 % too small.", class_="note"),
     )
-
-
-def _number(name: str, number: int) -> str:
-    if name == "size":
-        return octets(number)
-    return seconds(number / 1000) if name == "crawl-delay" else f"{number:,}"
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Child]]) -> Html:

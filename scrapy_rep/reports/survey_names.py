@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .quantities import octets, seconds
+
 FEATURES = {
     "wildcard-group": "A group for all crawlers (*)",
     "disallows-everything-for-all": "Everything disallowed for *",
@@ -50,3 +52,10 @@ QUANTILES = {
     "p99": "99 %",
     "max": "Largest",
 }
+
+
+def quantile(name: str, number: int) -> str:
+    """Return a quantile of one of the :data:`NUMBERS` with its unit."""
+    if name == "size":
+        return octets(number)
+    return seconds(number / 1000) if name == "crawl-delay" else f"{number:,}"

@@ -48,7 +48,7 @@ MIN_PAUSE = 0.02
 """Seconds for which the scheduler is not read when as many requests wait as REP_MAX_WAITING allows.
 The shorter pause applies after a new request."""
 
-FRUITLESS = 100_000
+BACKOFF_READS = 100_000
 """After how many requests that all have to wait a pause is as long as a pass. So these are read
 quickly, and a scheduler with millions of requests of slow sites does not go to the overflow at
 once."""
@@ -87,7 +87,7 @@ class WaitingScheduler(BaseScheduler):
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
         """When the scheduler is read again, while there is no capacity for its requests."""
-        self._fruitless = 0
+        self._reads_in_excess = 0
         """How many requests were read, beyond the capacity, since the last one that may start."""
         self._steps = 0
         """How many requests that have waited were started since the event loop ran."""
@@ -255,7 +255,7 @@ class WaitingScheduler(BaseScheduler):
             queue = self._queue_for(request)
             if queue is None:
                 self._next = request
-                self._fruitless = 0
+                self._reads_in_excess = 0
                 return request
             self._enqueue(request, queue)
             if number % 10 == 0 and self._clock.monotonic() - began > MAX_PASS_SECONDS:
@@ -268,10 +268,10 @@ class WaitingScheduler(BaseScheduler):
         if not self._throttle.queues.is_full:
             self._engine.wake()
             return
-        self._fruitless += number
+        self._reads_in_excess += number
         self._pass_ended = self._clock.monotonic()
         self._pass_seconds = self._pass_ended - began
-        self._pause(min(self._pass_seconds * self._fruitless / FRUITLESS, PAUSE))
+        self._pause(min(self._pass_seconds * self._reads_in_excess / BACKOFF_READS, PAUSE))
 
     def _pause(self, seconds: float) -> None:
         """Read the scheduler again after so many seconds, or as soon as there is capacity."""

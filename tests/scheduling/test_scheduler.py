@@ -10,7 +10,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_rep.scheduling.hosts import BlockReason
 from scrapy_rep.scheduling.scheduler import (
-    FRUITLESS,
+    BACKOFF_READS,
     MAX_AT_ONCE,
     MAX_PER_PASS,
     MAX_PER_STEP,
@@ -22,7 +22,7 @@ from .doubles import FakeClock, FakeEngine, make_throttle
 
 SLOW, LIVE = "slow.example", "live.example"
 
-PASSES = FRUITLESS // MAX_PER_PASS
+PASSES = BACKOFF_READS // MAX_PER_PASS
 """After so many passes that have found nothing a pause is as long as a pass."""
 
 QUICK = 0.00001
@@ -113,7 +113,7 @@ def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
 
 
 def test_pauses_grow_while_no_request_is_found() -> None:
-    crawl = full(FRUITLESS + 5 * MAX_PER_PASS, seconds=QUICK)
+    crawl = full(BACKOFF_READS + 5 * MAX_PER_PASS, seconds=QUICK)
     took = MAX_PER_PASS * QUICK
     pauses = []
     for _ in range(PASSES - 1):
