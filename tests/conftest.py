@@ -37,7 +37,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        # pytest-cov starts in a worker as if there were no workers, and once more when the session
+        # starts. A test without coverage stops only the second: the first would trace it, which
+        # takes most of the time, and discard what it finds.
+        first = getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+        if first is not None:
+            first.pause()
     # A shell has its jobs in the background ignore Ctrl-C. The tests of Ctrl-C send the signal
     # themselves, and the tools that they start inherit what this process does with it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
