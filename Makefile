@@ -9,19 +9,19 @@ RESULTS := .test-results
 
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-# More processes than cores: most tests of crawls wait for a server.
-SIDE_BY_SIDE := -n 10 --dist worksteal
+# More processes than cores: most tests of crawls wait for a server. Each process needs about two
+# seconds of CPU time before its first test.
+PROCESSES := 10
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
-pytest = $(1)/python -m pytest $(SIDE_BY_SIDE) --junit-xml=$(RESULTS)/$(2).xml \
-	-o junit_suite_name="$(3)"
-# The topologies of Redis do not depend on the reactor.
-WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
-
-# What depends on Scrapy and on the reactor.
-CRAWLS := tests/crawl tests/stores
+pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
+	--junit-xml=$(RESULTS)/$(2).xml -o junit_suite_name="$(3)"
+# What depends on Scrapy and on the reactor: crawls and stores, without the topologies of Redis and
+# without tests that use no event loop.
+CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
 # What does not depend on the version of Scrapy.
-PURE := tests/protocol tests/reports \
-	$(patsubst %,tests/test_%.py,documentation reference_pages packaging harness) $(filter-out \
+PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/test_url.py \
+	$(patsubst %,tests/test_%.py,atomic_write conformance_page corpus documentation harness \
+	lint_page origin packaging reference_pages results) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 say = @printf '\n== %s\n' "$(1)"
@@ -75,16 +75,16 @@ tests: .venv/test
 
 loops: .venv/test
 	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS)
 	$(call say,Crawls and stores without a reactor: about 1 minute)
-	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS)
 
 # Minimum versions of Scrapy and of the packages of the extras.
 oldest: .venv-oldest/test
 	$(call say,All that depends on Scrapy with the oldest Scrapy: about 3 minutes)
 	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(PURE:%=--ignore=%)
 	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS)
 
 # Other versions: not part of `test`. `make matrix ARGUMENTS=--list` shows the sessions,
 # `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.
