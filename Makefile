@@ -12,6 +12,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 # More processes than cores: most tests of crawls wait for a server. Each process needs about two
 # seconds of CPU time before its first test.
 PROCESSES := 10
+loops oldest: PROCESSES := 12
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
 pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
 	--junit-xml=$(RESULTS)/$(2).xml -o junit_suite_name="$(3)"
@@ -24,20 +25,23 @@ PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/tes
 	lint_page origin packaging reference_pages results) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
+MYPY := $(BIN)/mypy
+SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+
 say = @printf '\n== %s\n' "$(1)"
 
 # Each of the many processes of the tests would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: example test start lint types contracts docs tests loops oldest matrix dist linkcheck
-.PHONY: benchmark checks compatibility format fuzz clean
+.PHONY: example test start lint types contracts docs types-and-docs tests loops oldest matrix dist
+.PHONY: linkcheck benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: start lint types contracts docs tests loops oldest
+test: start lint contracts types-and-docs tests loops oldest
 	@echo
 	@$(BIN)/python -m testing.results $(RESULTS)
 
@@ -51,7 +55,7 @@ lint: .venv/test
 
 types: .venv/test
 	$(call say,Types: about 1 minute the first time)
-	$(BIN)/mypy
+	$(MYPY)
 
 contracts: .venv/test
 	$(call say,Which part imports which: about 5 seconds)
@@ -61,7 +65,13 @@ contracts: .venv/test
 # Needs no network. Warnings are errors, such as links that lead nowhere.
 docs: .venv/test
 	$(call say,The documentation: about 15 seconds)
-	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+	$(SPHINX)
+
+# Each uses one core most of the time.
+types-and-docs: .venv/test
+	$(call say,Types and the documentation side by side: about 45 seconds the first time)
+	@$(MYPY) & types=$$!; trap 'kill $$types; exit 1' INT TERM; \
+		$(SPHINX); docs=$$?; wait $$types && exit $$docs
 
 # Fails below the coverage given here, in percent.
 tests: .venv/test
