@@ -537,7 +537,7 @@ async def test_a_delay_that_is_removed_no_longer_applies(web: Web, crawl: Crawl)
     assert site.page_paths == [*PATHS, "/first"]
     assert min(gaps(site)[:2]) >= 0.7
     # The last delay lies before the robots.txt that takes it back.
-    assert sum(gaps(site)[3:]) < 0.7 * len(PATHS)
+    assert min(gaps(site)[3:]) < 0.7
 
 
 class Sibling(Visitor):
@@ -565,7 +565,8 @@ async def test_a_delay_that_is_removed_no_longer_applies_to_waiting_requests(
     assert site.paths == ["/robots.txt", "/first", "/robots.txt", "/second"]
     assert other.page_paths == PATHS
     assert min(gaps(site)[:2]) >= 1
-    assert all(0 < each.at - site.received[2].at < 0.9 for each in other.received)
+    assert all(each.at > site.received[2].at for each in other.received)
+    assert min(gaps(other)) < 1, "the delay no longer lies between any two"
 
 
 # Visit-time
