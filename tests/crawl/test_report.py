@@ -632,6 +632,10 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
     assert report_in(tmp_path).totals.sent == 3
 
 
+def test_a_killed_process_loses_at_most_half_a_minute() -> None:
+    assert extension.WRITE_INTERVAL <= 30
+
+
 async def test_the_part_file_stays_if_the_report_cannot_be_written(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
