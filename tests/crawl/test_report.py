@@ -24,9 +24,11 @@ from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.reports import extension, recorder
 from scrapy_rep.reports.extension import CrawlReport
+from scrapy_rep.reports.files import PartFile
 from scrapy_rep.reports.gaps import MAX_ERROR
 from scrapy_rep.reports.live import default_limits
 from scrapy_rep.reports.reading import read_report, read_reports
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
 from testing.web import Page, gaps, redirect, text
 
@@ -630,6 +632,40 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
     assert found[-1] >= 1
     assert parts_in(tmp_path) == []
     assert report_in(tmp_path).totals.sent == 3
+
+
+async def test_the_part_file_has_everything_after_a_write_that_failed(
+    web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extension, "WRITE_INTERVAL", 0.05)
+    failing: list[bool] = []
+    write = PartFile.write
+
+    def fail_until_the_page_is_there(part: PartFile, *arguments: Any) -> None:
+        # All but the first one, and two more.
+        failing.append(bool(failing) and (not sent or sum(failing) < sent[0] + 2))
+        if failing[-1]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(part, *arguments)
+
+    monkeypatch.setattr(PartFile, "write", fail_until_the_page_is_there)
+    sent: list[int] = []
+    found: list[Report] = []
+
+    class Waiter(Visitor):
+        async def parse(self, response: Response, **_: Any) -> None:
+            sent.append(sum(failing))
+            while sum(failing) < sent[0] + 2 or any(failing[-2:]):
+                await sleep(0.02)
+            (path,) = parts_in(tmp_path)
+            found.append(read_report(path))
+
+    site = web.site(ROBOTS)
+    await crawl(site.urls("/a"), reporting(tmp_path), spider=Waiter)
+    (report,) = found
+    assert origin_in(report, site).counts.sent == report.totals.sent == 1
+    assert report.hosts[0].requests == len(site.received)
+    assert report.files
 
 
 def test_a_killed_process_loses_at_most_half_a_minute() -> None:
