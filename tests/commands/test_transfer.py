@@ -135,6 +135,9 @@ def test_other_tools_read_an_exported_warc_file(run: Run, store: Path, tmp_path:
         entry.body for entry in ENTRIES.values() if entry.body is not None
     )
     assert ("metadata", "http://b.example:8080/robots.txt") in [each[:2] for each in records]
+    for kind, _, content in records:
+        if kind == "metadata":
+            validate(json.loads(content), "export")
     # The package's own readers take the resources for copies of a robots.txt, but no TDM file.
     found = {each.origin: each.body for each in read(path)}
     assert found == {

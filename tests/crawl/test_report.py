@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import signal
@@ -22,7 +23,9 @@ from scrapy import Request
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import extension, recorder
+from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.extension import CrawlReport
 from scrapy_rep.reports.files import PartFile
 from scrapy_rep.reports.gaps import MAX_ERROR
@@ -30,6 +33,7 @@ from scrapy_rep.reports.live import default_limits
 from scrapy_rep.reports.reading import read_report, read_reports
 from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page, gaps, redirect, text
 
 from .conftest import Visitor, make_crawler, our_warnings, together
@@ -756,3 +760,39 @@ async def test_tdm_files_are_no_pages(web: Web, crawl: Crawl, tmp_path: Path) ->
     counts = origin_in(report_in(tmp_path), site).counts
     assert (counts.sent, counts.dropped) == (1, 1)
     assert counts.sent + counts.robots_txt == len(site.received) == 3
+
+
+async def test_report_store_and_archive_have_the_same_hash(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    long = ROBOTS.encode() + b"#" * SIZE_LIMIT
+    wrapped = f"<html><head></head><body><pre>{ROBOTS}</pre></body></html>"
+    moved = web.site(pages={"/moved.txt": text(ROBOTS + "# moved\n")})
+    sites = [
+        web.site(each)
+        for each in (
+            text(ROBOTS),
+            Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"}),
+            Page(long),
+            Page(wrapped),
+            Page(ROBOTS.encode("utf-16")),
+            Page(b""),
+            redirect(moved.url("/moved.txt")),
+        )
+    ]
+    database, warc = tmp_path / "store.sqlite", tmp_path / "a.warc.gz"
+    settings = {"REP_STORE": f"sqlite:///{database}", "REP_ARCHIVE": str(warc)}
+    await crawl([site.url("/a") for site in sites], reporting(tmp_path, **settings))
+    report = report_in(tmp_path)
+    store = SQLiteStore(database, ttl=1e9)
+    stored = dict(store.entries())
+    store.disconnect()
+    archived = {each.origin: each.sha256 for each in read(warc) if each.status == 200}
+    for site in sites:
+        entry = stored[site.root]
+        assert entry is not None
+        assert entry.copy is not None
+        (version,) = origin_in(report, site).versions
+        assert version.sha256 == entry.copy.sha256 == archived[site.root]
+        assert sha256(entry.body or b"").hexdigest() == version.sha256
+    assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"
