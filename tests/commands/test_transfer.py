@@ -127,15 +127,19 @@ def test_other_tools_read_an_exported_warc_file(run: Run, store: Path, tmp_path:
                 record.rec_type,
                 record.rec_headers.get_header("WARC-Target-URI"),
                 record.raw_stream.read(),
+                record.rec_headers.get_header("WARC-Date"),
             )
             for record in ArchiveIterator(stream, check_digests="raise")
         ]
+    dated = [(kind, date, content) for kind, _, content, date in records]
     assert [kind for kind, *_ in records].count("metadata") == len(ENTRIES)
-    assert sorted(body for kind, _, body in records if kind == "resource") == sorted(
+    assert sorted(body for kind, _, body, _ in records if kind == "resource") == sorted(
         entry.body for entry in ENTRIES.values() if entry.body is not None
     )
+    # While a site is unreachable, its copy was last good before the outage.
+    assert ("resource", "1970-01-01T00:00:09.000000Z", b"\xff\0\r\n\x85") in dated
     assert ("metadata", "http://b.example:8080/robots.txt") in [each[:2] for each in records]
-    for kind, _, content in records:
+    for kind, _, content, _ in records:
         if kind == "metadata":
             validate(json.loads(content), "export")
     # The package's own readers take the resources for copies of a robots.txt, but no TDM file.
