@@ -51,6 +51,8 @@ UNREADABLE = (
 # WARC 1.1 §5.4: "UTC timestamp as described in the W3C profile of ISO 8601".
 _DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z", re.ASCII)
 
+_STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
+
 _KINDS = ("response", "resource", "revisit")
 
 
@@ -171,7 +173,7 @@ def _archived(record: Any, offset: int, origins: Container[str] | None) -> Archi
     http = record.http_headers
     status = None
     if http is not None:
-        status = int(http.get_statuscode())
+        status = _status(http.get_statuscode())
     elif record.rec_type != "resource":
         raise ValueError("there is no HTTP message")
     at = _seconds(headers.get_header("WARC-Date") or "")
@@ -188,6 +190,13 @@ def _archived(record: Any, offset: int, origins: Container[str] | None) -> Archi
         truncated,
         offset,
     )
+
+
+def _status(code: str) -> int:
+    """Return the status code of a response. Raises ValueError."""
+    if _STATUS.fullmatch(code) is None:
+        raise ValueError("the status code is not valid")
+    return int(code)
 
 
 def _seconds(date: str) -> float:
