@@ -12,7 +12,6 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 # More processes than cores: most tests of crawls wait for a server. Each process needs about two
 # seconds of CPU time before its first test.
 PROCESSES := 10
-loops oldest: PROCESSES := 12
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
 pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
 	--junit-xml=$(RESULTS)/$(2).xml -o junit_suite_name="$(3)"
