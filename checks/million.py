@@ -28,7 +28,6 @@ from scrapy_rep.stores.fallback import RETRY_INTERVAL
 from testing.harness import Duration, Parameter, Result, Row
 from testing.many_origins import ManyOrigins, workload
 from testing.processes import progress
-from testing.soak import BRIEF, GOOD
 from testing.soak_cluster import STORES, Outage, Worker, shared_store
 from testing.soak_defects import DEFECTS
 from testing.soak_laws import (
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from testing.harness import Options
     from testing.soak_cluster import SharedStore
 
-DURATION = Duration(400, 60)
+DURATION = Duration(300, 120)
 PARAMETERS = {
     "requests": Parameter(100_000, 10_000, "requests, 50 for each origin; a million are the soak"),
     "workers": Parameter(3, 3, "workers that share a store"),
@@ -101,6 +100,8 @@ class Outcome(NamedTuple):
     memory: list[list[int]]
     errors: list[str]
     """The errors in which requests for pages in order have ended."""
+    fault_names: list[str]
+    killed_in_write: int
     seconds: float
     cpu: dict[str, float]
 
@@ -134,7 +135,9 @@ class _Crawling:
         self.retry = min(SHORT_RETRY, RETRY_INTERVAL)
         self.workers: list[Worker] = []
         self.kills: list[Kill] = []
+        self.killed_in_write = 0
         self.faults: list[Outage] = []
+        self.fault_names: list[str] = []
         self.problems: list[str] = []
         self.began = time.monotonic()
         self.reported = self.began
@@ -195,7 +198,15 @@ class _Crawling:
         spent["servers"] = received["cpu"]
         memory = [worker.memory for worker in self.workers]
         errors = [error for worker in self.workers for error in worker.errors]
-        return Outcome(crawl, memory, errors, time.monotonic() - self.began, spent)
+        return Outcome(
+            crawl,
+            memory,
+            errors,
+            self.fault_names,
+            self.killed_in_write,
+            time.monotonic() - self.began,
+            spent,
+        )
 
     def _events(self, store: SharedStore) -> Iterator[tuple[float, str]]:
         """Yield the faults, and the part of the requests after which each of them comes."""
@@ -227,11 +238,14 @@ class _Crawling:
                 # The workers try the store again later. What they fetch until then is not in it.
                 late = STORE_TIMEOUT + self.retry + FETCH_SECONDS
                 self.faults.append(Outage(began, time.monotonic() + late, is_loss))
+                self.fault_names.append(event)
                 continue
             worker = chance.choice(self.workers[1:])
             if worker.is_running:
                 self._report(f"{event}: {worker.name}")
-                worker.restart(writing=event == KILL_IN_WRITE)
+                if event == KILL_IN_WRITE:
+                    self.killed_in_write += worker.kill_in_write()
+                worker.restart()
                 self.kills.append(Kill(worker.killed_at, worker.name))
 
     def _ended(self) -> int:
@@ -281,22 +295,22 @@ def _rows(outcome: Outcome) -> tuple[list[Row], list[str]]:
     counts = Counter(crawl.ends.values())
     total = len(crawl.requests)
     is_long = total >= LONG // 2  # else one late origin is too much
-    good = sum(origin.name in (GOOD, BRIEF) for origin in crawl.origins)
+    most_late = _limit(MOST_LATE, len(crawl.origins), is_long)
     late, errors = late_origins(crawl), outcome.errors
     fetches = [len(times) for times in crawl.received["fetches"].values()]
+    faults = Counter(outcome.fault_names)
     cpu = outcome.cpu["judge"] + outcome.cpu["others"]
     rows = [
         Row("requests", total, f"in {outcome.seconds:.0f} s"),
         *(Row(f"  {end}", counts[letter], "requests") for letter, end in ENDS.items()),
         Row("pages that servers received", crawl.received["pages"], "requests"),
         Row("workers killed", len(crawl.kills), "kills"),
-        Row("faults of the store", len(crawl.faults), "faults"),
+        Row("  of them within a transaction", outcome.killed_in_write, "kills"),
+        *(Row(f"the store was {name}", number, "times") for name, number in faults.items()),
         Row("origins whose robots.txt was requested", len(fetches), "origins"),
         Row("  requests for each", sum(fetches) / max(len(fetches), 1), "fetches"),
         *(Row(f"  again: {reason}", number, "fetches") for reason, number in explained.items()),
-        Row(
-            "origins in order, unreachable", len(late), "origins", _limit(MOST_LATE, good, is_long)
-        ),
+        Row("origins in order, unreachable", len(late), "origins", most_late),
         Row(
             "errors of pages in order", len(errors), "requests", _limit(MOST_ERRORS, total, is_long)
         ),

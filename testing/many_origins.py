@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from testing.web import Misbehaviour, Pages
 
-IDENTITY = "soak/1.0 ("
-"""The start of the User-Agent of a worker. Its name and a parenthesis come after it."""
-
 SPAN = 0.05
 """The part of the crawl in which most requests to an origin come."""
 
@@ -32,8 +29,9 @@ RETURNING = 0.05
 LIFETIME = 12.0
 """Seconds for which the robots.txt of some origins may be used."""
 
-MIX = Mix(hostile=48, lifetime=LIFETIME)
-"""Few origins have hostile rules: each of their files takes up to a second to parse."""
+MIX = Mix(hostile=48, paced_hosts=40, lifetime=LIFETIME)
+"""Few origins have hostile rules: each of their files takes up to a second to parse. A worker that
+is killed keeps a paced host for 30 seconds, so there are many."""
 
 
 class Origins:

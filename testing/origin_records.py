@@ -14,6 +14,9 @@ from testing.faults import ALLOWED, DISALLOWED
 if TYPE_CHECKING:
     from testing.soak import Kind
 
+IDENTITY = "soak/1.0 ("
+"""The start of the User-Agent of a worker. Its name and a parenthesis come after it."""
+
 MOST = 10_000
 """How many requests that break the same law are kept."""
 
@@ -41,8 +44,8 @@ class Records:
         """Pages that the robots.txt disallows."""
         self.unasked: list[str] = []
         """Pages of origins whose robots.txt no worker has requested."""
-        self.expired: list[str] = []
-        """Pages of origins whose robots.txt was requested too long ago."""
+        self.expired: list[tuple[str, str]] = []
+        """Pages of origins whose robots.txt was requested too long ago: origin and path."""
         self.hurried: list[tuple[str, float, float]] = []
         """Pages that came too early for the delay, with the times of the page before and of it."""
         self._last: dict[str, tuple[float, str]] = {}
@@ -61,7 +64,7 @@ class Records:
         if fetches is None:
             _add(self.unasked, url)
         elif kind.lifetime and at - fetches[-1][0] > kind.lifetime + LATENESS:
-            _add(self.expired, url)
+            _add(self.expired, (root, path))
         if not kind.delay:
             return
         earlier, other = self._last.get(root, (0.0, ""))

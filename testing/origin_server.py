@@ -18,8 +18,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from testing.many_origins import IDENTITY, workload
-from testing.origin_records import Records
+from testing.many_origins import workload
+from testing.origin_records import IDENTITY, Records
 from testing.web import Page, Received
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from testing.soak import Kind
     from testing.web import Misbehaviour, Site
 
-IDLE = 1.0
+IDLE = 3.0
 """Seconds for which a connection stays open without a request, so that there are not too many."""
 
 LONGEST_HEAD = 65_536

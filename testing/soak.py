@@ -190,6 +190,8 @@ class Mix(NamedTuple):
 
     hostile: int = 8
     """One of so many origins has hostile rules."""
+    paced_hosts: int = 1
+    """So many sites with a Crawl-delay have the rules of others, which redirect to them."""
     delay: float = DELAY
     """The Crawl-delay of the sites that have one, in seconds."""
     lifetime: float = 0
@@ -205,7 +207,7 @@ PACED_HOST = "redirects to a paced host"
 HOSTILE = tuple(f"has hostile rules: {name}" for name in ATTACKS)
 
 
-def _kind(name: str, paced: Site, mix: Mix) -> Kind:
+def _kind(name: str, mix: Mix) -> Kind:
     if name == GOOD:
         return Kind(text(RULES), RULES_HOLD)
     if name == BRIEF:
@@ -214,8 +216,6 @@ def _kind(name: str, paced: Site, mix: Mix) -> Kind:
     if name == PACE:
         body = RULES + b"Crawl-delay: %g\n" % mix.delay
         return Kind(text(body), RULES_HOLD, delay=mix.delay)
-    if name == PACED_HOST:
-        return Kind(redirect(paced.url("/shared.txt")), RULES_HOLD)
     if name in HOSTILE:
         attack = ATTACKS[name.partition(": ")[2]]
         path = attack.url(2000).removeprefix("https://example.com")
@@ -318,12 +318,19 @@ class Soak:
     def __init__(self, web: Web, origins: int, seed: int, mix: Mix = Mix()) -> None:  # noqa: B008 - it cannot be changed
         chance = random.Random(seed)
         shared: dict[str, Page | Misbehaviour] = {"/shared.txt": text(RULES)}
-        paced = web.site(RULES + b"Crawl-delay: %g\n" % mix.delay, shared, host="127.0.0.2")
-        kinds = {PACE: _kind(PACE, paced, mix)}  # each once: some of the files are large
-        self.sites: list[tuple[Site, str, Kind]] = [(paced, PACE, kinds[PACE])]
+        body = RULES + b"Crawl-delay: %g\n" % mix.delay
+        paced = [
+            web.site(body, shared, host=f"127.0.0.{2 + each}") for each in range(mix.paced_hosts)
+        ]
+        kinds = {PACE: _kind(PACE, mix)}  # each once: some of the files are large
+        self.sites: list[tuple[Site, str, Kind]] = [(site, PACE, kinds[PACE]) for site in paced]
         for number in range(origins):
             name = _name(number, chance, mix)
-            kind = kinds.get(name) or kinds.setdefault(name, _kind(name, paced, mix))
+            if name == PACED_HOST:
+                url = paced[number % len(paced)].url("/shared.txt")
+                kind = Kind(redirect(url), RULES_HOLD)
+            else:
+                kind = kinds.get(name) or kinds.setdefault(name, _kind(name, mix))
             host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
             self.sites.append((web.site(kind.robots, host=host), name, kind))
         for site, _, _ in self.sites:

@@ -103,16 +103,18 @@ class Worker:
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,))
         self._reader.start()
 
-    def restart(self, *, writing: bool = False) -> None:
+    def kill_in_write(self) -> bool:
+        """Kill the process within its next transaction. Returns whether there was one in time."""
+        self.process.send_signal(signal.SIGUSR1)
+        with suppress(subprocess.TimeoutExpired):
+            return self.process.wait(WRITE_SECONDS) == -signal.SIGKILL
+        return False
+
+    def restart(self) -> None:
         """Kill the process, and start another. Returns when that one crawls.
 
-        ``writing``: the process is killed within its next transaction, if that comes soon. A crawl
-        does not start if its store cannot be opened, so the store must be in order.
+        A crawl does not start if its store cannot be opened, so the store must be in order.
         """
-        if writing:
-            self.process.send_signal(signal.SIGUSR1)
-            with suppress(subprocess.TimeoutExpired):
-                self.process.wait(WRITE_SECONDS)
         self.process.kill()
         self.join()
         self.killed_at = time.monotonic()
@@ -135,22 +137,26 @@ class Worker:
 
     def _read(self, lines: Any) -> None:
         for line in lines:
-            kind, _, rest = line.rstrip("\n").partition(" ")
-            if kind == "P":
-                self._add(rest)
-            elif kind == "M":
-                self.memory.append(int(rest))
-            elif kind == "U":
-                self.unreachable.add(rest)
-            elif kind == "E":
-                self.errors.append(rest)
-            elif kind == "S":
-                at, _, message = rest.partition(" ")
-                self.failures.append(StoreFailure(float(at), message))
-            elif int(kind) in self.ends:
-                self._add(f"{self.urls[int(kind)]} has ended again: {rest}")
-            else:
-                self.ends[int(kind)] = rest
+            self.note(line.rstrip("\n"))
+
+    def note(self, line: str) -> None:
+        """Note what a line of the process says."""
+        kind, _, rest = line.partition(" ")
+        if kind == "P":
+            self._add(rest)
+        elif kind == "M":
+            self.memory.append(int(rest))
+        elif kind == "U":
+            self.unreachable.add(rest)
+        elif kind == "E":
+            self.errors.append(rest)
+        elif kind == "S":
+            at, _, message = rest.partition(" ")
+            self.failures.append(StoreFailure(float(at), message))
+        elif int(kind) in self.ends:
+            self._add(f"{self.urls[int(kind)]} has ended again: {rest}")
+        else:
+            self.ends[int(kind)] = rest
 
 
 Faults: TypeAlias = "dict[str, Callable[[list[Worker]], bool]]"

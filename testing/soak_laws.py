@@ -92,7 +92,7 @@ def broken_laws(crawl: Crawl) -> tuple[Broken, Counter[str]]:
         "allowed requests dropped without reason": [*_dropped(crawl)],
         "disallowed pages that servers received": received["disallowed"],
         "pages received before a robots.txt was": received["unasked"],
-        "pages received after it had expired": received["expired"],
+        "pages received after it had expired": [*_expired(crawl)],
         "pages received too early for the delay": [*_hurried(crawl)],
         "robots.txt fetched again without reason": repeated,
         "store failures outside of a fault": [*_failures(crawl)],
@@ -125,12 +125,20 @@ def _dropped(crawl: Crawl) -> Iterator[str]:
     for number, end in crawl.ends.items():
         origin, path = crawl.requests[number]
         root, name, kind = crawl.origins[origin]
-        # A redirect to another origin may end in its rules.
-        if end not in DROPPED or path in ("/faulty", "/moved") or not is_allowed(kind, path):
+        if end not in DROPPED or not is_allowed(kind, path):
+            continue
+        # A redirect to another origin may end in its rules. A hostile rule may match its path.
+        if path in ("/faulty", "/moved", *kind.paths):
             continue
         may_be_unreachable = DISALLOWED in kind.meaning or root in crawl.unreachable
-        if not (end == "u" and may_be_unreachable) and not (end == "c" and path in kind.paths):
+        if end != "u" or not may_be_unreachable:
             yield f"{crawl.url(number)[:100]} ended in {end}: its origin {name}"
+
+
+def _expired(crawl: Crawl) -> Iterator[str]:
+    for root, path in crawl.received["expired"]:
+        if root not in crawl.unreachable:  # else its last good copy is used (RFC 9309 §2.3.1.4)
+            yield root + path
 
 
 def _hurried(crawl: Crawl) -> Iterator[str]:
