@@ -34,6 +34,7 @@ def left_over(crawler: Crawler) -> list[str]:
         "blocked by the limit of fetches": len(cache._blocked_by_limit),
         "claims and saves": claims,
         "attempts to reserve": len(reservations._attempts) if reservations is not None else 0,
+        "calls for hosts": reservations.calls_in_progress if reservations is not None else 0,
         "timers": sum(host.timer.is_active for host in throttle.hosts.values()),
         "permits": len(cache._fetch_limit._in_progress),
     }

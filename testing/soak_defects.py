@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtMiddleware
@@ -52,7 +53,7 @@ class Lose(Defect):
     """Never ends a request. The crawl is stuck then."""
 
     async def break_law(self, _: Request) -> None:
-        await Deferred()
+        await maybe_deferred_to_future(Deferred())
 
 
 class Twice(Defect):

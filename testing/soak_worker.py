@@ -158,23 +158,18 @@ def _say_store_failed(_: FallbackStore, error: StoreError) -> None:
     say(f"S {time.monotonic()} {' '.join(str(error).split())}")
 
 
-def _die_in_transaction(*_: object) -> None:
-    """Kill this process when it is about to commit a transaction."""
-    for connection in _connections:
-        connection.set_trace_callback(_die_at_commit)
-
-
-_connections: list[sqlite3.Connection] = []
+_dying: list[int] = []
+"""The signal after which this process is killed within its next transaction."""
 
 
 def _die_at_commit(statement: str) -> None:
-    if statement.startswith("COMMIT"):
+    if _dying and statement.startswith("COMMIT"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
     connection = sqlite3.Connection(*arguments, **options)
-    _connections[:] = [connection]
+    connection.set_trace_callback(_die_at_commit)
     return connection
 
 
@@ -188,7 +183,7 @@ def main(path: str, name: str, settings: dict[str, Any]) -> None:
     settings |= {**CHEAP, "USER_AGENT": f"{IDENTITY}{name})"}
     logging.disable(logging.INFO)  # Scrapy makes a record for each response
     logging.getLogger().addHandler(_Log(logging.WARNING))
-    signal.signal(signal.SIGUSR1, _die_in_transaction)
+    signal.signal(signal.SIGUSR1, lambda number, _: _dying.append(number))
     mark_failed = FallbackStore.mark_failed
 
     def report_failure(store: FallbackStore, error: StoreError) -> None:
