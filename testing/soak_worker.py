@@ -65,7 +65,7 @@ CHEAP = {
 
 _REASONS = {Reason.UNREACHABLE: "u", Reason.TOO_COMPLEX: "c"}
 
-WINDOW = 2000
+WINDOW = 4000
 """How many requests are unfinished at most."""
 
 REPORT_INTERVAL = 0.5
