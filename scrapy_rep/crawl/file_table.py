@@ -114,6 +114,8 @@ class FileTable(Mapping[str, File]):
         """
         self._pack_excess()
         excess = len(self) + reserve - self._most
+        if excess <= 0 and self._packed_octets <= self._max_packed_octets:
+            return
         for key in _first_keys(self._packed):
             if excess <= 0 and self._packed_octets <= self._max_packed_octets:
                 break
@@ -132,14 +134,21 @@ class FileTable(Mapping[str, File]):
                 excess -= 1
 
     def _pack_excess(self) -> None:
+        if not self._has_excess:
+            return
         for key in _first_keys(self.parsed):
-            if len(self.parsed) <= MAX_PARSED and self._parsed_octets <= MAX_PARSED_OCTETS:
+            if not self._has_excess:
                 break
             if self.parsed[key].in_flight:
                 self.parsed.move_to_end(key)
             else:
                 packed = self._packed[key] = pack(self._pop_parsed(key), self._clock_shift)
                 self._packed_octets += len(packed)
+
+    @property
+    def _has_excess(self) -> bool:
+        """Whether there are too many parsed files."""
+        return len(self.parsed) > MAX_PARSED or self._parsed_octets > MAX_PARSED_OCTETS
 
     def _pop_parsed(self, key: str) -> File:
         self._parsed_octets -= self._octets.pop(key, 0)

@@ -348,6 +348,8 @@ class RobotsTxtMiddleware:
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
         request if it returns to the scheduler because the spider is closing.
         """
+        # The host did not receive a request that a cache has answered.
+        self._throttle.finish(request, sent=CACHED_FLAG not in response.flags)
         if self._tdm_files is not None:
             is_known = await self._tdm_files.wait(request, response)
             if not is_known and self._reschedule(request):
