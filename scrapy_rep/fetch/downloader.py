@@ -218,7 +218,7 @@ class RobotsTxtDownloader:
             await self._connection_limit.acquire(request)
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
-            transfer = request.meta[TRANSFER] = Transfer()
+            transfer = request.meta[TRANSFER] = Transfer(_reached_downloader, _downloaded)
             try:
                 return await timeout.run(engine.download_async(request), request.url)
             finally:
@@ -239,8 +239,9 @@ class RobotsTxtDownloader:
         Scrapy sends these signals for each piece of each page, so handlers have a cost.
         """
         connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
+        handlers = _HANDLERS if self._engine.shows_sent() else _HANDLERS_WITHOUT_TRANSFER
         if not self._listeners:
-            for handler, signal in _HANDLERS:
+            for handler, signal in handlers:
                 connect(handler, signal=signal)
         self._listeners += 1
         try:
@@ -248,7 +249,7 @@ class RobotsTxtDownloader:
         finally:
             self._listeners -= 1
             if not self._listeners:
-                for handler, signal in _HANDLERS:
+                for handler, signal in handlers:
                     disconnect(handler, signal=signal)
 
 
@@ -413,9 +414,13 @@ def _downloaded(request: Request, response: Response) -> None:
 
 
 _HANDLERS = (
-    (_reached_downloader, signals.request_reached_downloader),
     (_headers_received, signals.headers_received),
     (_bytes_received, signals.bytes_received),
+)
+
+_HANDLERS_WITHOUT_TRANSFER = (
+    *_HANDLERS,
+    (_reached_downloader, signals.request_reached_downloader),
     (_downloaded, signals.response_downloaded),
 )
 

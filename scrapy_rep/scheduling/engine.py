@@ -205,7 +205,7 @@ class Engine:
         return download(request)
 
     def shows_sent(self) -> bool:
-        """Whether :attr:`on_send` is called."""
+        """Whether :attr:`on_send` is called, and the :class:`Transfer` of a robots.txt is run."""
         return Feature.END in self._available
 
     @property
