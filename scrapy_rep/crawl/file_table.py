@@ -112,7 +112,8 @@ class FileTable(Mapping[str, File]):
         ``reserve`` is the number of files that are about to be added. Files that the caller holds
         across this call may be packed, so that changes of them are lost.
         """
-        self._pack_excess()
+        if self._has_excess:
+            self._pack_excess()
         excess = len(self) + reserve - self._most
         if excess <= 0 and self._packed_octets <= self._max_packed_octets:
             return
@@ -134,8 +135,6 @@ class FileTable(Mapping[str, File]):
                 excess -= 1
 
     def _pack_excess(self) -> None:
-        if not self._has_excess:
-            return
         for key in _first_keys(self.parsed):
             if not self._has_excess:
                 break

@@ -491,9 +491,7 @@ class RobotsTxtMiddleware:
         """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""
         self._throttle.collect_finished()
         self._throttle.prune()
-        self._policy_cache.unblock_origins()
-        self._policy_cache.now()  # notes a change of the system clock
-        self._policy_cache.evict()
+        self._policy_cache.poll()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:

@@ -113,6 +113,10 @@ class Fetcher:
         self.cancelled: set[OriginFile[Any]] = set()
         """The files whose fetch is being cancelled. A failure of such a fetch has no meaning."""
 
+    def disconnect_idle(self) -> None:
+        """Disconnect the signal handlers of downloads if there are none. Call it now and then."""
+        self._downloader.disconnect_idle()
+
     async def fetch(
         self,
         file: OriginFile[Any],
