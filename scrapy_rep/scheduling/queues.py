@@ -51,6 +51,9 @@ class WaitQueues:
         """How many requests are in the overflow."""
         self.on_load: Callable[[WaitingRequest, str], None] = lambda _entry, _key: None
         """Called with a request that comes back from the overflow, and the key of its queue."""
+        self.busy: set[str] = set()
+        """The hosts for which as many requests wait as they get at once. No other request of
+        theirs has to be read from the scheduler before one of these has started."""
         self.in_downloader: set[Request] = set()
         """The requests that wait inside of the downloader."""
         self.closed = False
@@ -96,7 +99,12 @@ class WaitQueues:
             self.add(host, key, entry, from_scheduler=True)
         else:
             self._push(queue, entry, host.name)
+        if host.name not in self.busy and self._is_busy(host, entry):
+            self.busy.add(host.name)
         return is_queued
+
+    def _is_busy(self, host: Host, entry: WaitingRequest) -> bool:
+        return host.waiting >= self._engine.slots.limits(entry.request)[0]
 
     def _push(self, queue: WaitQueue, entry: WaitingRequest, host: str) -> None:
         name = queue.key or host  # a key has a scheme, or is that of exempt requests
@@ -132,6 +140,7 @@ class WaitQueues:
                 self.add(host, queue.key, entry, from_scheduler=True)
                 self.on_load(entry, name)
                 return
+        self.busy.discard(host.name)
 
     def drain(self) -> Iterator[WaitingRequest]:
         """Remove all requests that are queued or in the overflow. Return them, the last one first.
@@ -176,6 +185,7 @@ class WaitQueues:
         """Remove a request that waits. Return whether it waited."""
         if not host.remove(entry):
             return False
+        self.busy.discard(host.name)
         self._engine.slots.uncount(entry.request)
         if entry.waiter is None:
             self.queued -= 1
