@@ -58,6 +58,10 @@ REST = 19
 Most of them have to wait. Some may start: those that need not obey robots.txt, and those of another
 origin of the host."""
 
+MIN_IN_A_ROW = 5
+"""After so many requests that all have to wait, the next ones are moved to the overflow without
+being read, where that is possible."""
+
 MAX_AT_ONCE = 1000
 """How many requests go back to the scheduler at once when the spider closes. After that the event
 loop runs."""
@@ -101,6 +105,8 @@ class WaitingScheduler(BaseScheduler):
         self._has_passed_over = False
         """Whether there were such requests in this pass."""
         self._rest_timer = Timer(clock)
+        self._in_a_row = 0
+        """How many requests were read, since the last one that may start."""
         self._steps = 0
         """How many requests that have waited were started since the event loop ran."""
         self._step_timer = Timer(clock)
@@ -293,10 +299,13 @@ class WaitingScheduler(BaseScheduler):
             queue = self._queue_for(request)
             if queue is None:
                 self._next = request
-                self._reads_in_excess = 0
+                self._reads_in_excess = self._in_a_row = 0
                 return request
             self._enqueue(request, queue)
-            if number % 10 == 0 and self._clock.monotonic() - began > MAX_PASS_SECONDS:
+            self._in_a_row += 1
+            if (
+                number % 10 == 0 or self._in_a_row > MIN_IN_A_ROW
+            ) and self._clock.monotonic() - began > MAX_PASS_SECONDS:
                 break
         self._end_pass(began, number)
         return None
@@ -342,6 +351,11 @@ class WaitingScheduler(BaseScheduler):
             return self._unstored.pop()
         if self._blocks and self._kept and not self._scheduler.has_pending_requests():
             return None
+        if self._in_a_row >= MIN_IN_A_ROW:
+            moved = self._throttle.queues.move_waiting()
+            self._reads_in_excess += moved
+            if moved < MAX_PER_PASS // 2:
+                self._in_a_row = 0
         request: Request | None = self._scheduler.next_request()
         return request
 
