@@ -33,6 +33,11 @@ MAX_PER_PASS = 100
 """How many idle hosts are checked in one call. With more, a call could block the event loop for
 milliseconds."""
 
+UNREAD_AFTER = 0.5
+"""Seconds that a request has to have waited before others of its queue are moved without being
+read. Most robots.txt files arrive within this time. Moving is quick: without this limit, one of
+several workers would take all requests of a new site for itself."""
+
 _SPECIAL = frozenset({DONT_OBEY, "_splash_processed"})
 """Keys of the meta of requests whose queue may not be that of the origin of their URL."""
 
@@ -142,8 +147,10 @@ class WaitQueues:
         if queue is None or BlockReason.UNREACHABLE in queue.blocks:
             return None
         if not queue.from_scheduler:
-            return key if queue.blocks else None
-        return key if queue.from_scheduler[-1].sort_key[0] <= -stored["priority"] else None
+            return key if queue.blocks and queue.overflowed else None
+        first, last = queue.from_scheduler[0], queue.from_scheduler[-1]
+        is_late = self._clock.monotonic() - first.arrived >= UNREAD_AFTER
+        return key if is_late and last.sort_key[0] <= -stored["priority"] else None
 
     def load(self, host: Host) -> None:
         """Load the next request of each queue that has none left and is not blocked."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep.scheduling import shared_overflow
+from scrapy_rep.scheduling import queues, shared_overflow
 from scrapy_rep.scheduling.hosts import WaitingRequest
 from scrapy_rep.scheduling.shared_overflow import SharedOverflow
 from testing.faults import silence
@@ -287,8 +287,9 @@ def test_many_requests_are_put_back(
 
 
 async def test_requests_that_were_moved_leave_in_their_order(
-    web: Web, crawl: Crawl, redis_server: RedisServer
+    web: Web, crawl: Crawl, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queues, "UNREAD_AFTER", 0)
     late = web.site(Page(ALL, delay=1))
     settings = {
         **settings_for(redis_server),
@@ -318,8 +319,9 @@ def test_requests_wait_in_memory_while_redis_is_down(
 
 
 async def test_silent_sites_beyond_the_limit_do_not_delay_others(
-    web: Web, crawl: Crawl, redis_server: RedisServer
+    web: Web, crawl: Crawl, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queues, "UNREAD_AFTER", 0)
     silent = web.site(silence)
     live = web.site(ALL, host="127.0.0.2")
     asked = [Request(url) for url in live.urls(*numbers(5))]

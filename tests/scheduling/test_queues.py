@@ -36,12 +36,16 @@ def stored(url: str = f"{KEY}/", priority: int = 0, **meta: Any) -> dict[str, An
     return Request(url, priority=priority, meta=meta).to_dict()
 
 
-def busy(waiting: int = 8, reason: BlockReason = BlockReason.POLICY) -> Throttle:
-    """Return a throttle with a blocked queue, in which so many requests wait."""
-    throttle = make_throttle(FakeClock(), FakeEngine())
+def busy(
+    waiting: int = 8, reason: BlockReason = BlockReason.POLICY, seconds: float = 1
+) -> Throttle:
+    """Return a throttle with a blocked queue, in which so many requests have waited."""
+    clock = FakeClock()
+    throttle = make_throttle(clock, FakeEngine())
     throttle.blocks.block(HOST, KEY, reason)
     for number in range(waiting):
         throttle.enqueue(Request(f"{KEY}/{number}", priority=1), HOST, KEY)
+    clock.now += seconds
     return throttle
 
 
@@ -72,6 +76,7 @@ def test_requests_that_have_to_wait_move_unread(
     "throttle",
     [
         pytest.param(busy(7), id="not busy"),
+        pytest.param(busy(seconds=0.4), id="not silent for long"),
         pytest.param(busy(reason=BlockReason.UNREACHABLE), id="has a share of the capacity"),
     ],
 )
@@ -85,6 +90,7 @@ def test_a_queue_that_is_not_blocked_needs_a_request_that_may_start(is_blocked: 
     queues = busy().queues
     queue = queues.hosts[HOST].queues[KEY]
     queue.from_scheduler.clear()
+    queue.overflowed[KEY] = 1
     queues.overflow = Shared(stored())
     if not is_blocked:
         queue.unblock_all()
