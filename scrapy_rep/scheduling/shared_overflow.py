@@ -97,6 +97,8 @@ class SharedOverflow(Overflow):
         """Requests that are not sent yet, each with the name of its queue."""
         self._names: set[str] = set()
         """The names of the queues of this worker."""
+        self._moves = True
+        """Whether requests are moved without being read."""
         self._numbers = count(FIRST_NUMBER)
         # Requests of a worker that was killed. One that still runs has to read its own again.
         self._put_back_all(queue.server.smembers(self._names_key))
@@ -152,29 +154,44 @@ class SharedOverflow(Overflow):
         They do not leave the server. So no call is made for each, and a worker that is killed loses
         none of them.
         """
+        if not self._moves:
+            return []
         if self._unsent:
             self._send()
         moves: list[tuple[str, float, Any]] = []
         try:
             end, stored = _first_stored(self._queue)
             for data, score in stored:
-                name = queue_of(self._queue.serializer.loads(data))
+                name = self._stored_queue(data, queue_of)
                 if name is None:
                     break
                 moves.append((name, score, data))
-            if not moves:
-                return []
-            names = list(dict.fromkeys(name for name, _, _ in moves))
-            numbers = {name: number for number, name in enumerate(names, 3)}
-            keys = [self._queue.key, self._names_key]
-            keys += [self._queue_of(name, None).key for name in names]
-            arguments = [each for move in moves for each in (numbers[move[0]], *move)]
-            self._names.update(names)
-            server = self._queue.server
-            moved = server.eval(_MOVE_WAITING, len(keys), *keys, end, *arguments)
-        except Exception:  # of the client of the server, or of a request that cannot be read
-            return []
+            moved = self._move(moves, end) if moves else []
+        except Exception:  # of the client of the server
+            logger.exception("Requests that have to wait are read one by one from now on.")
+            self._moves = False
+            moved = [1] * len(moves)  # it may have moved them; if not, the overflow has fewer
         return [name for (name, _, _), is_moved in zip(moves, moved, strict=True) if is_moved]
+
+    def _stored_queue(
+        self, data: Any, queue_of: Callable[[Mapping[str, Any]], str | None]
+    ) -> str | None:
+        try:
+            return queue_of(self._queue.serializer.loads(data))
+        except Exception:  # of a request that is stored in another way, which is read as usual
+            return None
+
+    def _move(self, moves: list[tuple[str, float, Any]], end: int) -> list[int]:
+        """Move requests to the queues of these names. Return 1 for each one that was moved."""
+        names = list(dict.fromkeys(name for name, _, _ in moves))
+        self._names.update(names)
+        numbers = {name: number for number, name in enumerate(names, 3)}
+        keys = [self._queue.key, self._names_key]
+        keys += [self._queue_of(name, None).key for name in names]
+        arguments = [each for move in moves for each in (numbers[move[0]], *move)]
+        server = self._queue.server
+        moved: list[int] = server.eval(_MOVE_WAITING, len(keys), *keys, end, *arguments)
+        return moved
 
     def _send(self) -> None:
         """Send the unsent requests. If the server does not accept them, they stay in memory."""

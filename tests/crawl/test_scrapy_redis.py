@@ -270,6 +270,28 @@ def test_requests_are_not_moved_where_they_cannot_be_read(
     assert len(queue) == 1
 
 
+def test_requests_that_may_have_moved_are_not_forgotten(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = queue_on(redis_server, FifoQueue)
+    for number in range(3):
+        queue.push(Request(f"http://a.example/{number}"))
+    overflow = SharedOverflow(queue)
+
+    def fail(script: str, *arguments: Any) -> None:
+        redis_server.client.eval(script, *arguments)
+        raise ConnectionError("the server has moved them, and the answer is lost")
+
+    monkeypatch.setattr(queue.server, "eval", fail)
+    assert overflow.move_waiting(only_a) == ["http://a.example"] * 3
+    assert "one by one" in caplog.text
+    monkeypatch.undo()
+    assert overflow.move_waiting(only_a) == []
+    found = [overflow.pop("http://a.example") for _ in range(3)]
+    urls = [entry.request.url for entry in found if entry is not None]
+    assert urls == [f"http://a.example/{number}" for number in range(3)]
+
+
 @QUEUES
 def test_many_requests_are_put_back(
     redis_server: RedisServer, kind: Any, monkeypatch: pytest.MonkeyPatch
