@@ -40,7 +40,7 @@ from .slots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -76,7 +76,7 @@ class Engine:
         """Called with each request that a download handler gets."""
         self.on_capacity_check: Callable[[], None] = lambda: None
         """Called when the engine checks whether it may start one more download."""
-        self.readable: Callable[[Iterable[str]], Iterable[str]] = lambda names: names
+        self.readable: Callable[[Collection[str]], Collection[str]] = lambda names: names
         """Returns those of the given hosts whose requests the scheduler may return now. Only
         Scrapy's DownloaderAwarePriorityQueue calls it."""
 
@@ -178,7 +178,7 @@ class Engine:
         queues = [getattr(scheduler, name, None) for name in ("mqs", "dqs")]
         return [each for each in queues if isinstance(each, DownloaderAwarePriorityQueue)]
 
-    def _stats(self, stats: Callable[[Iterable[str]], Any], names: Iterable[str]) -> Any:
+    def _stats(self, stats: Callable[[Collection[str]], Any], names: Collection[str]) -> Any:
         """Replace ``stats`` of the interface through which a queue compares download slots.
 
         A queue returns no requests of slots that are left out. Most slots have the name of a host.

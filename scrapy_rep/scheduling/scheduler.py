@@ -22,7 +22,7 @@ from ..protocol.verdict import Verdict
 from .clock import Timer, sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from scrapy import Request, Spider
     from twisted.internet.defer import Deferred
@@ -278,17 +278,14 @@ class WaitingScheduler(BaseScheduler):
             self._rest_timer.start(max(self._rests_until - now, MIN_PAUSE), self._engine.wake)
         return request
 
-    def _readable(self, names: Iterable[str]) -> Iterable[str]:
+    def _readable(self, names: Collection[str]) -> Collection[str]:
         """Return those of these hosts whose requests may be read in this pass."""
         busy = self._throttle.queues.busy
         if not (busy and self._passes_over):
             return names
-        readable = []
-        for name in names:
-            if name in busy:
-                self._has_passed_over = True
-            else:
-                readable.append(name)
+        readable = [name for name in names if name not in busy]
+        if len(readable) < len(names):
+            self._has_passed_over = True
         return readable
 
     def _read_on(self, began: float) -> Request | None:

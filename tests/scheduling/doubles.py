@@ -16,7 +16,7 @@ from scrapy_rep.scheduling.slots import Slots
 from scrapy_rep.scheduling.throttle import Throttle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable
+    from collections.abc import Callable, Collection, Coroutine
 
     from scrapy import Request
     from twisted.internet.defer import Deferred
@@ -142,7 +142,7 @@ class FakeEngine:
         self.connection_limit = 0
         self.reserved_connections: Callable[[], int] = lambda: 0
         self.on_capacity_check: Callable[[], None] = lambda: None
-        self.readable: Callable[[Iterable[str]], Iterable[str]] = lambda names: names
+        self.readable: Callable[[Collection[str]], Collection[str]] = lambda names: names
         self.queued: list[Any] = []
         self.slots = FakeSlots(self)
 
