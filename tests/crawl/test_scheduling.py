@@ -157,6 +157,17 @@ class Until(Visitor):
             self.stop()
 
 
+class AllAsked(Until):
+    """Notes when all of its requests are scheduled."""
+
+    all_asked: threading.Event
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        self.all_asked.set()
+
+
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("capacity", [4, 10_000])
 async def test_a_slow_site_does_not_slow_another_paced_one(
@@ -382,7 +393,8 @@ async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
     web: Web, crawl: Crawl, tmp_path: Path, kind: str
 ) -> None:
     robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.05\n"
-    site = web.site(Page(robots, delay=1))  # by then all is asked for
+    all_asked = threading.Event()
+    site = web.site(answer_when(all_asked.is_set, text(robots)))
     settings = {
         "JOBDIR": str(tmp_path),
         "SCHEDULER_DISK_QUEUE": f"scrapy.squeues.{kind}LifoDiskQueue",
@@ -390,7 +402,7 @@ async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
         "REP_MAX_WAITING": 20,
     }
     asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
-    await crawl(asked, settings, spider=Until, pages=5)
+    await crawl(asked, settings, spider=AllAsked, pages=5, all_asked=all_asked)
     assert len(site.page_paths) < 60
     queued = stored(tmp_path / "requests.queue")
     assert b"robotstxt" not in queued
