@@ -50,12 +50,12 @@ class Feature(NamedTuple):
 
 
 FEATURES = {
-    "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install 'scrapy-rep[archive]'"),
+    "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install warcio"),
     "cli": Feature(
-        ("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install 'scrapy-rep[cli]'"
+        ("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install rich"
     ),
     # No server has this address: the store says so.
-    "redis": Feature(REDIS, "refused", "pip install scrapy-rep[redis]"),
+    "redis": Feature(REDIS, "refused", "pip install redis"),
 }
 
 

@@ -264,5 +264,5 @@ def test_without_warcio(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
     done = run("show", f"archive:{SITE}", *ARCHIVE)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "scrapy-rep: archives need the package warcio: pip install 'scrapy-rep[archive]'\n"
+        "scrapy-rep: archives need the package warcio: pip install warcio\n"
     )
