@@ -21,7 +21,7 @@ WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
 CRAWLS := tests/crawl tests/stores
 # What does not depend on the version of Scrapy.
 PURE := tests/protocol tests/reports \
-	$(patsubst %,tests/test_%.py,documentation reference_pages packaging harness) $(filter-out \
+	$(patsubst %,tests/test_%.py,documentation command_lines reference_pages packaging harness) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 say = @printf '\n== %s\n' "$(1)"
