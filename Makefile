@@ -62,6 +62,8 @@ contracts: .venv/test
 docs: .venv/test
 	$(call say,The documentation: about 15 seconds)
 	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+	@# Nobody knows the address of pages that are not published.
+	@! grep -l 'rel="canonical"' build/docs/html/index.html
 
 # Fails below the coverage given here, in percent.
 tests: .venv/test

@@ -16,7 +16,8 @@ import pytest
 
 import benchmarks
 import checks
-from scrapy_rep.commands.main import SUBCOMMANDS, CommandError, _parser_of
+from scrapy_rep.commands.exits import CommandError
+from scrapy_rep.commands.main import SUBCOMMANDS, _parser_of
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from testing import console_pages, harness
 
