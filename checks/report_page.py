@@ -235,9 +235,9 @@ class _Check:
             (folder / f"{name}.png").write_bytes(tab.screenshot(0, height))
             tab.close()
         if DEMO.exists():
-            tab = Tab(self._browser, width=840, height=525)
+            tab = Tab(self._browser, width=1060, height=760)
             tab.open(DEMO.as_uri())
-            (folder / "report-example.png").write_bytes(tab.screenshot(0, 525))
+            (folder / "report-example.png").write_bytes(tab.screenshot(0, 760))
             tab.close()
         tab = Tab(self._browser, width=1280, height=1000)
         tab.open(url)
