@@ -420,7 +420,8 @@ class Origin(OriginFile[RobotsTxt]):
     ) -> Verdict:
         """Return whether a crawler with these product tokens may fetch ``url``, and why.
 
-        The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch.
+        The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch,
+        or if :meth:`next_attempt` does not return None.
         """
         if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
@@ -435,9 +436,10 @@ class Origin(OriginFile[RobotsTxt]):
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
         """Return the seconds until the next attempt at an origin that is disallowed as unreachable.
 
-        Returns None for any other origin.
+        Returns 0 if it is due or in progress, and None for any other origin.
         """
-        if self.state is not State.UNREACHABLE or self.content is not None:
+        is_retried = self.state is State.FETCHING and self.unreachable_since is not None
+        if not (is_retried or self.state is State.UNREACHABLE) or self.content is not None:
             return None
         if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
             return None

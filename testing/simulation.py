@@ -16,7 +16,8 @@ The laws of every crawl:
 5. requests to a host keep the known Crawl-delay of its origins;
 6. no robots.txt is requested more often than necessary;
 7. the crawl ends within a limit;
-8. no page is requested outside of the Visit-time of its site.
+8. no page is requested outside of the Visit-time of its site;
+9. no more requests wait in memory than REP_MAX_WAITING allows.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import logging
 import selectors
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -42,11 +44,11 @@ from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 
-from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
+from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
 from testing.counters import left_over
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
@@ -145,14 +147,30 @@ class Scenario:
     stop_at: float | None = None
     max_parsed: int = 5_000
     """How many robots.txt files are parsed. The others are packed."""
+    turn: float = TURN
+    """Seconds that each turn of the loop takes. A machine that is busy needs longer."""
+
+    @property
+    def most_waiting(self) -> float:
+        """How many requests of the scheduler may wait in memory.
+
+        The shares of the first unreachable origins are larger. The first request of each origin,
+        and those that the engine has already, may wait in any case.
+        """
+        origins = len(self.sites)
+        shares = sum(1 / number for number in range(1, origins + 1))
+        capacity: int = self.settings["REP_MAX_WAITING"]
+        return capacity * shares + 2 * origins + int(self.settings["CONCURRENT_REQUESTS"])
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock advances only while the loop is idle."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: float) -> None:
         super().__init__(_NoSelector(self))
         self.now = 0.0
+        self.turn = turn
+        self.on_turn: Callable[[], None] = lambda: None
 
     def time(self) -> float:
         return self.now
@@ -172,9 +190,10 @@ class _NoSelector(selectors.SelectSelector):
             raise AssertionError("the crawl hangs: it waits for nothing")
         if self._turns > MOST_TURNS:
             raise AssertionError("the crawl does not end: it is busy for ever")
-        self._loop.now += timeout + TURN
+        self._loop.now += timeout + self._loop.turn
         if self._loop.now > LONGEST:
             raise AssertionError("the crawl does not end")
+        self._loop.on_turn()
         return []
 
 
@@ -194,6 +213,7 @@ class Network:
     )
     """The start, the end and the URL of each request to a host."""
     problems: list[str] = field(default_factory=list)
+    most_waiting: int = 0
 
     def __post_init__(self) -> None:
         self.sites = {site.root: site for site in self.scenario.sites}
@@ -413,10 +433,22 @@ async def crawl(network: Network) -> Crawler:
     crawler = AsyncCrawlerRunner(merged).create_crawler(Asker)
     if scenario.stop_at is not None:
         network.loop.call_later(scenario.stop_at, _stop, crawler)
+    network.loop.on_turn = partial(_count_waiting, crawler, network)
     await crawler.crawl_async(network=network)
     for _ in range(100):  # clean-up calls that are still scheduled
         await asyncio.sleep(0)
     return crawler
+
+
+def _count_waiting(crawler: Crawler, network: Network) -> None:
+    if crawler.engine is None or crawler.spider is None:
+        return
+    middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    if middleware is not None:
+        hosts = middleware._throttle.hosts.values()
+        queues = [queue for host in hosts for queue in host.queues.values()]
+        waiting = sum(len(queue.from_scheduler) for queue in queues)
+        network.most_waiting = max(network.most_waiting, waiting)
 
 
 def _stop(crawler: Crawler) -> None:
@@ -428,7 +460,7 @@ def _stop(crawler: Crawler) -> None:
 
 def run(scenario: Scenario) -> list[str]:
     """Crawl a scenario, and return what was wrong."""
-    loop = VirtualLoop()
+    loop = VirtualLoop(scenario.turn)
     network = Network(scenario, loop)
 
     def now(_: object) -> float:
@@ -463,6 +495,8 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
     problems += [] if is_cut_off else left_over(crawler)
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
+    if network.most_waiting > scenario.most_waiting:
+        problems.append(f"{network.most_waiting} requests waited, not {scenario.most_waiting}")
     reasons = 2 * len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
     reasons *= _attempts(scenario)
     problems += [

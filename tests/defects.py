@@ -1,4 +1,4 @@
-"""Crawls one scenario of :mod:`testing.simulation` several times, each with another defect.
+"""Crawls scenarios of :mod:`testing.simulation` several times, each with another defect.
 
     python -m tests.defects
 
@@ -27,6 +27,8 @@ DEFECTS: dict[str, dict[str, Any]] = {
         "scrapy_rep.scheduling.queues.add": lambda entries, entry: entries.insert(0, entry),
     },
     "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
+    "nothing in an outage": {},
+    "the limits": {"scrapy_rep.scheduling.blocks.Blocks.overdue": lambda *_: None},
 }
 """By name: what is replaced, and by what."""
 
@@ -46,6 +48,22 @@ SCENARIO = Scenario(
 )
 
 
+OUTAGE = Scenario(
+    sites=(Site(0, 8000, (Answer(status=503, retry_after=5),), page_latency=0.2),),
+    asks=(Ask(0, 0, "/a"),) * 60,
+    settings={
+        **SCENARIO.settings,
+        "REP_MAX_WAIT": 60,
+        "REP_MAX_WAITING": 2,
+        "REP_UNREACHABLE": "wait",
+    },
+    turn=0.5,
+)
+"""The next attempt begins before all requests that are overdue are dropped."""
+
+SCENARIOS = {"nothing in an outage": OUTAGE, "the limits": OUTAGE}
+"""By defect, if it is not the first scenario."""
+
 MOST_TURNS = 4_000
 """The limit of a crawl in turns of its event loop. Without a defect, it needs some 300."""
 
@@ -60,7 +78,7 @@ def main() -> None:
             for target, replacement in replacements.items():
                 stack.enter_context(patch(target, replacement))
             try:
-                found[name] = run(SCENARIO)
+                found[name] = run(SCENARIOS.get(name, SCENARIO))
             except AssertionError as error:  # the crawl hangs, or does not end
                 found[name] = [str(error)]
     json.dump(found, sys.stdout)

@@ -519,5 +519,11 @@ def test_the_next_attempt_at_an_unreachable_origin() -> None:
     assert origin.next_attempt(70, policy) == 0
     assert origin.next_attempt(0, UnreachablePolicy(allow=True)) is None
     assert origin.next_attempt(31 * day, policy) is None, "it is allowed by now"
+    origin.start_fetch(70)
+    assert origin.next_attempt(71, policy) == 0
+    assert origin.next_attempt(31 * day, policy) is None, "it is allowed by now"
+    assert not origin.verdict("/a", ("*",), 71, policy)
+    origin.apply(Unreachable("status 503", 503), 72)
+    assert origin.next_attempt(72, policy) == 120
     origin.set_copy(FILE, CopyInfo(URL))
     assert origin.next_attempt(0, policy) is None, "the copy is used"

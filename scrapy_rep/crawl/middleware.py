@@ -247,7 +247,7 @@ class RobotsTxtMiddleware:
         self._stop_wait(request, name, key)
         self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
         while True:
-            origin = self._policy_cache.get_or_fetch(key, request)
+            origin = self._outages.get_or_fetch(key, request)
             response = self._answer(request, origin) if origin is not None else None
             if response is not None or (origin is not None and self._try_start(request, origin)):
                 self._policy_cache.evict()

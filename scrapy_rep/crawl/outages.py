@@ -59,6 +59,20 @@ class Outages:
         """Whether requests to an origin wait for the next attempt to fetch its robots.txt."""
         return self._seconds_left(origin) is not None
 
+    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
+        """Return an origin whose policy can be used, else start a fetch and return None.
+
+        For a request that does not wait for the next attempt at an unreachable origin, the result
+        of the last attempt is used, even if the next one is due or in progress.
+        """
+        known = self._policy_cache.origins.get(key) if self.is_enabled else None
+        if known is None or not self.applies_to(known):
+            return self._policy_cache.get_or_fetch(key, request)
+        if self._throttle.blocks.overdue(request) is not None:
+            return known
+        origin = self._policy_cache.get_or_fetch(key, request)
+        return known if origin is None and self._is_excepted(request, key) else origin
+
     def has_exception(self, request: Request, key: str) -> bool:
         """Whether a local rule allows a request to an unreachable origin. It does not wait then."""
         if not self.is_enabled:

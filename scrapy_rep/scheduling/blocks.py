@@ -115,12 +115,18 @@ class Blocks:
 
         It may wait for ``most`` seconds in all. None means that it may wait.
         """
+        if (overdue := self.overdue(request)) is not None:
+            return overdue
         now = self._clock.monotonic()
-        host = self._in_progress.host(request)
-        arrived = host.in_progress[request].arrived if host is not None else now
-        if now + seconds > arrived + most:
+        entry = self._in_progress.entry(request)
+        if now + seconds > (now if entry is None else entry.arrived) + most:
             return Limit.TIME
         return None if self._queues.has_capacity(name, key) else Limit.NUMBER
+
+    def overdue(self, request: Request) -> Limit | None:
+        """Return why a request that has started could not wait any longer, if it is overdue."""
+        entry = self._in_progress.entry(request)
+        return None if entry is None else entry.limit
 
     def is_full(self, name: str, key: str) -> bool:
         """Whether an origin is unreachable, and no more of its requests may wait."""

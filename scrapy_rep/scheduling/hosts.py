@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .clock import Timer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy import Request
     from twisted.internet.defer import Deferred
@@ -40,7 +40,7 @@ class BlockReason(Enum):
 
 
 class Limit(Enum):
-    """Why a request may not wait for the next attempt at an unreachable origin."""
+    """Why a request may not wait for the next attempt at an unreachable origin. It is *overdue*."""
 
     TIME = "time"
     NUMBER = "number"
@@ -60,6 +60,8 @@ class WaitingRequest(NamedTuple):
     request that is not in the downloader: it is queued until the engine takes it."""
     arrived: float = 0
     """When it began to wait."""
+    limit: Limit | None = None
+    """Why the request is overdue, if it is."""
 
 
 class WaitQueue:
@@ -146,7 +148,9 @@ class Host:
             yield queue.from_callers
             yield queue.from_scheduler
 
-    def move_overdue(self, queue: WaitQueue, sort_keys: set[tuple[int, int]]) -> None:
+    def move_overdue(
+        self, queue: WaitQueue, limits: Mapping[tuple[int, int], Limit | None]
+    ) -> None:
         """Move the requests with these sort keys to the queue :data:`OVERDUE`."""
         overdue = self.queue(OVERDUE)
         for source, target in (
@@ -154,9 +158,9 @@ class Host:
             (queue.from_scheduler, overdue.from_scheduler),
         ):
             for entry in source:
-                if entry.sort_key in sort_keys:
-                    add(target, entry)
-            source[:] = [entry for entry in source if entry.sort_key not in sort_keys]
+                if entry.sort_key in limits:
+                    add(target, entry._replace(limit=limits[entry.sort_key]))
+            source[:] = [entry for entry in source if entry.sort_key not in limits]
 
     def move_overflow(self, queue: WaitQueue) -> None:
         """Move the requests of a queue that are in the overflow to the queue :data:`OVERDUE`."""

@@ -62,6 +62,11 @@ class RequestsInProgress:
         """Return the host of a request, if the request is in progress."""
         return self._hosts.get(request)
 
+    def entry(self, request: Request) -> WaitingRequest | None:
+        """Return a request as it waited before, if it is in progress."""
+        host = self._hosts.get(request)
+        return host.in_progress[request] if host is not None else None
+
     def start(self, host: Host, entry: WaitingRequest, *, checked: bool) -> None:
         """Add a request. ``checked`` is False for one that comes from a queue."""
         self._engine.slots.set_pace(entry.request, host.name, host.delay)

@@ -12,7 +12,7 @@ from heapq import merge
 from typing import TYPE_CHECKING
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from .hosts import BlockReason, Host, WaitingRequest, WaitQueue, add
+from .hosts import OVERDUE, BlockReason, Host, Limit, WaitingRequest, WaitQueue, add
 from .overflow import MemoryOverflow
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ class WaitQueues:
             else:
                 del queue.overflowed[name]
             if entry is not None:
+                if queue.key == OVERDUE:
+                    entry = entry._replace(limit=Limit.NUMBER)
                 self.add(host, queue.key, entry, from_scheduler=True)
                 self.on_load(entry, name)
                 return
@@ -201,20 +203,25 @@ class WaitQueues:
 
     def overdue(
         self, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
-    ) -> set[tuple[int, int]]:
-        """Return the sort keys of the requests of a queue that may not wait any longer.
+    ) -> dict[tuple[int, int], Limit | None]:
+        """Return the sort keys of the requests of a queue that do not wait any longer, and why.
 
-        These are the requests that began to wait before ``earliest``, those that are excepted, and
-        those for which there is no capacity.
+        These are the requests that began to wait before ``earliest``, those for which there is no
+        capacity, and those that are excepted, which have no limit.
         """
+        found: dict[tuple[int, int], Limit | None] = {}
         entries = queue.entries()
-        may_wait = [
-            entry.sort_key
-            for entry in entries
-            if entry.arrived >= earliest and not is_excepted(entry.request)
-        ]
-        kept = set(may_wait[: len(entries) + self._room(queue)])
-        return {entry.sort_key for entry in entries} - kept
+        capacity = len(entries) + self._room(queue)
+        for entry in entries:
+            if is_excepted(entry.request):
+                found[entry.sort_key] = None
+            elif entry.arrived < earliest:
+                found[entry.sort_key] = Limit.TIME
+            elif capacity <= 0:
+                found[entry.sort_key] = Limit.NUMBER
+            else:
+                capacity -= 1
+        return found
 
     def _room(self, queue: WaitQueue) -> int:
         """Return how many more requests of a queue may wait. Less than 0: too many wait."""

@@ -105,7 +105,7 @@ class Throttle:
             self._update(host)
             return False
         waiter: Deferred[bool] = Deferred()
-        entry = entry._replace(waiter=waiter)
+        entry = entry._replace(waiter=waiter, limit=None)
         from_scheduler = request in self.from_scheduler
         self.queues.add(host, key, entry, from_scheduler=from_scheduler)
         self._update(host)

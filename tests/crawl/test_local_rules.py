@@ -15,16 +15,19 @@ from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.origin import UnreachablePolicy
-from testing.web import Page, redirect
+from scrapy_rep.scheduling.clock import sleep
+from testing.faults import answer_when
+from testing.web import Page, redirect, text
 
-from .conftest import Closer, our_warnings
+from .conftest import Closer, Visitor, our_warnings
 from .following import FOLLOWING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from testing.web import Site, Web
+    from testing.web import Received, Site, Web
 
     from .conftest import Crawl
 
@@ -181,6 +184,33 @@ async def test_an_exception_does_not_wait_for_an_unreachable_site(
     outcome = await crawl(urls, settings, spider=Closer, awaited=[site], pages=len(paths))
     assert site.page_paths == sorted(paths)
     assert outcome.stats["robotstxt/local/allowed"] == 20
+
+
+async def test_an_exception_does_not_wait_for_the_next_attempt(
+    web: Web, crawl: Crawl, write: Write
+) -> None:
+    """Also if it arrives while that attempt is in progress."""
+
+    class Late(Visitor):
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                yield request
+                while site.robots_fetches < 2:
+                    await sleep(0.05)
+
+    second = answer_when(lambda: site.page_paths, text("User-agent: *\nDisallow:\n"))
+
+    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+        if site.robots_fetches == 1:
+            writer.write(Page(b"", 503, {"Retry-After": "1"}).octets())
+        else:
+            await second(received, reader, writer)
+
+    site = web.site(answer)
+    settings = {**write(exception(site.root, "/open")), "REP_UNREACHABLE": "wait", "REP_TIMEOUT": 5}
+    outcome = await crawl(site.urls("/closed", "/open/1"), settings, spider=Late)
+    assert site.paths == ["/robots.txt", "/robots.txt", "/open/1", "/closed"]
+    assert not outcome.failures
 
 
 async def test_an_exception_keeps_the_visit_time(web: Web, crawl: Crawl, write: Write) -> None:

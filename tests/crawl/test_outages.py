@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from twisted.python.failure import Failure
 
     from testing.web import Received, Web
 
@@ -166,8 +169,8 @@ async def test_each_request_has_its_own_time_limit(web: Web, crawl: Crawl) -> No
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(5)), Reason.UNREACHABLE)
 
 
-class Counter(Watcher):
-    """Keeps how many requests waited at most."""
+class Slow(Watcher):
+    """Drops requests slowly. Keeps how many waited at most."""
 
     most_waiting = 0
 
@@ -175,30 +178,32 @@ class Counter(Watcher):
         super()._look()
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         assert middleware is not None
-        queues = middleware._throttle.queues
-        # Those that are overdue do not wait: they are dropped, a few in each turn of the loop.
-        overdue = sum(len(list(host.overdue())) for host in queues.hosts.values())
-        self.most_waiting = max(self.most_waiting, len(queues) - overdue)
+        self.most_waiting = max(self.most_waiting, len(middleware._throttle.queues))
+
+    def failed(self, failure: Failure) -> None:
+        time.sleep(0.02)
+        super().failed(failure)
 
 
 @pytest.mark.parametrize("queue", ["Fifo", "Lifo"])
 async def test_rep_max_waiting_limits_the_waiting_requests(
     web: Web, crawl: Crawl, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = web.site(Failing(1000, "12"))
+    """Also if the next attempt begins before the requests of the last one are dropped."""
+    site = web.site(Failing(1000))
     live = web.site(PRIVATE, host="127.0.0.2")
     settings = {
         **WAIT,
         "REP_MAX_WAITING": 10,
-        "REP_MAX_WAIT": 23,
+        "REP_MAX_WAIT": 3.5,
         "CONCURRENT_REQUESTS": 2,
         "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
         "SCHEDULER_START_MEMORY_QUEUE": f"scrapy.squeues.{queue}MemoryQueue",
     }
-    urls = [*live.urls("/first"), *site.urls(*numbers(300)), *live.urls("/last")]
-    outcome = await crawl(urls, settings, spider=Counter)
-    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(300)), Reason.UNREACHABLE)
-    assert outcome.stats["robotstxt/wait_limit_count/number"] > 200
+    urls = [*live.urls("/first"), *site.urls(*numbers(200)), *live.urls("/last")]
+    outcome = await crawl(urls, settings, spider=Slow)
+    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(200)), Reason.UNREACHABLE)
+    assert outcome.stats["robotstxt/wait_limit_count/number"] > 150
     # Ten, the first of each site until its robots.txt has had an answer, and the two that the
     # engine may have taken from a queue. They wait again if the site is still unreachable.
     assert 10 <= outcome.crawler.spider.most_waiting <= 10 + 2 + 2  # type: ignore[union-attr]

@@ -9,7 +9,15 @@ from scrapy import Request
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.scheduling.clock import Timer
-from scrapy_rep.scheduling.hosts import OVERDUE, BlockReason, Host, WaitingRequest, WaitQueue, add
+from scrapy_rep.scheduling.hosts import (
+    OVERDUE,
+    BlockReason,
+    Host,
+    Limit,
+    WaitingRequest,
+    WaitQueue,
+    add,
+)
 
 from .doubles import FakeClock
 
@@ -137,12 +145,12 @@ def test_overdue_requests_move_to_a_queue_that_is_not_blocked() -> None:
         add(queue.from_scheduler, entry(number))
     add(queue.from_callers, entry(4))
     queue.blocks[BlockReason.UNREACHABLE] = None
-    host.move_overdue(queue, {(0, 1), (0, 3), (0, 4)})
+    host.move_overdue(queue, {(0, 1): Limit.TIME, (0, 3): Limit.NUMBER, (0, 4): None})
     assert numbers(queue.entries()) == [0, 2]
-    assert numbers(host.queues[OVERDUE].entries()) == [1, 3, 4]
-    assert host.first_from_scheduler() == entry(1)._replace(
-        request=host.queues[OVERDUE].from_scheduler[0].request
-    )
+    overdue = host.queues[OVERDUE].entries()
+    assert numbers(overdue) == [1, 3, 4]
+    assert [entry.limit for entry in overdue] == [Limit.TIME, Limit.NUMBER, None]
+    assert host.first_from_scheduler() is overdue[0]
 
 
 def test_the_timers_of_a_host_are_canceled() -> None:
