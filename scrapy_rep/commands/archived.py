@@ -239,8 +239,13 @@ def _responses(
 
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
+    return with_warcio("archive_reader")
+
+
+def with_warcio(module: str) -> Any:
+    """Return a module of ``reports``. Raises :class:`CommandError` without warcio."""
     try:
-        return import_module("..reports.archive_reader", __package__)  # which imports warcio
+        return import_module(f"..reports.{module}", __package__)  # which imports warcio
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "warcio":
             raise

@@ -1,18 +1,20 @@
-"""``import``: policies from JSON Lines into a store."""
+"""``import``: policies from JSON Lines or WARC into a store."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import shutil
 import sys
 import zlib
 from collections import Counter
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, nullcontext
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..stores.entry_lines import LINE_LIMIT, from_line
 from ..stores.threaded import Addition, ThreadedStore
+from .archived import with_warcio
 from .context import STANDARD_INPUT
 from .exits import CommandError, ExitCode
 from .stored import is_key, open_target, using
@@ -22,14 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from ..stores.entry import Entry
     from .context import Context
 
 DESCRIPTION = (
     "Put policies that 'export' has written into a store. A newer policy in the store stays, "
-    "unless there is --replace. Unreadable lines are skipped, and their numbers reported."
+    "unless there is --replace. Unreadable lines and records are skipped, and their places "
+    "reported."
 )
 EXAMPLES = (
     ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
+    ("import sqlite:///store.sqlite policies.warc.gz", "a WARC file that 'export' has written"),
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
 )
@@ -38,6 +43,9 @@ VERSION = 1
 """The version of the record. A field may be added without a new one."""
 
 _GZIP = b"\x1f\x8b"
+_WARC = b"WARC/"
+_START = 512
+"""The octets that show the format of a file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=STANDARD_INPUT,
         metavar="FILE",
-        help="JSON Lines, also gzipped; default: standard input",
+        help="JSON Lines, also gzipped, or WARC; default: standard input",
     )
     parser.add_argument(
         "--replace", action="store_true", help="replace newer policies in the store, too"
@@ -62,12 +70,12 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
     is_interrupted = False
     try:
         with (
-            _opened(name) as lines,
+            _opened(name) as policies,
             using(open_target(arguments.store, context), arguments.store) as store,
-            context.output.progress("lines") as done,
+            context.output.progress("policies") as done,
         ):
-            for number, line in _lines(lines):
-                counts[_import(number, line, store, context, replace=arguments.replace)] += 1
+            for number, policy in enumerate(policies, 1):
+                counts[_import(policy, store, context, replace=arguments.replace)] += 1
                 done(number)
     except KeyboardInterrupt:
         is_interrupted = True
@@ -80,20 +88,27 @@ def run(arguments: argparse.Namespace, context: Context) -> int:
 _UNREADABLE = "unreadable"
 
 
-def _import(
-    number: int, line: bytes | None, store: ThreadedStore, context: Context, *, replace: bool
-) -> str:
-    """Put the policy of a line into the store, and return what happened."""
-    try:
-        if line is None:
-            raise ValueError("it is too long")
-        key, entry = from_line(line)
-        if not is_key(key):
-            raise ValueError("its origin is not valid")
-    except ValueError as error:
-        context.output.repeated_warning("unreadable lines", f"line {number}: {error}")
-        return _UNREADABLE
-    return store.add(key, entry, replace=replace).value
+class _Policy(NamedTuple):
+    """A policy of a file, or a part of the file that is none."""
+
+    place: str
+    """Where it is in the file."""
+    key: str
+    entry: Entry | None
+    """None if it cannot be read."""
+    reason: str = ""
+    """Why it cannot be read."""
+
+
+def _import(policy: _Policy, store: ThreadedStore, context: Context, *, replace: bool) -> str:
+    """Put a policy into the store, and return what happened."""
+    reason = policy.reason
+    if policy.entry is not None:
+        if is_key(policy.key):
+            return store.add(policy.key, policy.entry, replace=replace).value
+        reason = "its origin is not valid"
+    context.output.repeated_warning("unreadable policies", f"{policy.place}: {reason}")
+    return _UNREADABLE
 
 
 def _write(counts: Counter[str], context: Context, *, is_interrupted: bool) -> None:
@@ -121,18 +136,58 @@ def _write(counts: Counter[str], context: Context, *, is_interrupted: bool) -> N
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[io.BufferedReader]:
+def _opened(name: str) -> Iterator[Iterator[_Policy]]:
+    """Yield the policies of a file."""
     try:
-        if name == STANDARD_INPUT:
-            yield _decompressed(sys.stdin.buffer)
-            return
-        with Path(name).open("rb") as file:
-            yield _decompressed(file)
+        with nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else open(name, "rb") as file:
+            if _is_warc(file):
+                with _seekable(file) as seekable:
+                    yield _from_warc(seekable)
+            else:
+                yield _from_lines(_decompressed(file))
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, BrokenPipeError):
             raise
         reason = getattr(error, "strerror", None) or error
         raise CommandError(f"cannot read {name}: {reason}") from None
+
+
+def _is_warc(stream: Any) -> bool:
+    start = stream.peek(_START)[:_START]
+    if start.startswith(_GZIP):
+        try:
+            start = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(start, len(_WARC))
+        except zlib.error:  # read as JSON Lines, where it is an error, too
+            return False
+    return bool(start.startswith(_WARC))
+
+
+@contextmanager
+def _seekable(stream: Any) -> Iterator[Any]:
+    """Yield a stream with the same octets that can be read from any place."""
+    if stream.seekable():
+        yield stream
+        return
+    with TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy)
+        copy.seek(0)
+        yield copy
+
+
+def _from_warc(stream: Any) -> Iterator[_Policy]:
+    for found in with_warcio("policy_records").read_policies(stream):
+        yield _Policy(f"the record at offset {found.offset}", *found[1:])
+
+
+def _from_lines(stream: io.BufferedReader) -> Iterator[_Policy]:
+    for number, line in _lines(stream):
+        place = f"line {number}"
+        try:
+            if line is None:
+                raise ValueError("it is too long")
+            yield _Policy(place, *from_line(line))
+        except ValueError as error:
+            yield _Policy(place, "", None, str(error))
 
 
 def _decompressed(stream: Any) -> Any:

@@ -55,7 +55,7 @@ SUBCOMMANDS = {
     "test": Subcommand("test", "test a robots.txt against a file of expectations"),
     "view": Subcommand("view", "show a page as a crawler sees it"),
     "survey": Subcommand("survey", "count what the robots.txt files of many sites have"),
-    "export": Subcommand("export", "write the policies of a store as JSON Lines"),
+    "export": Subcommand("export", "write the policies of a store as JSON Lines or WARC"),
     "import": Subcommand("import_", "put policies that export has written into a store"),
 }
 """The table. A module has these names:

@@ -180,6 +180,7 @@ class RobotsTxtMiddleware:
         a response if the request is for a robots.txt that is in memory. Raises
         :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
         """
+        remove_annotations(request.meta)  # of another request, whose meta was copied
         if request.meta.get(DONT_OBEY):
             return await self._process_exempt(request)
         url = self._page_url(request)
@@ -213,7 +214,6 @@ class RobotsTxtMiddleware:
         is_robotstxt_request = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
         if is_robotstxt_request:
             self._engine.exclude_download(request)
-        remove_annotations(request.meta)  # of another request, whose meta was copied
         if not (self._hosts or self._local_rules):
             return None
         key = self._origin_of(request)

@@ -1,7 +1,8 @@
 """Recovers a robots.txt from the page in which a browser shows it.
 
-A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. Read as a robots.txt, such a
-page would lose its first line, and with it the first group.
+A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
+HTML, there is no ``<pre>``. Read as a robots.txt, such a page would lose its first line, and with
+it the first group.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ _AFTER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# The markup that browsers put around text that the server calls HTML: the elements that the text
+# lacks, without attributes (HTML standard §13.2.6.4).
+_BARE_BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?<html><head></head><body>")
+_BARE_AFTER = re.compile(rb"</body></html>\s*")
 _MAX_AFTER = 1000
 """The octets of an incomplete end that a limit has cut off (ours)."""
 
@@ -59,7 +64,9 @@ def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
 
     `cut_off` is true if a size limit may have removed the end of the page.
     """
-    before = _BEFORE.match(body)
+    before, after = _BEFORE.match(body), _AFTER
+    if before is None:
+        before, after = _BARE_BEFORE.match(body), _BARE_AFTER
     if before is None:
         return None
     end = body.find(b"<", before.end())
@@ -67,7 +74,7 @@ def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
         if not cut_off:
             return None
         end = len(body)
-    elif not _AFTER.fullmatch(body, end) and not (cut_off and len(body) - end < _MAX_AFTER):
+    elif not after.fullmatch(body, end) and not (cut_off and len(body) - end < _MAX_AFTER):
         return None
     text = body[before.end() : end]
     for entity, character in _ENTITIES:

@@ -11,7 +11,6 @@ import logging
 import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,13 @@ import scrapy
 from ..settings import changed_settings
 from .archive_file import ArchiveFile
 from .archive_reader import ArchivedRobotsTxt, ArchiveProblem, read
-from .warc_records import exchange_records, make_record_id, warcinfo_record
+from .warc_records import (
+    WARC_FORMAT,
+    exchange_records,
+    make_record_id,
+    version_of,
+    warcinfo_record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,13 +173,10 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
         agent = agent.decode("latin-1")
     return {
         "software": (
-            f"scrapy-rep{_version('scrapy-rep')} Scrapy/{scrapy.__version__} "
-            f"warcio{_version('warcio')}"
+            f"scrapy-rep{version_of('scrapy-rep')} Scrapy/{scrapy.__version__} "
+            f"warcio{version_of('warcio')}"
         ),
-        "format": "WARC File Format 1.1",
-        "conformsTo": (
-            "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-        ),
+        **WARC_FORMAT,
         "robots": "RFC 9309",
         "http-header-user-agent": agent if isinstance(agent, str) else ", ".join(agent),
         "isPartOf": spider,
@@ -188,10 +190,3 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
             changed_settings(settings), default=str, sort_keys=True
         ),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return f"/{version(package)}"
-    except PackageNotFoundError:  # the code is on the path, but is not installed
-        return ""

@@ -26,10 +26,9 @@ from .members import MAGIC, BrokenMember, gzip_members, plain_members
 from .warc_records import DIGEST_FIELD, ORIGIN_FIELD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterator
     from os import PathLike
-
-    from .members import Member
+    from typing import BinaryIO
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ RECORD_LIMIT = 1 << 22
 MAX_REASON = 200
 """The characters of a reason that are kept. It may contain text of the file."""
 
-_UNREADABLE = (
+UNREADABLE = (
     ArchiveLoadFailed,
     StatusAndHeadersParserException,
     AttributeError,  # a header that is missing
@@ -51,6 +50,8 @@ _UNREADABLE = (
 
 # WARC 1.1 §5.4: "UTC timestamp as described in the W3C profile of ISO 8601".
 _DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z", re.ASCII)
+
+_STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
 
 _KINDS = ("response", "resource", "revisit")
 
@@ -106,29 +107,33 @@ def read(
     OSError.
     """
     with open(path, "rb") as stream:
-        is_compressed = stream.read(len(MAGIC)) == MAGIC
-        stream.seek(0)
-        split = gzip_members if is_compressed else plain_members
-        for found in _records(split(stream, RECORD_LIMIT)):
+        for found in records(stream):
             if isinstance(found, BrokenMember):
                 on_problem(ArchiveProblem(str(path), found.offset, found.reason))
                 continue
             offset, record = found
             try:
                 archived = _archived(record, offset, origins)
-            except _UNREADABLE as error:
-                on_problem(ArchiveProblem(str(path), offset, _reason(error)))
+            except UNREADABLE as error:
+                on_problem(ArchiveProblem(str(path), offset, reason_of(error)))
             else:
                 if archived is not None:
                     yield archived
 
 
-_Found = tuple[int, Any]
+Found = tuple[int, Any]
 """The offset of a record, and the record of warcio."""
 
 
-def _records(members: Iterable[Member | BrokenMember]) -> Iterator[_Found | BrokenMember]:
-    for member in members:
+def records(stream: BinaryIO) -> Iterator[Found | BrokenMember]:
+    """Yield the records of a WARC file, and the places at which there is none.
+
+    A record can be used until the next one is yielded.
+    """
+    is_compressed = stream.read(len(MAGIC)) == MAGIC
+    stream.seek(0)
+    split = gzip_members if is_compressed else plain_members
+    for member in split(stream, RECORD_LIMIT):
         if isinstance(member, BrokenMember):
             yield member
             continue
@@ -137,8 +142,8 @@ def _records(members: Iterable[Member | BrokenMember]) -> Iterator[_Found | Brok
             for record in ArchiveIterator(BytesIO(member.content)):
                 number += 1
                 yield member.offset, record
-        except _UNREADABLE as error:
-            yield BrokenMember(member.offset, _reason(error))
+        except UNREADABLE as error:
+            yield BrokenMember(member.offset, reason_of(error))
         if member.is_cut and number > 1:
             yield BrokenMember(
                 member.offset,
@@ -147,7 +152,8 @@ def _records(members: Iterable[Member | BrokenMember]) -> Iterator[_Found | Brok
             )
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return the text of an error. It may contain text of the file."""
     return printable(" ".join(str(error).split()) or type(error).__name__, MAX_REASON)
 
 
@@ -167,7 +173,7 @@ def _archived(record: Any, offset: int, origins: Container[str] | None) -> Archi
     http = record.http_headers
     status = None
     if http is not None:
-        status = int(http.get_statuscode())
+        status = _status(http.get_statuscode())
     elif record.rec_type != "resource":
         raise ValueError("there is no HTTP message")
     at = _seconds(headers.get_header("WARC-Date") or "")
@@ -184,6 +190,13 @@ def _archived(record: Any, offset: int, origins: Container[str] | None) -> Archi
         truncated,
         offset,
     )
+
+
+def _status(code: str) -> int:
+    """Return the status code of a response. Raises ValueError."""
+    if _STATUS.fullmatch(code) is None:
+        raise ValueError("the status code is not valid")
+    return int(code)
 
 
 def _seconds(date: str) -> float:

@@ -25,7 +25,7 @@ from .model import VERSION, HostPace, Limits, OriginReport, Report, RobotsFile, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 _compact = partial(to_json, is_compact=True)
 

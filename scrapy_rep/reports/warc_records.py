@@ -16,6 +16,7 @@ import re
 from datetime import datetime, timezone
 from hashlib import sha256
 from http import HTTPStatus
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -39,6 +40,12 @@ DIGEST_FIELD = "X-Robots-Txt-Digest"
 """The digest of the decoded file, up to the size limit, as stores and reports have it. The
 WARC-Payload-Digest is that of the body with its content coding."""
 
+WARC_FORMAT = {
+    "format": "WARC File Format 1.1",
+    "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+}
+"""The fields of a warcinfo record that name the format."""
+
 NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 HIDDEN = b"***"
@@ -56,18 +63,26 @@ def make_record_id() -> str:
     return f"<urn:uuid:{uuid4()}>"
 
 
+def version_of(package: str) -> str:
+    """Return the version of a package after a slash; nothing if it is not installed."""
+    try:
+        return f"/{version(package)}"
+    except PackageNotFoundError:  # the code is on the path, but is not installed
+        return ""
+
+
 def warcinfo_record(record_id: str, filename: str, at: float, fields: Mapping[str, str]) -> bytes:
-    """Return the record that describes a crawl. ``at`` is in seconds since 1970."""
+    """Return the record that describes a file or a crawl. ``at`` is in seconds since 1970."""
     lines = (f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items())
     block = "".join(lines).encode("utf-8", "replace")
     headers = {
         "WARC-Type": "warcinfo",
         "WARC-Record-ID": record_id,
-        "WARC-Date": _date(at),
+        "WARC-Date": warc_date(at),
         "WARC-Filename": " ".join(filename.split()).encode("utf-8", "replace").decode(),
-        "WARC-Block-Digest": _digest(block),
+        "WARC-Block-Digest": digest_of(block),
     }
-    return _octets("warcinfo", headers, None, block)
+    return record_octets("warcinfo", headers, None, block)
 
 
 def exchange_records(exchange: Exchange, warcinfo_id: str) -> bytes:
@@ -89,18 +104,18 @@ def exchange_records(exchange: Exchange, warcinfo_id: str) -> bytes:
         headers[DIGEST_FIELD] = f"sha256:{copy}"
     else:
         headers.update(_body_headers(exchange))
-    headers["WARC-Block-Digest"] = _digest(head, body)
-    response = _octets(headers["WARC-Type"], headers, head, body)
+    headers["WARC-Block-Digest"] = digest_of(head, body)
+    response = record_octets(headers["WARC-Type"], headers, head, body)
     head = _request_head(exchange)
     headers = {
         "WARC-Type": "request",
         "WARC-Record-ID": make_record_id(),
         **_common_headers(exchange, warcinfo_id),
         "WARC-Concurrent-To": response_id,
-        "WARC-Payload-Digest": _digest(b""),
-        "WARC-Block-Digest": _digest(head),
+        "WARC-Payload-Digest": digest_of(b""),
+        "WARC-Block-Digest": digest_of(head),
     }
-    return response + _octets("request", headers, head, b"")
+    return response + record_octets("request", headers, head, b"")
 
 
 def _resource_record(exchange: Exchange, warcinfo_id: str) -> bytes:
@@ -112,15 +127,15 @@ def _resource_record(exchange: Exchange, warcinfo_id: str) -> bytes:
         "WARC-Record-ID": make_record_id(),
         **_common_headers(exchange, warcinfo_id),
         **_body_headers(exchange),
-        "WARC-Block-Digest": _digest(exchange.body),
+        "WARC-Block-Digest": digest_of(exchange.body),
         "Content-Type": "text/plain",
     }
-    return _octets("resource", headers, None, exchange.body)
+    return record_octets("resource", headers, None, exchange.body)
 
 
 def _common_headers(exchange: Exchange, warcinfo_id: str) -> dict[str, str]:
     headers = {
-        "WARC-Date": _date(exchange.sent_at),
+        "WARC-Date": warc_date(exchange.sent_at),
         "WARC-Target-URI": exchange.url,
         "WARC-Warcinfo-ID": warcinfo_id,
         ORIGIN_FIELD: exchange.origin,
@@ -134,7 +149,7 @@ def _common_headers(exchange: Exchange, warcinfo_id: str) -> dict[str, str]:
 
 
 def _body_headers(exchange: Exchange) -> dict[str, str]:
-    headers = {"WARC-Payload-Digest": _digest(exchange.body)}
+    headers = {"WARC-Payload-Digest": digest_of(exchange.body)}
     if exchange.truncated is not None:
         headers["WARC-Truncated"] = str(exchange.truncated)
     if exchange.file is not None and 200 <= exchange.status <= 299:
@@ -188,12 +203,14 @@ def _protocol(exchange: Exchange) -> str | None:
     return _PROTOCOLS.get(protocol, protocol if protocol in _HTTP_1 else None)
 
 
-def _date(at: float) -> str:
+def warc_date(at: float) -> str:
+    """Return the WARC-Date of a time in seconds since 1970."""
     date = datetime.fromtimestamp(at, timezone.utc)
     return date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _digest(*parts: bytes) -> str:
+def digest_of(*parts: bytes) -> str:
+    """Return the digest of the octets of these parts, as a field of a record has it."""
     digest = sha256()
     for part in parts:
         digest.update(part)
@@ -212,7 +229,8 @@ class _Head(StatusAndHeaders):  # type: ignore[misc, unused-ignore]
         self.headers_buff = self._octets
 
 
-def _octets(kind: str, headers: Mapping[str, str], head: bytes | None, body: bytes) -> bytes:
+def record_octets(kind: str, headers: Mapping[str, str], head: bytes | None, body: bytes) -> bytes:
+    """Return a record as a gzip member. ``head`` is that of an HTTP message, if there is one."""
     out = BytesIO()
     writer: Any = WARCWriter(out, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(

@@ -29,12 +29,7 @@ LINE_LIMIT = 6 * BODY_LIMIT + HEAD_LIMIT + 6 * URL_LIMIT
 
 def to_line(key: str, entry: Entry) -> str:
     """Return the line of an entry, with the LF."""
-    record: dict[str, Any] = {
-        "type": TYPE,
-        "version": FORMAT,
-        "origin": key,
-        "entry": head_of(entry),
-    }
+    record = _head(key, entry)
     if entry.body is not None:
         try:
             record["body"] = entry.body.decode("utf-8")
@@ -44,8 +39,33 @@ def to_line(key: str, entry: Entry) -> str:
     return json.dumps(record) + "\n"
 
 
+def to_text(key: str, entry: Entry) -> str:
+    """Return the line of an entry without its body and without the LF.
+
+    The body is kept elsewhere.
+    """
+    record = _head(key, entry)
+    if entry.body is not None:
+        record["sha256"] = sha256(entry.body).hexdigest()
+    return json.dumps(record)
+
+
 def from_line(line: bytes) -> tuple[str, Entry]:
     """Return the key and the entry of a line. Raises ValueError for any other line."""
+    record = _record(line)
+    return _entry(record, _body(record))
+
+
+def from_text(text: bytes, body: bytes | None) -> tuple[str, Entry]:
+    """Return the key and the entry of a text of :func:`to_text` and a body. Raises ValueError."""
+    return _entry(_record(text), body)
+
+
+def _head(key: str, entry: Entry) -> dict[str, Any]:
+    return {"type": TYPE, "version": FORMAT, "origin": key, "entry": head_of(entry)}
+
+
+def _record(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -54,10 +74,20 @@ def from_line(line: bytes) -> tuple[str, Entry]:
         raise ValueError("it is not a policy")
     if record.get("version") != FORMAT or isinstance(record["version"], bool):
         raise ValueError(f"it is of version {str(record.get('version'))[:20]!r}, not {FORMAT}")
+    return record
+
+
+def _entry(record: dict[str, Any], body: bytes | None) -> tuple[str, Entry]:
     key = record.get("origin")
     if not isinstance(key, str) or not 0 < len(key) <= URL_LIMIT:
         raise ValueError("it has no origin")
-    return key, from_head(record.get("entry"), _body(record))
+    if body is None and "sha256" in record:
+        raise ValueError("its body is missing")
+    if body is not None and len(body) > BODY_LIMIT:
+        raise ValueError("its body is too long")
+    if body is not None and record.get("sha256") != sha256(body).hexdigest():
+        raise ValueError("its body does not have the SHA-256 that it states")
+    return key, from_head(record.get("entry"), body)
 
 
 def _body(record: dict[str, Any]) -> bytes | None:
@@ -73,8 +103,4 @@ def _body(record: dict[str, Any]) -> bytes | None:
             raise ValueError("its body is not valid")
     except (UnicodeEncodeError, binascii.Error):
         raise ValueError("its body is not valid") from None
-    if len(body) > BODY_LIMIT:
-        raise ValueError("its body is too long")
-    if record.get("sha256") != sha256(body).hexdigest():
-        raise ValueError("its body does not have the SHA-256 that it states")
     return body

@@ -126,8 +126,10 @@ async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
     missing = web.site(Page(WRAPPED, 404))
     outcome = await crawl(answered.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Driver: 800}})
     assert (answered.paths, outcome.stats["robotstxt/unwrapped_count"]) == (["/public"], 1)
-    outcome = await crawl([*sent.urls(*PATHS), *missing.urls(*PATHS)])
-    assert (outcome_of(sent), outcome.stats["robotstxt/unwrapped_count"]) == (RULES_HOLD, 1)
+    bare = web.site(Page(b"<html><head></head><body>%s</body></html>" % RULES))
+    outcome = await crawl([url for site in (sent, missing, bare) for url in site.urls(*PATHS)])
+    assert (outcome_of(sent), outcome_of(bare)) == (RULES_HOLD, RULES_HOLD)
+    assert outcome.stats["robotstxt/unwrapped_count"] == 2
     assert missing.page_paths == ["/private", "/public"]
 
 

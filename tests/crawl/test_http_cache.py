@@ -149,6 +149,10 @@ async def test_a_newer_good_copy_is_used_instead_of_the_cache(
     site.pages["/robots.txt"] = Page(status=503)
     outcome = await crawl(site.urls("/public"), {**store, **cache, **short})
     assert list(outcome.responses) == site.urls("/public")
+    # The validator is that of the newer copy, not that of the cache.
+    sent = [each.headers.get("if-none-match") for each in site.received if "robots" in each.path]
+    assert sent[:2] == [None, None]
+    assert set(sent[2:]) == {'"new"'}
 
 
 @pytest.mark.parametrize("age", ["fresh", "old"])

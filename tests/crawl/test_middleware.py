@@ -124,6 +124,34 @@ async def test_a_value_of_the_user_at_the_meta_key_stays_on_an_exempt_request(
     assert outcome.responses[site.url("/private")].meta["robotstxt"] is value
 
 
+class Copier(Visitor):
+    """Downloads two URLs in its callback, with the meta of its response."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.copies: list[dict[str, Any]] = []
+
+    async def parse(self, response: Any, **_: Any) -> None:
+        assert {"page_directives", "usage", "usage_sources"} <= response.meta.keys()
+        engine = self.crawler.engine
+        assert engine is not None
+        for url in ("data:,x", response.urljoin("/other")):
+            request = Request(url, meta=dict(response.meta))
+            self.copies.append(dict((await engine.download_async(request)).meta))
+
+
+async def test_copied_annotations_are_removed_from_a_request_that_is_not_scheduled(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(NOTHING_PRIVATE, {"/public": Page(b"x", headers={"X-Robots-Tag": "noindex"})})
+    outcome = await crawl(site.urls("/public"), spider=Copier)
+    data, other = outcome.crawler.spider.copies  # type: ignore[union-attr]
+    annotations = {"robotstxt", "page_directives", "usage", "usage_sources"}
+    assert annotations.isdisjoint(data)
+    assert annotations & other.keys() == {"robotstxt"}
+    assert other["robotstxt"].rule is None, "it has a verdict of its own"
+
+
 async def test_without_robotstxt_obey_nothing_is_fetched(web: Web, crawl: Crawl) -> None:
     site = web.site("User-agent: *\nDisallow: /\n")
     await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})

@@ -345,6 +345,11 @@ async def test_hosts_without_a_proxy_in_the_environment_are_resolved(
     assert internal.received == []
     assert proxy.paths == [ROBOTS]
     assert "127.0.0.1 is not a public address" in failure_of(outcome)
+    # The request for a page has these keys when Scrapy retries it.
+    meta = {"proxy": proxy.root, "_scheme_proxy": True}
+    outcome = await crawl([Request("http://public.example/again", meta=meta)], SETTINGS)
+    assert proxy.paths == [ROBOTS, ROBOTS]
+    assert "127.0.0.1 is not a public address" in failure_of(outcome)
 
 
 async def test_the_proxy_of_the_environment_resolves_names(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import signal
@@ -22,12 +23,17 @@ from scrapy import Request
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import extension, recorder
+from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.extension import CrawlReport
+from scrapy_rep.reports.files import PartFile
 from scrapy_rep.reports.gaps import MAX_ERROR
 from scrapy_rep.reports.live import default_limits
 from scrapy_rep.reports.reading import read_report, read_reports
+from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page, gaps, redirect, text
 
 from .conftest import Visitor, make_crawler, our_warnings, together
@@ -632,6 +638,44 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
     assert report_in(tmp_path).totals.sent == 3
 
 
+async def test_the_part_file_has_everything_after_a_write_that_failed(
+    web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extension, "WRITE_INTERVAL", 0.05)
+    failing: list[bool] = []
+    write = PartFile.write
+
+    def fail_until_the_page_is_there(part: PartFile, *arguments: Any) -> None:
+        # All but the first one, and two more.
+        failing.append(bool(failing) and (not sent or sum(failing) < sent[0] + 2))
+        if failing[-1]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(part, *arguments)
+
+    monkeypatch.setattr(PartFile, "write", fail_until_the_page_is_there)
+    sent: list[int] = []
+    found: list[Report] = []
+
+    class Waiter(Visitor):
+        async def parse(self, response: Response, **_: Any) -> None:
+            sent.append(sum(failing))
+            while sum(failing) < sent[0] + 2 or any(failing[-2:]):
+                await sleep(0.02)
+            (path,) = parts_in(tmp_path)
+            found.append(read_report(path))
+
+    site = web.site(ROBOTS)
+    await crawl(site.urls("/a"), reporting(tmp_path), spider=Waiter)
+    (report,) = found
+    assert origin_in(report, site).counts.sent == report.totals.sent == 1
+    assert report.hosts[0].requests == len(site.received)
+    assert report.files
+
+
+def test_a_killed_process_loses_at_most_half_a_minute() -> None:
+    assert extension.WRITE_INTERVAL <= 30
+
+
 async def test_the_part_file_stays_if_the_report_cannot_be_written(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -716,3 +760,39 @@ async def test_tdm_files_are_no_pages(web: Web, crawl: Crawl, tmp_path: Path) ->
     counts = origin_in(report_in(tmp_path), site).counts
     assert (counts.sent, counts.dropped) == (1, 1)
     assert counts.sent + counts.robots_txt == len(site.received) == 3
+
+
+async def test_report_store_and_archive_have_the_same_hash(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    long = ROBOTS.encode() + b"#" * SIZE_LIMIT
+    wrapped = f"<html><head></head><body><pre>{ROBOTS}</pre></body></html>"
+    moved = web.site(pages={"/moved.txt": text(ROBOTS + "# moved\n")})
+    sites = [
+        web.site(each)
+        for each in (
+            text(ROBOTS),
+            Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"}),
+            Page(long),
+            Page(wrapped),
+            Page(ROBOTS.encode("utf-16")),
+            Page(b""),
+            redirect(moved.url("/moved.txt")),
+        )
+    ]
+    database, warc = tmp_path / "store.sqlite", tmp_path / "a.warc.gz"
+    settings = {"REP_STORE": f"sqlite:///{database}", "REP_ARCHIVE": str(warc)}
+    await crawl([site.url("/a") for site in sites], reporting(tmp_path, **settings))
+    report = report_in(tmp_path)
+    store = SQLiteStore(database, ttl=1e9)
+    stored = dict(store.entries())
+    store.disconnect()
+    archived = {each.origin: each.sha256 for each in read(warc) if each.status == 200}
+    for site in sites:
+        entry = stored[site.root]
+        assert entry is not None
+        assert entry.copy is not None
+        (version,) = origin_in(report, site).versions
+        assert version.sha256 == entry.copy.sha256 == archived[site.root]
+        assert sha256(entry.body or b"").hexdigest() == version.sha256
+    assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"

@@ -15,6 +15,7 @@ from .conftest import make_crawler, run_crawler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from scrapy.http import Response
 
@@ -147,6 +148,20 @@ async def test_a_robots_txt_that_is_not_complete_in_memory_is_fetched(
     settings = {"HTTPERROR_ALLOW_ALL": True, "DOWNLOAD_MAXSIZE": 2_000_000, "REP_TIMEOUT": 5}
     outcome = await crawl(site.urls("/robots.txt"), settings)
     assert site.robots_fetches == 2
+    assert ANSWERED not in outcome.stats
+
+
+async def test_while_a_site_is_unreachable_its_last_good_copy_is_no_answer(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/x.sqlite", "HTTPERROR_ALLOW_ALL": True}
+    short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01, "REP_RETRY_TIMES": 0}
+    site = web.site(RULES)
+    await crawl(site.urls("/a"), {**store, **short})
+    site.pages["/robots.txt"] = Page(status=503)
+    outcome = await crawl(site.urls("/robots.txt"), {**store, **short})
+    assert outcome.responses[site.url("/robots.txt")].status == 503
+    assert outcome.responses[site.url("/robots.txt")].meta["robotstxt"].allowed
     assert ANSWERED not in outcome.stats
 
 

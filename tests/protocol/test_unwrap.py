@@ -27,6 +27,7 @@ PAGES = {
     "without a head": b"\xef\xbb\xbf<HTML><BODY><PRE>" + INSIDE + b"</PRE></BODY></HTML>",
     "with what Chromium adds": b"<html><head></head><body><pre>" + INSIDE
     + b'</pre><div class="json-formatter-container"></div></body></html>',
+    "text that the server calls HTML": b"<html><head></head><body>" + INSIDE + b"</body></html>\n",
 }  # fmt: skip
 
 
@@ -45,6 +46,10 @@ def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
         TEXT,
         b"User-agent: *\nDisallow: /<html><body><pre>\n",
         b"<html><body><h1>Not found</h1></body></html>",
+        b"<html><head></head><body><h1>Not found</h1></body></html>",
+        b"<html><head></head><body>Not found</body></html> and more",
+        b"<html lang='en'><head></head><body>Not found</body></html>",
+        b"<html><head><title>a</title></head><body>Not found</body></html>",
         b"<html><body><pre>a</pre><p>More</p></body></html>",
         b"<html><body><pre>a<b>c</b></pre></body></html>",
         b"<html><head><script>a</script></head><body><pre>a</pre></body></html>",

@@ -58,10 +58,6 @@ async def test_an_exchange_that_cannot_be_written_as_a_record_is_counted(tmp_pat
     assert len(list(read(path))) == 1
 
 
-def test_the_version_of_a_package_that_is_not_installed() -> None:
-    assert module._version("no-such-package") == ""
-
-
 def test_a_user_agent_in_octets(tmp_path: Path) -> None:
     settings = Settings.read(ScrapySettings({"USER_AGENT": b"b\xfcr/1"}))
     assert module._info("visitor", settings)["http-header-user-agent"] == "bür/1"

@@ -130,7 +130,7 @@ BAD_DATE = record("response", http(), date="yesterday")
         pytest.param(record("response", http())[:-50], "", id="a short block"),
         pytest.param(BAD_DATE, "the WARC-Date is not valid", id="no date"),
         pytest.param(record("response", http(), date="2026-02-30T00:00:00Z"), "day", id="February"),
-        pytest.param(record("response", b"HTTP/1.1 x\r\n\r\n"), "x", id="no status"),
+        pytest.param(record("response", b"HTTP/1.1 x\r\n\r\n"), "status", id="no status"),
         pytest.param(record("revisit", b""), "there is no HTTP message", id="no HTTP"),
         pytest.param(b"text\r\n" * 9, "Unknown archive format", id="no record"),
         pytest.param(b"", "", id="nothing"),
@@ -146,6 +146,15 @@ def test_a_broken_record_is_reported_and_the_others_are_read(
     for problem in seen.problems:
         assert (problem.path, problem.offset) == (str(path), len(first))
         assert reason in problem.reason
+
+
+@pytest.mark.parametrize("code", ["x", "-5", "20", "099", "2000", "1" * 5000, "20\u00b2"])
+def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
+    """A survey counts each status, so there must not be any number of them."""
+    seen = Read(path, record("response", f"HTTP/1.1 {code} OK\r\n\r\n".encode()))
+    assert seen.found == []
+    (problem,) = seen.problems
+    assert problem.reason == "the status code is not valid"
 
 
 def test_problems_are_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.fetch.exchange import Exchange
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports.warc_records import exchange_records, file_sha256, warcinfo_record
+from scrapy_rep.reports.warc_records import (
+    exchange_records,
+    file_sha256,
+    version_of,
+    warcinfo_record,
+)
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 URL = "https://a.example/robots.txt?a=1"
@@ -185,3 +190,7 @@ def test_each_value_of_a_warcinfo_record_is_one_line() -> None:
     assert info.block == b"software: a b: c\r\nisPartOf: \xc3\xbc?\r\n"
     assert info.headers["WARC-Filename"] == "a b.warc.gz"
     assert info.headers["WARC-Record-ID"] == "<urn:uuid:1>"
+
+
+def test_the_version_of_a_package_that_is_not_installed() -> None:
+    assert version_of("no-such-package") == ""

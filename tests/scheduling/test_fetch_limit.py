@@ -113,7 +113,9 @@ async def test_a_restarted_fetch_is_the_youngest() -> None:
     await fetches.clock.run(SLOW_WITH_POOL - 1)
     fetches.limit.restart(fetches.permits[1], lambda: fetches.expired.append(-1))
     await fetches.clock.run(1)
-    await fetches.begin(3, 4)
+    await fetches.begin(3)  # ends the oldest one
+    assert fetches.expired == [2]
+    await fetches.begin(4)
     assert fetches.expired == [2]
     await fetches.clock.run(SLOW_WITH_POOL)
     fetches.limit.end_oldest(2)

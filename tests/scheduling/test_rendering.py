@@ -1,0 +1,58 @@
+"""Requests to a rendering service, and the page that each of them is for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.scheduling.rendering import RenderingService
+
+SERVICE = "http://splash.example:8050"
+RENDER = f"{SERVICE}/render.html"
+PAGE = "https://shop.example/a"
+
+
+def splash(**values: Any) -> dict[str, Any]:
+    return {"_splash_processed": True, "splash": {"args": {"url": PAGE}, **values}}
+
+
+@pytest.mark.parametrize(
+    ("url", "meta", "page"),
+    [
+        pytest.param(RENDER, splash(), PAGE, id="a request to the service"),
+        pytest.param(PAGE, {"splash": {"args": {"url": PAGE}}}, PAGE, id="not yet replaced"),
+        pytest.param(
+            "https://other.example/b", splash(), "https://other.example/b", id="copied meta"
+        ),
+        pytest.param(
+            f"{SERVICE}/apix",
+            splash(splash_url=f"{SERVICE}/api"),
+            f"{SERVICE}/apix",
+            id="a path that begins so",
+        ),
+        pytest.param(
+            "http://own.example/render.html",
+            splash(splash_url="http://own.example"),
+            PAGE,
+            id="a service of its own",
+        ),
+        pytest.param(RENDER, splash(splash_url=None), RENDER, id="a service that is no URL"),
+        pytest.param(RENDER, {"_splash_processed": True, "splash": "x"}, RENDER, id="other meta"),
+        pytest.param(RENDER, splash(args=None), RENDER, id="no arguments"),
+        pytest.param(RENDER, splash(args={"url": ""}), RENDER, id="no URL"),
+    ],
+)
+def test_the_page_that_a_request_is_for(url: str, meta: dict[str, Any], page: str) -> None:
+    service = RenderingService(SERVICE)
+    request = Request(url, meta=meta)
+    assert service.page_url(request) == page
+    assert service.host(request) == page.split("/")[2].partition(":")[0]
+
+
+def test_a_request_that_another_one_has_replaced() -> None:
+    service = RenderingService(SERVICE)
+    assert service.is_replaced(Request(PAGE, meta=splash()))
+    assert not service.is_replaced(Request(RENDER, meta=splash()))
+    assert not service.is_replaced(Request(PAGE))
