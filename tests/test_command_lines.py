@@ -112,6 +112,13 @@ def commands(page: Path) -> Iterator[str]:
             yield code
 
 
+def test_only_one_page_installs_a_release() -> None:
+    """Without a release, these commands fail. The workflow on the page `test` says so."""
+    release = re.compile(r"pip install '?scrapy-rep")
+    found = {name_of(page) for page in PAGES if release.search(page.read_text("utf-8"))}
+    assert found == {"docs/usage/installation.md", "docs/usage/commands/test.md"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_exist(page: Path) -> None:
     for line in commands(page):
