@@ -1,249 +1,340 @@
 """A million requests by workers that share a store.
 
-There are 20,000 origins, with every fault of :mod:`testing.soak`. Each store gets half of the
-requests. Workers are killed and started again, and the store is killed, suspended and filled up.
-Each request must end once. No server may receive a request for a disallowed page. Each robots.txt
-must be fetched once in its lifetime, and not once by each worker, except when the store was out of
-order, or a worker was killed before it could store the file. The counters of each worker must be
-zero at its end, and its memory must not grow.
+There are 20,000 origins, with every fault of :mod:`testing.soak`. Each store is used for half of
+the requests. Workers are killed and started again, also within a transaction of SQLite. Redis is
+killed, started again, suspended and filled up; SQLite is locked and filled up.
+
+Each request must end once. No server may receive a request for a disallowed page, or one before the
+delay of its origin is over, or one after the lifetime of its robots.txt. Each robots.txt must be
+fetched once in its lifetime, and not once by each worker, except when the store was out of order,
+or a worker was killed before it could store the file. The counters of each worker must be zero at
+its end, and its memory must not grow. The crawl stops by itself when its time is over.
+
+``defects`` breaks laws on purpose: the check must fail then.
 """
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.stores.fallback import RETRY_INTERVAL
 from testing.harness import Duration, Parameter, Result, Row
-from testing.many_origins import ManyOrigins, is_allowed, workload
-from testing.soak import GOOD
+from testing.many_origins import ManyOrigins, workload
+from testing.processes import progress
 from testing.soak_cluster import STORES, Outage, Worker, shared_store
+from testing.soak_defects import DEFECTS
+from testing.soak_laws import (
+    FETCH_SECONDS,
+    Crawl,
+    Kill,
+    Origin,
+    broken_laws,
+    growth,
+    late_origins,
+)
 from testing.soak_worker import ENDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from testing.harness import Options
-    from testing.soak import Soak
     from testing.soak_cluster import SharedStore
 
-DURATION = Duration(400, 60)
+DURATION = Duration(300, 120)
 PARAMETERS = {
     "requests": Parameter(100_000, 10_000, "requests, 50 for each origin; a million are the soak"),
     "workers": Parameter(3, 3, "workers that share a store"),
     "stores": Parameter("sqlite, redis", "sqlite, redis", f"of {', '.join(STORES)}"),
+    "minutes": Parameter(28, 10, "after which it stops, whether it is ready or not"),
     "seed": Parameter(1, 1, "chooses the faults, and the workers that are killed"),
+    "defects": Parameter("", "", f"to break laws: of {' '.join(DEFECTS)}"),
 }
 MILLION = 1_000_000
 REQUESTS_OF_ORIGIN = 50
-KILLS = 20
-"""How many workers are killed in a million requests."""
+DELAY = 0.1
+KILL, KILL_IN_WRITE = "kill of a worker", "kill of a worker in a write"
+KILLS = 30
+"""How many workers are killed in a million requests, beside those that are killed in a write."""
 
 LONG = 50_000
-"""The requests from which on dropped requests and the growth of memory have a limit."""
+"""The requests from which on unreachable origins and the growth of memory have a limit."""
 
-FETCH_SECONDS = 15.0
-"""The time from a request for a robots.txt to the end of its claim, at most."""
+LONGER = 500_000
+"""The requests from which on each fault comes twice."""
 
 STORE_TIMEOUT = 5.0
 """The seconds after which a call to a store fails."""
 
-FIRST_RETRY = 55.0
-"""Seconds within which an unreachable robots.txt is not fetched again. The first retry comes after
-60 seconds."""
+SHORT_RETRY = 5.0
+"""Seconds after which a worker tries a store again that has failed. Those of the package would
+leave little of a crawl in which the store is in order."""
 
-MOST_DROPPED = 2.0
-"""The percentage of allowed requests that may be dropped. A robots.txt that comes too late, because
-the machine is busy, is unreachable."""
+MOST_LATE = 1.0
+"""The percentage of origins in order that may be unreachable. A robots.txt that comes too late,
+because the machine is busy, is unreachable."""
+
+MOST_ERRORS = 0.1
+"""The percentage of requests that may end in an error for the same reason."""
 
 MOST_GROWTH = 1.15
 """The memory of a worker in the last quarter of its crawl, as a ratio of that in the second one."""
 
+STUCK = 120.0
+"""Seconds without the end of a request after which the crawl stops."""
 
-class Crawl(NamedTuple):
-    """What has happened in the crawl with one store."""
+REPORT_INTERVAL = 20.0
+"""Seconds between two lines about the progress."""
 
-    soak: Soak
-    requested: list[tuple[int, str]]
-    workers: list[Worker]
-    received: dict[str, Any]
-    kills: list[float]
-    faults: list[Outage]
+
+class Outcome(NamedTuple):
+    """A crawl, and what it has cost."""
+
+    crawl: Crawl
+    memory: list[list[int]]
+    errors: list[str]
+    """The errors in which requests for pages in order have ended."""
+    fault_names: list[str]
+    killed_in_write: int
     seconds: float
+    cpu: dict[str, float]
 
 
 def run(options: Options) -> Result:
-    """Count the problems of the crawl with each store."""
+    """Count what breaks the laws in the crawl with each store."""
     names = [name.strip() for name in options.text("stores").split(",")]
+    until = time.monotonic() + 60 * options.number("minutes")
     rows, details = [], []
-    for name in names:
-        crawl = _crawl(name, options, len(names))
-        found, problems = _rows(crawl, is_long=options.number("requests") >= LONG)
+    for number, name in enumerate(names):
+        left = len(names) - number
+        seconds = (until - time.monotonic()) / left
+        outcome = _Crawling(name, options, options.number("requests") // len(names), seconds).run()
+        found, messages = _rows(outcome)
         rows += [Row(f"{name}: {row.name}", *row[1:]) for row in found]
-        details += [f"{name}: {problem}" for problem in problems]
+        details += [f"{name}: {message}" for message in messages]
     return Result(rows, details)
 
 
-def _crawl(name: str, options: Options, share: int) -> Crawl:
-    requests, seed = options.number("requests") // share, options.number("seed")
-    origins = max(requests // REQUESTS_OF_ORIGIN, 1)
-    retry = min(max(RETRY_INTERVAL * requests * share / MILLION, 2.0), RETRY_INTERVAL)
-    began = time.monotonic()
-    with (
-        TemporaryDirectory() as folder,
-        shared_store(name, Path(folder)) as store,
-        ManyOrigins(origins, seed) as servers,
-    ):
-        soak, requested = workload(origins, seed, servers.port, requests)
-        settings = {
-            "CONCURRENT_ITEMS": 1,  # Scrapy starts a task for each, with every response
-            "CONCURRENT_REQUESTS": 100,
-            "DOWNLOAD_TIMEOUT": 6,
-            "REP_TIMEOUT": 4,
-            "REP_CACHE_SIZE": max(origins // 4, 20),
-            "REP_STORE": store.url,
-            "store_retry_interval": retry,
-        }
-        count = options.number("workers")
-        workers = []
-        for each in range(count):
-            urls = {
-                number: soak.sites[requested[number][0]][0].url(requested[number][1])
-                for number in range(each, len(requested), count)
+class _Crawling:
+    """The crawl with one store, while it runs."""
+
+    def __init__(self, name: str, options: Options, count: int, seconds: float) -> None:
+        self.name = name
+        self.count = count
+        self.seconds = seconds
+        self.origins = max(options.number("requests") // REQUESTS_OF_ORIGIN, 1)
+        self.seed = options.number("seed")
+        self.worker_count = options.number("workers")
+        self.defects = options.text("defects")
+        self.retry = min(SHORT_RETRY, RETRY_INTERVAL)
+        self.workers: list[Worker] = []
+        self.kills: list[Kill] = []
+        self.killed_in_write = 0
+        self.faults: list[Outage] = []
+        self.fault_names: list[str] = []
+        self.problems: list[str] = []
+        self.began = time.monotonic()
+        self.reported = self.began
+        self.ended = (0, self.began)
+        """How many requests have ended, and when the last of them has."""
+
+    def run(self) -> Outcome:
+        """Crawl, and return what was seen."""
+        cpu = _cpu()
+        with (
+            TemporaryDirectory() as folder,
+            shared_store(self.name, Path(folder)) as store,
+            ManyOrigins(self.origins, self.seed, DELAY) as servers,
+        ):
+            soak, requests = workload(self.origins, self.seed, servers.port, self.count, DELAY)
+            urls = [soak.sites[origin][0].url(path) for origin, path in requests]
+            settings = {
+                "CONCURRENT_ITEMS": 1,  # Scrapy starts a task for each, with every response
+                "CONCURRENT_REQUESTS": 100,
+                "DOWNLOAD_TIMEOUT": 8,
+                "REP_TIMEOUT": 5,
+                "REP_CACHE_MIN": 1,
+                "REP_CACHE_SIZE": max(self.origins // 4, 20),
+                "REP_STORE": store.url,
+                "store_retry_interval": self.retry,
+                "defects": self.defects,
             }
-            workers.append(Worker(Path(folder, f"{each}.txt"), urls, settings))
-        kills = max(KILLS * requests // MILLION, 1)
-        try:
-            killed, faults = _disturb(workers, store, len(requested), kills, Random(seed), retry)
-            for worker in workers:
+            step = self.worker_count
+            try:
+                for each in range(step):
+                    path = Path(folder, f"{each}.txt")
+                    part = {number: urls[number] for number in range(each, len(urls), step)}
+                    self.workers.append(Worker(path, str(each), part, settings))
+                del urls
+                self._disturb(store)
+                while self._is_running():
+                    time.sleep(0.1)
+            finally:
+                for worker in self.workers:
+                    worker.process.kill()
+            for worker in self.workers:
                 worker.join()
-        finally:
-            for worker in workers:
-                worker.process.kill()
-        received = servers.close()
-    return Crawl(soak, requested, workers, received, killed, faults, time.monotonic() - began)
+            self.problems += store.damage()
+            received = servers.close()
+        crawl = Crawl(
+            [Origin(site.root, name, kind) for site, name, kind in soak.sites],
+            requests,
+            {number: end for worker in self.workers for number, end in worker.ends.items()},
+            received,
+            frozenset().union(*(worker.unreachable for worker in self.workers)),
+            [failure for worker in self.workers for failure in worker.failures],
+            self.kills,
+            self.faults,
+            [*self.problems, *(each for worker in self.workers for each in worker.problems)],
+        )
+        self._report("is over")
+        spent = {name: after - cpu[name] for name, after in _cpu().items()}
+        spent["servers"] = received["cpu"]
+        memory = [worker.memory for worker in self.workers]
+        errors = [error for worker in self.workers for error in worker.errors]
+        return Outcome(
+            crawl,
+            memory,
+            errors,
+            self.fault_names,
+            self.killed_in_write,
+            time.monotonic() - self.began,
+            spent,
+        )
+
+    def _events(self, store: SharedStore) -> Iterator[tuple[float, str]]:
+        """Yield the faults, and the part of the requests after which each of them comes."""
+        chance = Random(self.seed)
+        kinds = list(store.faults) * (2 if self.count >= LONGER // 2 else 1)
+        for number, kind in enumerate(kinds):
+            yield (number + 1) / (len(kinds) + 1), kind
+        kills = max(KILLS * self.count // MILLION, 1)
+        yield from ((chance.uniform(0.1, 0.9), KILL) for _ in range(kills))
+        if store.has_transactions:
+            writes = max(kills // 3, 1)
+            yield from ((chance.uniform(0.1, 0.9), KILL_IN_WRITE) for _ in range(writes))
+
+    def _disturb(self, store: SharedStore) -> None:
+        """Kill workers and disturb the store, each when a part of the requests has ended.
+
+        The first worker is not killed: it shows whether memory grows.
+        """
+        chance = Random(self.seed)
+        for part, event in sorted(self._events(store)):
+            while self._ended() < part * self.count:
+                if not self._is_running():
+                    return
+                time.sleep(0.1)
+            began = time.monotonic()
+            if not event.startswith(KILL):
+                self._report(f"the store is {event}")
+                is_loss = store.faults[event](self.workers)
+                # The workers try the store again later. What they fetch until then is not in it.
+                late = STORE_TIMEOUT + self.retry + FETCH_SECONDS
+                self.faults.append(Outage(began, time.monotonic() + late, is_loss))
+                self.fault_names.append(event)
+                continue
+            worker = chance.choice(self.workers[1:])
+            if worker.is_running:
+                self._report(f"{event}: {worker.name}")
+                if event == KILL_IN_WRITE:
+                    self.killed_in_write += worker.kill_in_write()
+                worker.restart()
+                self.kills.append(Kill(worker.killed_at, worker.name))
+
+    def _ended(self) -> int:
+        return sum(len(worker.ends) for worker in self.workers)
+
+    def _is_running(self) -> bool:
+        """Whether a worker runs, and may go on. Otherwise note why not."""
+        now = time.monotonic()
+        if now - self.reported >= REPORT_INTERVAL:
+            self._report("goes on")
+        if not any(worker.is_running for worker in self.workers):
+            return False
+        if self._ended() > self.ended[0]:
+            self.ended = (self._ended(), now)
+        if now - self.ended[1] > STUCK:
+            self.problems.append(f"no request has ended for {STUCK:.0f} s: the crawl was stopped")
+            return False
+        if now - self.began > self.seconds:
+            self.problems.append(f"the {self.seconds:.0f} s are over: the crawl was stopped")
+            return False
+        return True
+
+    def _report(self, event: str) -> None:
+        self.reported = time.monotonic()
+        memory = " ".join(f"{each.memory[-1] >> 10}" for each in self.workers if each.memory)
+        progress(
+            f"{self.name}, {self.reported - self.began:4.0f} s: {self._ended():,} of "
+            f"{self.count:,} requests, {len(self.kills)} kills, {len(self.faults)} faults, "
+            f"workers {memory} MiB: {event}"
+        )
 
 
-def _disturb(
-    workers: list[Worker],
-    store: SharedStore,
-    requests: int,
-    kills: int,
-    chance: Random,
-    retry: float,
-) -> tuple[list[float], list[Outage]]:
-    """Kill workers and disturb the store, each when a part of the requests has ended.
-
-    The first worker is not killed: it shows whether memory grows. Returns when workers were killed,
-    and when the store was out of use.
-    """
-    kinds = list(store.faults)
-    events = [(chance.uniform(0.1, 0.9), "kill") for _ in range(kills)]
-    events += [((number + 1) / (len(kinds) + 1), kind) for number, kind in enumerate(kinds)]
-    killed: list[float] = []
-    faults: list[Outage] = []
-    for part, event in sorted(events):
-        while sum(len(worker.ends) for worker in workers) < part * requests:
-            if all(worker.process.poll() is not None for worker in workers):
-                return killed, faults
-            time.sleep(0.1)
-        began = time.monotonic()
-        if event != "kill":
-            is_loss = store.faults[event](workers)
-            # The workers try the store again later. What they fetch until then is not in it.
-            late = STORE_TIMEOUT + retry + FETCH_SECONDS
-            faults.append(Outage(began, time.monotonic() + late, is_loss))
-            continue
-        worker = chance.choice(workers[1:])
-        if worker.process.poll() is None:
-            worker.restart()
-            killed.append(began)
-    return killed, faults
+def _cpu() -> dict[str, float]:
+    """Return the CPU time of this process, and of the others that have ended, in seconds."""
+    own, others = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return {
+        "judge": own.ru_utime + own.ru_stime,
+        "others": others.ru_utime + others.ru_stime,
+    }
 
 
-def _rows(crawl: Crawl, *, is_long: bool) -> tuple[list[Row], list[str]]:
-    ends = {number: end for worker in crawl.workers for number, end in worker.ends.items()}
-    problems = [problem for worker in crawl.workers for problem in worker.problems]
-    problems += [f"received {url}" for url in crawl.received["disallowed"]]
-    problems += [
-        f"{_url(crawl, number)} has not ended"
-        for number in range(len(crawl.requested))
-        if number not in ends
-    ]
-    dropped = 0
-    allowed = 0
-    for number, end in ends.items():
-        origin, path = crawl.requested[number]
-        _, name, kind = crawl.soak.sites[origin]
-        if not is_allowed(kind, path):
-            if end != "d":
-                problems.append(f"{_url(crawl, number)}, which is disallowed, ended in {ENDS[end]}")
-        elif name == GOOD and path.startswith("/public"):
-            allowed += 1
-            dropped += end == "d"
-    explained, unexplained = _repeated(crawl)
-    problems += unexplained
-    counts = Counter(ends.values())
-    fetched = sum(len(times) for times in crawl.received["fetches"].values())
-    growth = _growth(crawl.workers[0].memory)
-    most_dropped = MOST_DROPPED if is_long else None  # else one late origin is too much
+def _rows(outcome: Outcome) -> tuple[list[Row], list[str]]:
+    crawl = outcome.crawl
+    laws, explained = broken_laws(crawl)
+    counts = Counter(crawl.ends.values())
+    total = len(crawl.requests)
+    is_long = total >= LONG // 2  # else one late origin is too much
+    most_late = _limit(MOST_LATE, len(crawl.origins), is_long)
+    late, errors = late_origins(crawl), outcome.errors
+    fetches = [len(times) for times in crawl.received["fetches"].values()]
+    faults = Counter(outcome.fault_names)
+    cpu = outcome.cpu["judge"] + outcome.cpu["others"]
     rows = [
-        Row("requests", len(crawl.requested), f"in {crawl.seconds:.0f} s"),
+        Row("requests", total, f"in {outcome.seconds:.0f} s"),
         *(Row(f"  {end}", counts[letter], "requests") for letter, end in ENDS.items()),
-        Row("  of good origins, dropped", 100 * dropped / max(allowed, 1), "%", most_dropped),
         Row("pages that servers received", crawl.received["pages"], "requests"),
         Row("workers killed", len(crawl.kills), "kills"),
-        Row("faults of the store", len(crawl.faults), "faults"),
-        Row("robots.txt of each origin", fetched / len(crawl.soak.sites), "fetches"),
-        Row("  repeated after a kill or a fault", explained, "fetches"),
-        Row("growth of memory", growth, "ratio", MOST_GROWTH if is_long else None),
-        Row("problems", len(problems), "problems", 0),
+        Row("  of them within a transaction", outcome.killed_in_write, "kills"),
+        *(Row(f"the store was {name}", number, "times") for name, number in faults.items()),
+        Row("origins whose robots.txt was requested", len(fetches), "origins"),
+        Row("  requests for each", sum(fetches) / max(len(fetches), 1), "fetches"),
+        *(Row(f"  again: {reason}", number, "fetches") for reason, number in explained.items()),
+        Row("origins in order, unreachable", len(late), "origins", most_late),
+        Row(
+            "errors of pages in order", len(errors), "requests", _limit(MOST_ERRORS, total, is_long)
+        ),
+        Row("CPU for each request", 1000 * cpu / total, "ms"),
+        Row("  of that, the servers", 1000 * outcome.cpu["servers"] / total, "ms"),
+        Row("  of that, this judge", 1000 * outcome.cpu["judge"] / total, "ms"),
+        Row(
+            "growth of memory", growth(outcome.memory[0]), "ratio", MOST_GROWTH if is_long else None
+        ),
+        *(Row(law, len(broken), "cases", 0) for law, broken in laws.items()),
     ]
-    return rows, problems
+    details = [f"{law}: {each}" for law, broken in laws.items() for each in broken[:5]]
+    details += [f"unreachable: {each}" for each in late[:5]]
+    details += [f"error: {each}" for each in errors[:5]]
+    details += [f"memory of worker {n}: {_memory(m)}" for n, m in enumerate(outcome.memory)]
+    return rows, details
 
 
-def _url(crawl: Crawl, number: int) -> str:
-    origin, path = crawl.requested[number]
-    return crawl.soak.sites[origin][0].url(path)
+def _limit(percent: float, count: int, is_long: bool) -> float | None:
+    return percent / 100 * count if is_long else None
 
 
-def _repeated(crawl: Crawl) -> tuple[int, list[str]]:
-    """Count the repeated fetches that a kill or a fault explains. Return the others as messages."""
-    kinds = {site.root: (name, kind) for site, name, kind in crawl.soak.sites}
-    explained = 0
-    unexplained = []
-    for root, times in crawl.received["fetches"].items():
-        for earlier, later in pairwise(times):
-            name, _ = kinds[root]
-            if later - earlier >= FIRST_RETRY:  # it was unreachable, for some reason
-                continue
-            if _is_explained(crawl, earlier, later):
-                explained += 1
-            else:
-                events = [*crawl.kills, *(fault.ended for fault in crawl.faults)]
-                since = [f"{earlier - at:.1f}" for at in events]
-                unexplained.append(
-                    f"{root}, which {name}, was fetched again after {later - earlier:.1f} s; the "
-                    f"first time was {', '.join(since)} s after each kill and each fault"
-                )
-    return explained, unexplained
-
-
-def _is_explained(crawl: Crawl, earlier: float, later: float) -> bool:
-    """Whether the store could not have a file that was fetched earlier."""
-    was_killed = any(earlier <= at <= earlier + FETCH_SECONDS for at in crawl.kills)
-    return was_killed or any(
-        fault.has(earlier) or fault.has(later) or (fault.is_loss and earlier < fault.began < later)
-        for fault in crawl.faults
-    )
-
-
-def _growth(memory: list[int]) -> float:
-    quarter = len(memory) // 4
-    if not quarter:
-        return 1.0
-    return median(memory[-quarter:]) / median(memory[quarter : 2 * quarter])
+def _memory(memory: Sequence[int]) -> str:
+    """Return the memory in each tenth of a crawl, since the last start of the worker."""
+    size = max(len(memory) // 10, 1)
+    tenths = [median(memory[at : at + size]) / 1024 for at in range(0, len(memory), size)]
+    return " ".join(f"{tenth:.0f}" for tenth in tenths) + " MiB"

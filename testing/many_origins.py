@@ -1,39 +1,37 @@
-"""Thousands of origins on one socket, in a process of their own, which records what it received.
+"""Thousands of origins, the requests to them, and the process that serves them.
 
-Every address of 127.0.0.0/8 reaches the socket, and each address is an origin. So the number of
-origins is not limited by that of file descriptors. The origins are those of :mod:`testing.soak`.
-
-``python -m testing.many_origins ORIGINS SEED`` prints its port. When its stdin is closed, it prints
-as JSON what it has received, and ends.
+The origins are those of :mod:`testing.soak`. :mod:`testing.origin_server` serves them.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import subprocess
 import sys
-from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from testing.faults import ALLOWED, DISALLOWED
 from testing.processes import ROOT
-from testing.soak import Soak
-from testing.web import Page, Site, answer, text
+from testing.soak import Mix, Soak
+from testing.web import Page, Site, text
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from testing.soak import Kind
-    from testing.web import Misbehaviour, Pages, Received
+    from testing.web import Misbehaviour, Pages
 
-IDLE = 1.0
-"""Seconds for which a connection stays open without a request, so that there are not too many."""
+SPAN = 0.05
+"""The part of the crawl in which most requests to an origin come."""
 
-MOST = 20
-"""How many requests for disallowed pages are reported."""
+RETURNING = 0.05
+"""The part of the requests to an origin that come at any time after it."""
+
+LIFETIME = 12.0
+"""Seconds for which the robots.txt of some origins may be used."""
+
+MIX = Mix(hostile=48, paced_hosts=40, lifetime=LIFETIME)
+"""Few origins have hostile rules: each of their files takes up to a second to parse. A worker that
+is killed keeps a paced host for 30 seconds, so there are many."""
 
 
 class Origins:
@@ -41,34 +39,25 @@ class Origins:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self.sites: dict[str, Site] = {}
 
     def site(
         self, robots: str | bytes | Page | Misbehaviour, pages: Pages | None = None, *, host: str
     ) -> Site:
         """Make a site at an address."""
         page = text(robots) if isinstance(robots, (str, bytes)) else robots
-        site = Site(host, self._port, {"/robots.txt": page, **(pages or {})}, tls=False)
-        self.sites[host] = site
-        return site
-
-
-def is_allowed(kind: Kind, path: str) -> bool:
-    """Whether the robots.txt of an origin of this kind allows a path."""
-    if path == "/shared.txt":
-        return True
-    is_private = path.startswith("/private")
-    return kind.meaning == ALLOWED or not (kind.meaning == DISALLOWED or is_private)
+        return Site(host, self._port, {"/robots.txt": page, **(pages or {})}, tls=False)
 
 
 def workload(
-    origins: int, seed: int, port: int, requests: int
+    origins: int, seed: int, port: int, requests: int, delay: float
 ) -> tuple[Soak, list[tuple[int, str]]]:
     """Return the origins, and so many requests: the number of the origin and the path of each.
 
-    The result is the same for each call with the same arguments.
+    ``delay`` is the Crawl-delay of some origins. The result is the same for each call with the same
+    arguments.
     """
-    soak = Soak(Origins(port), origins, seed)  # type: ignore[arg-type]
+    mix = MIX._replace(delay=delay)
+    soak = Soak(Origins(port), origins, seed, mix)  # type: ignore[arg-type]
     made = [
         (number, path)
         for number, (_, _, kind) in enumerate(soak.sites)
@@ -77,84 +66,29 @@ def workload(
     for number in range(requests - len(made)):
         page, origin = divmod(number, len(soak.sites))
         made.append((origin, f"/{'public' if page % 2 else 'private'}/{page}"))
-    Random(seed).shuffle(made)
-    return soak, made
+    return soak, _ordered(made, len(soak.sites), Random(seed))
 
 
-class _Records:
-    """What the origins have received."""
-
-    def __init__(self, soak: Soak) -> None:
-        self._kinds = {site.host: kind for site, _, kind in soak.sites}
-        self.fetches: defaultdict[str, list[float]] = defaultdict(list)
-        self.pages = 0
-        self.disallowed: list[str] = []
-
-    def add(self, site: Site, received: Received) -> None:
-        if received.path == "/robots.txt":
-            self.fetches[site.root].append(received.at)
-            return
-        self.pages += 1
-        if not is_allowed(self._kinds[site.host], received.path) and len(self.disallowed) < MOST:
-            self.disallowed.append(site.url(received.path))
-
-
-async def _serve(origins: int, seed: int) -> None:
-    sites: dict[str, Site] = {}
-    records: _Records | None = None
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        site = sites[writer.get_extra_info("sockname")[0]]
-        goes_on = True
-        try:
-            while goes_on:
-                goes_on = await answer(site, reader, writer, idle=IDLE)
-        except (OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(serve, "0.0.0.0", 0, backlog=4096)
-    port = server.sockets[0].getsockname()[1]
-    soak, _ = workload(origins, seed, port, 0)
-    records = _Records(soak)
-    for site, _, _ in soak.sites:
-        site.received = _Sink(site, records)
-        sites[site.host] = site
-    _print(str(port))
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    server.close()
-    found = {
-        "fetches": records.fetches,
-        "pages": records.pages,
-        "disallowed": records.disallowed,
-    }
-    _print(json.dumps(found))
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-class _Sink(list[Any]):
-    """Passes each request on, and keeps none: a million of them would take gigabytes."""
-
-    def __init__(self, site: Site, records: _Records) -> None:
-        super().__init__()
-        self._site = site
-        self._records = records
-
-    def append(self, received: Received) -> None:
-        self._records.add(self._site, received)
+def _ordered(
+    requests: list[tuple[int, str]], origins: int, chance: Random
+) -> list[tuple[int, str]]:
+    """Return the requests as a broad crawl finds them: those to an origin near to each other."""
+    begins = [chance.uniform(0, 1 - SPAN) for _ in range(origins)]
+    times = []
+    for origin, _ in requests:
+        returns = chance.random() < RETURNING
+        times.append(chance.uniform(begins[origin], 1 if returns else begins[origin] + SPAN))
+    order = sorted(range(len(requests)), key=times.__getitem__)
+    return [requests[number] for number in order]
 
 
 class ManyOrigins:
     """The process of the origins. It ends at the end of the block."""
 
-    def __init__(self, origins: int, seed: int) -> None:
+    def __init__(self, origins: int, seed: int, delay: float) -> None:
+        arguments = [str(origins), str(seed), str(delay)]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(origins), str(seed)],
+            [sys.executable, "-m", "testing.origin_server", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -175,8 +109,3 @@ class ManyOrigins:
         output, _ = self._process.communicate(timeout=60)
         found: dict[str, Any] = json.loads(output)
         return found
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(int(sys.argv[1]), int(sys.argv[2])))

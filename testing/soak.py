@@ -181,23 +181,41 @@ class Kind(NamedTuple):
     paths: tuple[str, ...] = ()
     """More pages to request. Rules disallow those that begin with /private."""
     delay: float = 0
+    lifetime: float = 0
+    """Seconds for which the robots.txt may be used. 0: longer than a crawl."""
+
+
+class Mix(NamedTuple):
+    """How many origins are of each kind."""
+
+    hostile: int = 8
+    """One of so many origins has hostile rules."""
+    paced_hosts: int = 1
+    """So many sites with a Crawl-delay have the rules of others, which redirect to them."""
+    delay: float = DELAY
+    """The Crawl-delay of the sites that have one, in seconds."""
+    lifetime: float = 0
+    """Seconds for which some of the good files may be used. 0: no file has a lifetime."""
 
 
 GOOD = "has rules"
 """Return a robots.txt without a fault. Every third origin has one."""
 
+BRIEF = "has rules that expire"
 PACE = "asks for a pace"
 PACED_HOST = "redirects to a paced host"
 HOSTILE = tuple(f"has hostile rules: {name}" for name in ATTACKS)
 
 
-def _kind(name: str, paced: Site) -> Kind:
+def _kind(name: str, mix: Mix) -> Kind:
     if name == GOOD:
         return Kind(text(RULES), RULES_HOLD)
+    if name == BRIEF:
+        page = text(RULES, Cache_Control=f"max-age={mix.lifetime:.0f}", ETag='"1"')
+        return Kind(page, RULES_HOLD, lifetime=mix.lifetime)
     if name == PACE:
-        return Kind(text(RULES + b"Crawl-delay: %g\n" % DELAY), RULES_HOLD, delay=DELAY)
-    if name == PACED_HOST:
-        return Kind(redirect(paced.url("/shared.txt")), RULES_HOLD)
+        body = RULES + b"Crawl-delay: %g\n" % mix.delay
+        return Kind(text(body), RULES_HOLD, delay=mix.delay)
     if name in HOSTILE:
         attack = ATTACKS[name.partition(": ")[2]]
         path = attack.url(2000).removeprefix("https://example.com")
@@ -206,14 +224,16 @@ def _kind(name: str, paced: Site) -> Kind:
     return Kind(fault(name), meaning_of(name))
 
 
-def _name(number: int, chance: random.Random) -> str:
+def _name(number: int, chance: random.Random, mix: Mix) -> str:
+    if mix.lifetime and number % 9 == 0:
+        return BRIEF
     if number % 3 == 0:
         return GOOD
     if number % 8 == 1:
         return PACED_HOST
     if number % 8 == 2:
         return PACE
-    return chance.choice(HOSTILE if number % 8 == 4 else NAMES)
+    return chance.choice(HOSTILE if number % mix.hostile == 4 else NAMES)
 
 
 def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]:
@@ -295,14 +315,22 @@ def logged() -> Iterator[Log]:
 class Soak:
     """Origins on a web, the URLs to crawl, and the check of a crawl."""
 
-    def __init__(self, web: Web, origins: int, seed: int) -> None:
+    def __init__(self, web: Web, origins: int, seed: int, mix: Mix = Mix()) -> None:  # noqa: B008 - it cannot be changed
         chance = random.Random(seed)
         shared: dict[str, Page | Misbehaviour] = {"/shared.txt": text(RULES)}
-        paced = web.site(RULES + b"Crawl-delay: %g\n" % DELAY, shared, host="127.0.0.2")
-        self.sites: list[tuple[Site, str, Kind]] = [(paced, PACE, _kind(PACE, paced))]
+        body = RULES + b"Crawl-delay: %g\n" % mix.delay
+        paced = [
+            web.site(body, shared, host=f"127.0.0.{2 + each}") for each in range(mix.paced_hosts)
+        ]
+        kinds = {PACE: _kind(PACE, mix)}  # each once: some of the files are large
+        self.sites: list[tuple[Site, str, Kind]] = [(site, PACE, kinds[PACE]) for site in paced]
         for number in range(origins):
-            name = _name(number, chance)
-            kind = _kind(name, paced)
+            name = _name(number, chance, mix)
+            if name == PACED_HOST:
+                url = paced[number % len(paced)].url("/shared.txt")
+                kind = Kind(redirect(url), RULES_HOLD)
+            else:
+                kind = kinds.get(name) or kinds.setdefault(name, _kind(name, mix))
             host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
             self.sites.append((web.site(kind.robots, host=host), name, kind))
         for site, _, _ in self.sites:

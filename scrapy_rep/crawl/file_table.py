@@ -112,8 +112,11 @@ class FileTable(Mapping[str, File]):
         ``reserve`` is the number of files that are about to be added. Files that the caller holds
         across this call may be packed, so that changes of them are lost.
         """
-        self._pack_excess()
+        if self._has_excess:
+            self._pack_excess()
         excess = len(self) + reserve - self._most
+        if excess <= 0 and self._packed_octets <= self._max_packed_octets:
+            return
         for key in _first_keys(self._packed):
             if excess <= 0 and self._packed_octets <= self._max_packed_octets:
                 break
@@ -133,13 +136,18 @@ class FileTable(Mapping[str, File]):
 
     def _pack_excess(self) -> None:
         for key in _first_keys(self.parsed):
-            if len(self.parsed) <= MAX_PARSED and self._parsed_octets <= MAX_PARSED_OCTETS:
+            if not self._has_excess:
                 break
             if self.parsed[key].in_flight:
                 self.parsed.move_to_end(key)
             else:
                 packed = self._packed[key] = pack(self._pop_parsed(key), self._clock_shift)
                 self._packed_octets += len(packed)
+
+    @property
+    def _has_excess(self) -> bool:
+        """Whether there are too many parsed files."""
+        return len(self.parsed) > MAX_PARSED or self._parsed_octets > MAX_PARSED_OCTETS
 
     def _pop_parsed(self, key: str) -> File:
         self._parsed_octets -= self._octets.pop(key, 0)

@@ -348,6 +348,8 @@ class RobotsTxtMiddleware:
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
         request if it returns to the scheduler because the spider is closing.
         """
+        # The host did not receive a request that a cache has answered.
+        self._throttle.finish(request, sent=CACHED_FLAG not in response.flags)
         if self._tdm_files is not None:
             is_known = await self._tdm_files.wait(request, response)
             if not is_known and self._reschedule(request):
@@ -489,9 +491,7 @@ class RobotsTxtMiddleware:
         """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""
         self._throttle.collect_finished()
         self._throttle.prune()
-        self._policy_cache.unblock_origins()
-        self._policy_cache.now()  # notes a change of the system clock
-        self._policy_cache.evict()
+        self._policy_cache.poll()
         self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
 
     def _on_spider_closing(self) -> None:

@@ -154,6 +154,13 @@ class PolicyCache(FileCache[Origin]):
             key, _ = self._blocked_by_limit.popitem(last=False)
             self._throttle.blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
+    def poll(self) -> None:
+        """Do the work that no request causes. Called twice a second."""
+        self.unblock_origins()
+        self.fetcher.disconnect_idle()
+        self.now()  # notes a change of the system clock
+        self.evict()
+
     def close(self) -> None:
         super().close()
         for cache in self.companions:

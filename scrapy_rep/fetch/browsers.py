@@ -98,10 +98,11 @@ class _Meta(dict[str, Any]):
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__()
-        if ZYTE_API_PARAMS in values:
-            self[ZYTE_API_PARAMS] = values[ZYTE_API_PARAMS]
-        self.update(values)
+        super().__init__(values)
+        for_browsers = {key: values[key] for key in values if _is_for_browser(key)}
+        for key in for_browsers:
+            del self[key]
+        self.update(for_browsers)
 
     def __setitem__(self, key: str, value: Any) -> None:
         if key == ZYTE_API or (key == "zyte_api" and value is not False):

@@ -24,7 +24,7 @@ from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
 from .exchange import exchange_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -154,7 +154,10 @@ class RobotsTxtDownloader:
         self._fetch_limit = fetch_limit
         self._clock = clock
         self._connection_limit = ConnectionLimit(engine, clock)
-        self._listeners = 0
+        self._downloads = 0
+        """The number of robots.txt files that are being downloaded."""
+        self._is_connected = False
+        """Whether the signal handlers are connected."""
 
     async def send(
         self,
@@ -218,7 +221,7 @@ class RobotsTxtDownloader:
             await self._connection_limit.acquire(request)
             if self._engine.connection_limit:
                 self._fetch_limit.restart(permit, timeout.expire)
-            transfer = request.meta[TRANSFER] = Transfer()
+            transfer = request.meta[TRANSFER] = Transfer(_reached_downloader, _downloaded)
             try:
                 return await timeout.run(engine.download_async(request), request.url)
             finally:
@@ -234,22 +237,31 @@ class RobotsTxtDownloader:
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
-        """Connect the signal handlers while at least one robots.txt is downloaded.
-
-        Scrapy sends these signals for each piece of each page, so handlers have a cost.
-        """
-        connect, disconnect = self._crawler.signals.connect, self._crawler.signals.disconnect
-        if not self._listeners:
-            for handler, signal in _HANDLERS:
-                connect(handler, signal=signal)
-        self._listeners += 1
+        """Connect the signal handlers while at least one robots.txt is downloaded."""
+        if not self._is_connected:
+            self._is_connected = True
+            for handler, signal in self._handlers():
+                self._crawler.signals.connect(handler, signal=signal)
+        self._downloads += 1
         try:
             yield
         finally:
-            self._listeners -= 1
-            if not self._listeners:
-                for handler, signal in _HANDLERS:
-                    disconnect(handler, signal=signal)
+            self._downloads -= 1
+
+    def disconnect_idle(self) -> None:
+        """Disconnect the signal handlers if no robots.txt is being downloaded.
+
+        Scrapy sends these signals for each piece of each page, so handlers have a cost. To connect
+        and disconnect them for each robots.txt costs more, so this is called at regular intervals.
+        """
+        if self._is_connected and not self._downloads:
+            self._is_connected = False
+            for handler, signal in self._handlers():
+                self._crawler.signals.disconnect(handler, signal=signal)
+
+    def _handlers(self) -> Iterable[tuple[Callable[..., None], object]]:
+        """Return the signal handlers of this crawl, each with its signal."""
+        return _HANDLERS if self._engine.shows_sent() else _HANDLERS_WITHOUT_TRANSFER
 
 
 class _Timeout:
@@ -413,9 +425,13 @@ def _downloaded(request: Request, response: Response) -> None:
 
 
 _HANDLERS = (
-    (_reached_downloader, signals.request_reached_downloader),
     (_headers_received, signals.headers_received),
     (_bytes_received, signals.bytes_received),
+)
+
+_HANDLERS_WITHOUT_TRANSFER = (
+    *_HANDLERS,
+    (_reached_downloader, signals.request_reached_downloader),
     (_downloaded, signals.response_downloaded),
 )
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from ..origin import OriginFile
     from ..protocol.access import FetchResult
+    from ..protocol.freshness import CacheHeaders
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
     from ..scheduling.fetch_limit import FetchLimit
@@ -111,6 +112,10 @@ class Fetcher:
         self._zyte_api = None if params is None else zyte_api_params_for(params)
         self.cancelled: set[OriginFile[Any]] = set()
         """The files whose fetch is being cancelled. A failure of such a fetch has no meaning."""
+
+    def disconnect_idle(self) -> None:
+        """Disconnect the signal handlers of downloads if there are none. Call it now and then."""
+        self._downloader.disconnect_idle()
 
     async def fetch(
         self,
@@ -218,7 +223,7 @@ class Fetcher:
             received = freshness.http_date(response.header("Date") or "")
             if received is not None:
                 default = _default_lifetime(response.status)
-                expires_at = self._expires_at(response, received, default)
+                expires_at = self._expires_at(response.cache_headers(), received, default)
                 if self._now() < expires_at:
                     return event._replace(expires_at=expires_at)
         return failure
@@ -287,7 +292,7 @@ class Fetcher:
 
     def _event(self, file: OriginFile[Any], response: RobotsTxtResponse) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
-        now = self._now()
+        now, cache_headers = self._now(), response.cache_headers()
         policy = status_policy(self._settings, file)
         result = access.access_result(response.status, policy, conditional=response.conditional)
         match result:
@@ -295,13 +300,14 @@ class Fetcher:
                 if response.body is None:
                     failure = "a body that is cut off or cannot be decoded"
                     return Unreachable(failure, response.status, response.url)
-                return self._rules(file, response, response.body, now)
+                return self._rules(file, response, response.body, cache_headers, now)
             case AccessResult.NOT_MODIFIED:
                 # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
                 lifetime = file.copy.lifetime if file.copy is not None else None
-                return NotModified(self._expires_at(response, now, lifetime))
+                return NotModified(self._expires_at(cache_headers, now, lifetime))
             case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
-                expires_at = self._expires_at(response, now, _default_lifetime(response.status))
+                default = _default_lifetime(response.status)
+                expires_at = self._expires_at(cache_headers, now, default)
                 return Unavailable(
                     response.url,
                     expires_at,
@@ -324,7 +330,12 @@ class Fetcher:
                 assert_never(unknown)
 
     def _rules(
-        self, file: OriginFile[Any], response: RobotsTxtResponse, body: bytes, now: float
+        self,
+        file: OriginFile[Any],
+        response: RobotsTxtResponse,
+        body: bytes,
+        cache_headers: CacheHeaders,
+        now: float,
     ) -> Rules:
         text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
         if text is not None:
@@ -334,14 +345,14 @@ class Fetcher:
             response.url,
             etag=_field_value(response.header("ETag")),
             last_modified=_field_value(response.header("Last-Modified")),
-            lifetime=freshness.lifetime(response.cache_headers(), now, shared=self._shared),
+            lifetime=freshness.lifetime(cache_headers, now, shared=self._shared),
             sha256=sha256(body).hexdigest(),
         )
         return Rules(
             file.resource.parse(body, strict=self._settings.strict, url=response.url),
             response.status,
             copy,
-            self._expires_at(response, now),
+            self._expires_at(cache_headers, now),
             body,
             response.from_cache,
         )
@@ -349,7 +360,8 @@ class Fetcher:
     def _too_many_redirects(self, response: RobotsTxtResponse) -> FetchResult:
         if self._settings.too_many_redirects == "unreachable":
             return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
-        expires_at = self._expires_at(response, self._now(), freshness.ERROR_LIFETIME)
+        cache_headers = response.cache_headers()
+        expires_at = self._expires_at(cache_headers, self._now(), freshness.ERROR_LIFETIME)
         return Unavailable(response.url, expires_at)
 
     def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
@@ -368,10 +380,10 @@ class Fetcher:
         return Unreachable(f"{type(error).__name__}: {text}", url=url)
 
     def _expires_at(
-        self, response: RobotsTxtResponse, now: float, default: float | None = None
+        self, cache_headers: CacheHeaders, now: float, default: float | None = None
     ) -> float:
         return freshness.expires_at(
-            response.cache_headers(),
+            cache_headers,
             now,
             least=self._settings.cache_min,
             most=self._settings.cache_max,

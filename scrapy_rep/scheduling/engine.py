@@ -61,6 +61,8 @@ class Engine:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._available: frozenset[Feature] = frozenset()
+        self._can_wake = self._shows_closing = False
+        """Whether QUEUE and CLOSE are available. Each wait reads them several times."""
         self._excluded: set[Request] = set()
         self.slots = Slots()
         """The limits of hosts."""
@@ -103,6 +105,8 @@ class Engine:
         missing = self._missing(unused)
         off = list(dict.fromkeys(FEATURES[path] for path in missing))
         self._available = frozenset(Feature) - frozenset(off) - unused
+        self._can_wake = Feature.QUEUE in self._available
+        self._shows_closing = Feature.CLOSE in self._available
         self.slots = self._make_slots()
         if Feature.QUEUE in self._available:
             self._slot.scheduler = wrap(self._slot.scheduler)
@@ -201,7 +205,7 @@ class Engine:
         return download(request)
 
     def shows_sent(self) -> bool:
-        """Whether :attr:`on_send` is called."""
+        """Whether :attr:`on_send` is called, and the :class:`Transfer` of a robots.txt is run."""
         return Feature.END in self._available
 
     @property
@@ -308,7 +312,7 @@ class Engine:
 
     def wake(self) -> None:
         """Schedule the next step of the engine, which takes requests from the scheduler."""
-        if Feature.QUEUE in self._available and not self.is_closing:
+        if self._can_wake and not self.is_closing:
             self._slot.nextcall.schedule()
 
     # When the crawl ends.
@@ -316,9 +320,8 @@ class Engine:
     @property
     def is_closing(self) -> bool:
         """Whether the spider closes. Then the engine waits for all downloads to end."""
-        if Feature.CLOSE not in self._available or self._slot is None:
-            return False
-        return isinstance(self._slot.closing, Deferred)
+        slot = self._slot if self._shows_closing else None
+        return slot is not None and isinstance(slot.closing, Deferred)
 
     @property
     def _waits_for_refreshes(self) -> bool:

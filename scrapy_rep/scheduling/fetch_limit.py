@@ -38,14 +38,13 @@ SLOW_FACTOR = 4
 class Permit:
     """The permit of one fetch. ``expire`` ends the fetch."""
 
-    __slots__ = ("began", "expire", "granted", "timer")
+    __slots__ = ("began", "expire", "granted")
 
-    def __init__(self, clock: Clock, expire: Callable[[], None]) -> None:
+    def __init__(self, expire: Callable[[], None]) -> None:
         self.expire: Callable[[], None] | None = expire
-        self.granted: Deferred[None] = Deferred()
+        self.granted: Deferred[None] | None = None
+        """Fires when a permit that waited is granted."""
         self.began = 0.0
-        self.timer = Timer(clock)
-        """Notes that the fetch is slow."""
 
 
 class FetchLimit:
@@ -60,8 +59,11 @@ class FetchLimit:
         self._max_in_progress = limit * SLOW_FACTOR
         self._clock = clock
         self._on_capacity = on_capacity
-        self._quick: set[Permit] = set()
-        """The permits that count."""
+        self._quick: OrderedDict[Permit, None] = OrderedDict()
+        """The permits that count, the oldest first."""
+        self._slow_timer = Timer(clock)
+        """Notes that the oldest of them is slow. There is one timer for all fetches: most of them
+        end long before it."""
         self._in_progress: OrderedDict[Permit, None] = OrderedDict()
         """All permits that were granted, the oldest first."""
         self._waiting: deque[Permit] = deque()
@@ -92,9 +94,13 @@ class FetchLimit:
 
         ``expire`` ends the fetch. It is called once at most, when other fetches need the permit.
         """
-        permit = Permit(self._clock, expire)
+        permit = Permit(expire)
+        if self.capacity:
+            self._grant(permit)
+            return permit
+        permit.granted = Deferred()
         self._waiting.append(permit)
-        self._fill()
+        self.end_oldest(len(self._waiting))
         try:
             await maybe_deferred_to_future(permit.granted)
         except BaseException:
@@ -106,8 +112,9 @@ class FetchLimit:
         """Give a permit back: the fetch is over."""
         if permit in self._in_progress:
             del self._in_progress[permit]
-            self._quick.discard(permit)
-            permit.timer.cancel()
+            self._quick.pop(permit, None)
+            if not self._quick:
+                self._slow_timer.cancel()
         elif permit in self._waiting:
             self._waiting.remove(permit)
         self._fill()
@@ -115,20 +122,32 @@ class FetchLimit:
     def _fill(self) -> None:
         while self._waiting and self._free:
             permit = self._waiting.popleft()
-            self._begin(permit)
-            self._in_progress[permit] = None
+            self._grant(permit)
+            assert permit.granted is not None
             fire(permit.granted, None)
         self.end_oldest(len(self._waiting))
         if self.capacity:
             self._on_capacity()
 
+    def _grant(self, permit: Permit) -> None:
+        self._in_progress[permit] = None
+        self._begin(permit)
+
     def _begin(self, permit: Permit) -> None:
         permit.began = self._clock.monotonic()
-        permit.timer.start(self._slow, self._note_slow, permit)
-        self._quick.add(permit)
+        self._quick[permit] = None
+        self._quick.move_to_end(permit)
+        if not self._slow_timer.is_active:
+            self._slow_timer.start(self._slow, self._note_slow)
 
-    def _note_slow(self, permit: Permit) -> None:
-        self._quick.discard(permit)
+    def _note_slow(self) -> None:
+        latest = self._clock.monotonic() - self._slow
+        while self._quick:
+            oldest = next(iter(self._quick))
+            if oldest.began > latest:
+                self._slow_timer.start(oldest.began - latest, self._note_slow)
+                break
+            del self._quick[oldest]
         self._fill()
 
     def end_oldest(self, wanted: int) -> None:
@@ -137,8 +156,10 @@ class FetchLimit:
         Only fetches that are slow are ended, and no more than needed.
         """
         excess = len(self._in_progress) + wanted - self._max_in_progress
+        if excess <= 0:
+            return
         latest = self._clock.monotonic() - self._slow
-        for permit in tuple(islice(self._in_progress, max(excess, 0))):
+        for permit in tuple(islice(self._in_progress, excess)):
             if permit.expire is not None and permit.began <= latest:
                 expire, permit.expire = permit.expire, None
                 expire()

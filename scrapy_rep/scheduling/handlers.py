@@ -33,13 +33,23 @@ UNLIMITED_HANDLERS = frozenset(
 class Transfer:
     """The download of one robots.txt by a download handler, and of the requests that replace it.
 
+    ``on_start`` is called with a request before its download handler gets it, ``on_end`` with the
+    request and the response that the handler returned. Scrapy has signals for both, but it would
+    send them for each page, too.
+
     Scrapy's downloader does not end it when the download is cancelled. A handler without a
     time-out of its own would keep the connection.
     """
 
-    __slots__ = ("_interruption", "_is_over", "excluded")
+    __slots__ = ("_interruption", "_is_over", "_on_end", "_on_start", "excluded")
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        on_start: Callable[[Request], object],
+        on_end: Callable[[Request, Response], object],
+    ) -> None:
+        self._on_start = on_start
+        self._on_end = on_end
         self._interruption = Interruption()
         self._is_over = False
         self.excluded: set[Request] = set()
@@ -65,13 +75,16 @@ class Transfer:
         """
         if self._is_over:
             raise TimeoutError("the download was ended before it began")
-        return await self._interruption.run(_download(download, request), "the download was ended")
+        coroutine = self._download(download, request)
+        return await self._interruption.run(coroutine, "the download was ended")
 
-
-async def _download(
-    download: Callable[[Request], Awaitable[Response]], request: Request
-) -> Response:
-    return await download(request)
+    async def _download(
+        self, download: Callable[[Request], Awaitable[Response]], request: Request
+    ) -> Response:
+        self._on_start(request)
+        response = await download(request)
+        self._on_end(request, response)
+        return response
 
 
 def run_transfer(

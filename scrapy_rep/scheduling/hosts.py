@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .clock import Timer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from scrapy import Request
     from twisted.internet.defer import Deferred
@@ -233,23 +233,19 @@ class Host:
 
     def first_from_callers(self) -> WaitingRequest | None:
         """Return the first request of a caller in a queue that is not blocked."""
-        if not self.queues:
-            return None
-        return _first(
-            queue.from_callers[0]
-            for queue in self.queues.values()
-            if queue.from_callers and not queue.blocks
-        )
+        first = None
+        for queue in self.queues.values():
+            if queue.from_callers and not queue.blocks:
+                first = _earlier(first, queue.from_callers[0])
+        return first
 
     def first_from_scheduler(self) -> WaitingRequest | None:
         """Return the first request from the scheduler in a queue that is not blocked."""
-        if not self.queues:
-            return None
-        return _first(
-            queue.from_scheduler[0]
-            for queue in self.queues.values()
-            if queue.from_scheduler and not queue.blocks
-        )
+        first = None
+        for queue in self.queues.values():
+            if queue.from_scheduler and not queue.blocks:
+                first = _earlier(first, queue.from_scheduler[0])
+        return first
 
 
 def add(entries: list[WaitingRequest], entry: WaitingRequest) -> None:
@@ -270,5 +266,5 @@ def _sort_key(entry: WaitingRequest) -> tuple[int, int]:
     return entry.sort_key
 
 
-def _first(heads: Iterable[WaitingRequest]) -> WaitingRequest | None:
-    return min(heads, key=_sort_key, default=None)
+def _earlier(one: WaitingRequest | None, other: WaitingRequest) -> WaitingRequest:
+    return other if one is None or other.sort_key < one.sort_key else one

@@ -8,13 +8,10 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 from twisted.internet.defer import Deferred
 
-from ..meta_keys import CACHED_FLAG
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
-    from scrapy.http import Response
     from scrapy.signalmanager import SignalManager
 
     from .engine import Engine
@@ -41,16 +38,10 @@ class RequestsInProgress:
         if self._finish is None:
             self._finish = finish
             manager.connect(self._left_downloader, signal=signals.request_left_downloader)
-            manager.connect(self._response_received, signal=signals.response_received)
 
     def _left_downloader(self, request: Request) -> None:
         assert self._finish is not None
         self._finish(request, sent=True)
-
-    def _response_received(self, request: Request, response: Response) -> None:
-        assert self._finish is not None
-        # The host did not receive a request that a cache has answered.
-        self._finish(request, sent=CACHED_FLAG not in response.flags)
 
     def __len__(self) -> int:
         return len(self._hosts)

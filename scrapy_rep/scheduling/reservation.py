@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from scrapy.utils.defer import deferred_from_coro
-from twisted.internet.defer import CancelledError
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.python.failure import Failure
 
 from .clock import Timer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from twisted.internet.defer import Deferred
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .hosts import Host
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LEASE = 30.0
 """Seconds that a reservation lasts. It is renewed three times within them, so that one renewal may
@@ -74,6 +76,13 @@ class Reservations:
         """The timers of the hosts whose last attempt failed."""
         self._renewals: dict[str, Timer] = {}
         """The timers that renew the reservations, by host."""
+        self._locks: dict[str, DeferredLock] = {}
+        """The hosts for which a call to the store is in progress."""
+
+    @property
+    def calls_in_progress(self) -> int:
+        """The number of hosts for which a call to the store is in progress."""
+        return len(self._locks)
 
     def is_reserved(self, host: Host) -> bool:
         """Whether a host is reserved for this crawler."""
@@ -91,7 +100,8 @@ class Reservations:
         renewal = self._renewals.pop(host.name, None)
         if renewal is not None:
             renewal.cancel()
-            _run(self._store.release_host(host.name, delay))
+            name = host.name
+            _run(self._in_order(name, lambda: self._store.release_host(name, delay)))
 
     def cancel(self, host: Host) -> None:
         """End the attempt to reserve a host."""
@@ -106,7 +116,9 @@ class Reservations:
         began = self._clock.monotonic()
         await self._clock.sleep(0)  # until the caller has completed its update of the host
         while self._wanted(host):
-            seconds = await self._store.reserve_host(host.name, LEASE)
+            seconds = await self._in_order(
+                host.name, lambda: self._store.reserve_host(host.name, LEASE)
+            )
             if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
                 # The crawler that has the reservation may release it before the lease ends.
                 await self._clock.sleep(min(seconds, max(host.delay, MIN_RETRY_INTERVAL)))
@@ -140,8 +152,28 @@ class Reservations:
         renewal.start(LEASE / 3, self._renew, host)
 
     def _renew(self, host: Host) -> None:
-        _run(self._store.reserve_host(host.name, LEASE))
+        name = host.name
+        _run(self._in_order(name, lambda: self._store.reserve_host(name, LEASE)))
         self._renew_later(host)
+
+    async def _in_order(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call for a host after the calls for it that were made before have ended.
+
+        The threads of a store may execute calls in another order. A release that comes after the
+        next reservation of this crawler would end it.
+        """
+        lock = self._locks.setdefault(name, DeferredLock())
+        acquired: list[DeferredLock] = []
+        turn = lock.acquire().addCallback(acquired.append)
+        try:
+            if not acquired:
+                await maybe_deferred_to_future(turn)
+            return await call()
+        finally:
+            if acquired:  # else it was cancelled before
+                lock.release()
+            if not lock.locked and self._locks.get(name) is lock:
+                del self._locks[name]
 
 
 def _run(call: Coroutine[Any, Any, object]) -> None:

@@ -290,7 +290,10 @@ class Throttle:
         return WaitingRequest(sort_key, request, arrived=self._clock.monotonic())
 
     def _seconds_left(self, host: Host, request: Request) -> float:
-        if host.delay and host.in_progress:  # whatever the limits of the slot
+        # In these cases, the limits of the slot make no difference.
+        if not host.delay and not host.in_progress:
+            return 0
+        if host.delay and host.in_progress:
             return inf
         limits = self._engine.slots.limits(request)
         return host.seconds_left(self._clock.monotonic(), *limits)

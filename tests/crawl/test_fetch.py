@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -565,3 +566,13 @@ async def test_the_page_uses_the_connection_of_the_robots_txt(
     await crawl(site.urls("/public"))
     assert site.page_paths[-1] == "/public"
     assert site.connections == 1
+
+
+async def test_the_pages_after_a_fetch_have_no_signal_handlers(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES, {"/": Page(delay=1)})
+    outcome = await crawl(site.urls("/"))
+    assert site.paths == ["/robots.txt", "/"]
+    for signal in (signals.headers_received, signals.bytes_received):
+        receivers = getAllReceivers(outcome.crawler.signals.sender, signal)
+        modules = [receiver.__module__ for receiver in liveReceivers(receivers)]
+        assert not [module for module in modules if module.startswith("scrapy_rep")]

@@ -107,19 +107,20 @@ async def test_a_download_that_is_ended_has_no_connection(web: Web, crawl: Crawl
 
 
 async def test_a_download_that_is_ended_before_it_began_is_not_sent() -> None:
-    sent = []
+    sent: list[object] = []
 
     async def download(request: Request) -> Response:
         sent.append(request)
         return Response(request.url)
 
     request = Request("http://a.example/robots.txt")
-    assert (await Transfer().run(download, request)).url == request.url
-    transfer = Transfer()
+    transfer = Transfer(lambda request: sent.append("start"), lambda *_: sent.append("end"))
+    assert (await transfer.run(download, request)).url == request.url
+    assert sent == ["start", request, "end"]
     transfer.end()
     with pytest.raises(TimeoutError):
         await transfer.run(download, request)
-    assert sent == [request]
+    assert len(sent) == 3
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
@@ -127,8 +128,9 @@ async def test_a_download_that_a_handler_cancels_is_cancelled(error: type[BaseEx
     async def download(request: Request) -> Response:
         raise error
 
+    transfer = Transfer(lambda _: None, lambda *_: None)
     with pytest.raises((asyncio.CancelledError, CancelledError)):
-        await Transfer().run(download, Request("http://a.example/robots.txt"))
+        await transfer.run(download, Request("http://a.example/robots.txt"))
 
 
 async def test_pages_are_crawled_while_silent_sites_are_fetched(web: Web, crawl: Crawl) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from scrapy import Request
 
@@ -22,17 +24,24 @@ class Store:
         """When the store was asked."""
         self.released: list[float] = []
         """The delays with which the host was released."""
+        self.name = "example.com"
+        self.seconds = 0.0
+        """How long a call to the store takes."""
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        assert (host, lease) == ("example.com", LEASE)
+        assert (host, lease) == (self.name, LEASE)
         self.reserved.append(self.clock.now - 1000)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if self.seconds:
+            await self.clock.sleep(self.seconds)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     async def release_host(self, host: str, delay: float) -> None:
         self.released.append(delay)
+        if self.seconds:
+            await self.clock.sleep(self.seconds)
 
 
 class Shared:
@@ -91,6 +100,88 @@ async def test_a_reservation_is_renewed_until_it_is_released() -> None:
     assert shared.store.released == [7]
     assert not shared.is_reserved
     assert shared.clock.pending == []
+
+
+async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
+    # The store has several threads and connections. If the release came after the reservation, it
+    # would end the new reservation, and another crawler would send a request at the same time.
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.store.seconds = 5
+    shared.reservations.release(shared.host, 1)
+    await shared.clock.run(2)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(2)
+    assert shared.store.reserved == [0]
+    await shared.clock.run(10)
+    assert shared.store.reserved == [0, 6]
+    assert shared.is_reserved
+
+
+async def test_a_host_is_not_released_before_its_renewal_has_ended() -> None:
+    # If the renewal came after the release, other crawlers would wait until its lease ends.
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.store.seconds = 5
+    await shared.clock.run(LEASE / 3)
+    shared.reservations.release(shared.host, 1)
+    assert len(shared.store.reserved) == 2
+    assert shared.store.released == []
+    await shared.clock.run(5)
+    assert shared.store.released == [1]
+    await shared.clock.run(5)
+    assert shared.reservations.calls_in_progress == 0
+
+
+async def test_calls_for_other_hosts_do_not_wait() -> None:
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.store.seconds = 5
+    shared.reservations.release(shared.host, 1)
+    other = Host("other.example", shared.clock)
+    other.set_delay("http://other.example", 1)
+    shared.store.name = "other.example"
+    shared.reservations.request(other)
+    await shared.clock.run(1)
+    assert len(shared.store.reserved) == 2
+
+
+async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.store.seconds = 5
+    shared.reservations.release(shared.host, 1)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.reservations.cancel(shared.host)
+    await shared.clock.run(10)
+    assert shared.store.reserved == [0]
+    assert shared.reservations.calls_in_progress == 0
+    assert not shared.is_reserved
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_call_can_be_canceled_when_its_turn_comes(turns: int) -> None:
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.store.seconds = 5
+    shared.reservations.release(shared.host, 1)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(4)
+    shared.store.seconds = 0
+    shared.clock.advance(1)
+    for _ in range(turns):  # the coroutine goes on in one of these turns of the loop
+        await asyncio.sleep(0)
+    shared.reservations.cancel(shared.host)
+    shared.reservations.release(shared.host, 0)
+    await shared.clock.run(1)
+    assert shared.reservations.calls_in_progress == 0
+    assert not shared.is_reserved
 
 
 async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
