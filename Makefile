@@ -20,12 +20,14 @@ pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
 CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
 # What does not depend on the version of Scrapy.
 PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/test_url.py \
-	$(patsubst %,tests/test_%.py,atomic_write conformance_page corpus documentation harness \
-	lint_page origin packaging reference_pages results) $(filter-out \
+	$(patsubst %,tests/test_%.py,atomic_write command_lines conformance_page corpus documentation \
+	harness lint_page origin packaging reference_pages results) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 MYPY := $(BIN)/mypy
-SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
+# The pages name no address of their own as long as none is published.
+SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html \
+	&& ! grep -l 'rel="canonical"' build/docs/html/index.html
 
 # Compiles the tests once, not in each of the processes.
 COMPILED := $(RESULTS)/compiled

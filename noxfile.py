@@ -8,8 +8,12 @@ installation with minimum versions are plain Python here.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import nox
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -29,17 +33,20 @@ CRAWLS = ["tests/crawl", "tests/stores"]
 BINDADDRESS = "tests/crawl/test_fetch.py::test_the_bindaddress_of_the_page_is_used"
 
 
-def run(session: nox.Session, *arguments: str) -> None:
-    """Run some of the tests, or those that follow `--` on the command line of nox."""
-    chosen = session.posargs or arguments
-    session.run("python", "-m", "pytest", "-n", os.environ.get("WORKERS", "6"), *chosen)
+def run(session: nox.Session, *options: str, tests: Sequence[str] = CRAWLS) -> None:
+    """Run some of the tests. What follows `--` on the command line of nox replaces them.
+
+    The options of a session, such as its event loop, stay as they are.
+    """
+    workers = os.environ.get("WORKERS", "6")
+    session.run("python", "-m", "pytest", "-n", workers, *options, *(session.posargs or tests))
 
 
 @nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
     """All tests with the newest packages."""
     session.install("-e", ".[test]")
-    run(session, "--reactor=asyncio")
+    run(session, "--reactor=asyncio", tests=())
 
 
 @nox.session
@@ -47,14 +54,14 @@ def pythons(session: nox.Session) -> None:
 def scrapy(session: nox.Session, version: str) -> None:
     """Crawls and stores with each minor release of Scrapy."""
     session.install("-e", ".[test]", f"scrapy=={version}.*")
-    run(session, "--reactor=asyncio", *CRAWLS)
+    run(session, "--reactor=asyncio")
 
 
 @nox.session
 def unreleased(session: nox.Session) -> None:
     """Crawls and stores with the newest commit of Scrapy."""
     session.install("-e", ".[test]", f"scrapy @ {UNRELEASED_SCRAPY}")
-    run(session, "--reactor=asyncio", *CRAWLS)
+    run(session, "--reactor=asyncio")
 
 
 @nox.session(python=PYTHONS[0])
@@ -65,21 +72,21 @@ def lowest(session: nox.Session) -> None:
     # Old packages use what Python has deprecated since. With Twisted before 25.5, Scrapy 2.14 needs
     # a bindaddress of another type.
     old = ("-W", "ignore::DeprecationWarning", "--deselect", BINDADDRESS)
-    run(session, *old, "--reactor=asyncio", *CRAWLS, "tests/pages")
+    run(session, *old, "--reactor=asyncio", tests=[*CRAWLS, "tests/pages"])
 
 
 @nox.session
 def default_reactor(session: nox.Session) -> None:
     """Crawls and stores on Twisted's default reactor."""
     session.install("-e", ".[test]")
-    run(session, "--reactor=default", *CRAWLS)
+    run(session, "--reactor=default")
 
 
 @nox.session
 def no_reactor(session: nox.Session) -> None:
     """Crawls and stores on asyncio without a reactor."""
     session.install("-e", ".[test]")
-    run(session, "-p", "no:twisted", *CRAWLS)
+    run(session, "-p", "no:twisted")
 
 
 @nox.session

@@ -3,7 +3,9 @@
 Builds the source distribution and the wheel. The source distribution must pass its own tests. The
 wheel must pass the tests of crawls in an environment that has nothing else, from a folder without
 this checkout. Each extra is installed alone: its feature must work, and those of the others must
-say what to install. With ``--quick``, the tests of the two archives are only collected.
+say which package is missing. The extras for development are installed alone, too, and their tools
+must start; ``docs`` builds the documentation of the source distribution. With ``--quick``, the
+tests of the two archives are only collected.
 
 The check needs a package index, and the packages of the extra ``release``.
 """
@@ -50,13 +52,20 @@ class Feature(NamedTuple):
 
 
 FEATURES = {
-    "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install 'scrapy-rep[archive]'"),
-    "cli": Feature(
-        ("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install 'scrapy-rep[cli]'"
-    ),
+    "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install warcio"),
+    "cli": Feature(("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install rich"),
     # No server has this address: the store says so.
-    "redis": Feature(REDIS, "refused", "pip install scrapy-rep[redis]"),
+    "redis": Feature(REDIS, "refused", "pip install redis"),
 }
+
+TOOLS = {
+    "docs": ("sphinx-build", "-W", "--keep-going", "--quiet", "docs", "build/docs"),
+    "fuzz": ("python", "-c", "import atheris"),
+    "matrix": ("nox", "--list"),
+    "release": ("python", "-m", "build", "--version"),
+    "test": ("pytest", "--version"),
+}
+"""What the extras for development are for: a command that must succeed."""
 
 
 def run(options: Options) -> Result:
@@ -96,6 +105,11 @@ def _steps(folder: Path, options: Options) -> Iterator[tuple[str, list[str]]]:
     yield "tests of the source distribution", _failure(pytest, unpacked)
 
     yield from _extras(folder, wheel, unpacked / "example_project")
+    for extra, command in TOOLS.items():
+        environment = folder / f"{extra} alone"
+        yield f"extra {extra}: install", _installed(environment, f"{wheel}[{extra}]")
+        yield f"extra {extra}: {' '.join(command)}", _failure(command, unpacked, environment)
+        shutil.rmtree(environment)
 
 
 def _extras(folder: Path, wheel: Path, project: Path) -> Iterator[tuple[str, list[str]]]:

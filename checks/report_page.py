@@ -234,6 +234,11 @@ class _Check:
             tab.open(url)
             (folder / f"{name}.png").write_bytes(tab.screenshot(0, height))
             tab.close()
+        if DEMO.exists():
+            tab = Tab(self._browser, width=1060, height=760)
+            tab.open(DEMO.as_uri())
+            (folder / "report-example.png").write_bytes(tab.screenshot(0, 760))
+            tab.close()
         tab = Tab(self._browser, width=1280, height=1000)
         tab.open(url)
         top, bottom = tab.evaluate(_OPEN_ONE)

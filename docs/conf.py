@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -39,6 +44,11 @@ html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_copyright = False
 
+# The address of the published pages, for canonical links and the sitemap. Only Read the Docs knows
+# it. Without an address, there are no canonical links and no sitemap.
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
+suppress_warnings = [] if html_baseurl else ["sitemap.configuration"]
+
 # Read the Docs gets the inventories of other projects from their sites. Everywhere else, and if a
 # site does not answer, the names in _ext/offline_inventories.py are used.
 _LOCAL = write_inventories(ROOT / "build" / "docs" / "inventories")
@@ -50,3 +60,12 @@ scrapy_intersphinx_disable = list(intersphinx_mapping)
 
 linkcheck_timeout = 20
 linkcheck_retries = 2
+
+
+def setup(app: Sphinx) -> None:
+    """Keep the address as it is: sphinx-scrapy makes one from the name of the project."""
+    app.connect("config-inited", _keep_address, priority=900)
+
+
+def _keep_address(_app: Sphinx, config: Config) -> None:
+    config.html_baseurl = html_baseurl

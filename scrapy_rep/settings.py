@@ -337,7 +337,8 @@ class Settings:
         "The path of a WARC file, such as `'archive/%(name)s.warc.gz'`. Each request for a "
         "robots.txt is added to it, with its response. `%(name)s` is the name of the spider, "
         "`%(time)s` the start of the crawl, `%(pid)s` the number of the process. See "
-        "[archive](../usage/archive.md). Needs `pip install scrapy-rep[archive]`.",
+        "[archive](../usage/archive.md). Needs the extra "
+        "[`archive`](../usage/installation.md#extras).",
     )
 
     report: tuple[str, ...] = _setting(

@@ -79,6 +79,15 @@ def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert all(len(line) <= 80 for line in [*lines, summary, files, heading])
 
 
+def test_the_readme_shows_what_demo_prints(demo: subprocess.CompletedProcess[str]) -> None:
+    page = (PROJECT / "README.md").read_text("utf-8")
+    shown = "".join(re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:2])
+    ports = re.compile(r"(http://127[.\d]+):\d+")
+    printed = ports.sub(r"\1", demo.stdout).splitlines()
+    for line in ports.sub(r"\1", shown.replace("…", str(ROOT), 1)).splitlines():
+        assert line in printed
+
+
 def test_demo_fetches_each_robots_txt_once(demo: subprocess.CompletedProcess[str]) -> None:
     files = [row for row in table(demo.stdout) if row["path"] == "/robots.txt"]
     assert len(files) == 13

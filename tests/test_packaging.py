@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from checks import packaging
+
 if sys.version_info < (3, 11):
     import tomli as tomllib
 else:
@@ -63,6 +65,10 @@ def test_the_minimum_versions_are_tested() -> None:
     pinned = [line for line in lines if not line.startswith("#")]
     assert pinned == [minimum(Requirement(text)) for text in texts]
     assert f"scrapy=={NOX['SCRAPY'][0]}" in pinned
+
+
+def test_each_extra_is_installed_alone() -> None:
+    assert {*packaging.FEATURES, *packaging.TOOLS} == set(PROJECT["optional-dependencies"])
 
 
 def test_every_requirement_has_a_minimum() -> None:

@@ -249,9 +249,7 @@ def with_warcio(module: str) -> Any:
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "warcio":
             raise
-        raise CommandError(
-            "archives need the package warcio: pip install 'scrapy-rep[archive]'"
-        ) from None
+        raise CommandError("archives need the package warcio: pip install warcio") from None
 
 
 class _Problems:

@@ -203,6 +203,4 @@ def _has_rich() -> bool:
 
 def _require_rich() -> None:
     if not _has_rich():
-        raise CommandError(
-            "text needs the package rich: pip install 'scrapy-rep[cli]'; --json works without it"
-        )
+        raise CommandError("text needs the package rich: pip install rich; --json works without it")

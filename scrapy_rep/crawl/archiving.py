@@ -48,8 +48,8 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
         if (error.name or "").partition(".")[0] != "warcio":
             raise
         raise SettingError(
-            f"REP_ARCHIVE is {settings.archive!r}, which needs warcio. Install it with: "
-            "pip install 'scrapy-rep[archive]'"
+            f"REP_ARCHIVE is {settings.archive!r}, which needs the package warcio: "
+            "pip install warcio"
         ) from None
     name = crawler.spider.name if crawler.spider is not None else crawler.spidercls.name
     path = path_of(settings.archive, name)

@@ -49,5 +49,5 @@ def _redis(url: str, ttl: float) -> ThreadedStore:
     try:
         from .redis import RedisStore  # redis is an optional dependency
     except ImportError:
-        raise StoreError("it needs the package redis: pip install scrapy-rep[redis]") from None
+        raise StoreError("it needs the package redis: pip install redis") from None
     return RedisStore(url, ttl=ttl)

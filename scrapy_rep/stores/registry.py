@@ -103,7 +103,7 @@ def _open_redis(url: str, ttl: float) -> Store:
     try:
         from .redis import RedisStore  # redis is an optional dependency
     except ImportError:
-        raise StoreError("it needs the package redis: pip install scrapy-rep[redis]") from None
+        raise StoreError("it needs the package redis: pip install redis") from None
     store = FallbackStore(RedisStore(url, ttl=ttl))
     store.open()
     return store

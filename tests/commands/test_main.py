@@ -168,8 +168,7 @@ def test_text_needs_rich_and_json_does_not(run: Run, monkeypatch: pytest.MonkeyP
     done = run("check", "--robots", "robots.txt", "/", "-a", "x")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "scrapy-rep: text needs the package rich: pip install 'scrapy-rep[cli]'; --json works "
-        "without it\n"
+        "scrapy-rep: text needs the package rich: pip install rich; --json works without it\n"
     )
     assert run("check", "--robots", "robots.txt", "/", "-a", "x", "--json").code == 0
     assert run("show", "robots.txt", "--json").code == 0

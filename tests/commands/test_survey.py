@@ -549,4 +549,4 @@ def test_an_archive_without_the_package(
     monkeypatch.delattr("scrapy_rep.reports.archive_reader", raising=False)
     done = run("survey", "a.warc")
     assert done.code == 2
-    assert "scrapy-rep[archive]" in done.err
+    assert "pip install warcio" in done.err

@@ -647,7 +647,7 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "warcio", None)
     message = await fails_to_start(settings, caplog)
-    assert "needs warcio. Install it with: pip install 'scrapy-rep[archive]'" in message
+    assert "needs the package warcio: pip install warcio" in message
 
 
 def test_the_parameters_of_a_path() -> None:

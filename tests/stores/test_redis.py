@@ -311,5 +311,5 @@ def test_without_the_package_redis_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(StoreError, match=r"pip install scrapy-rep\[redis\]"):
+    with pytest.raises(StoreError, match="pip install redis"):
         open_store("redis://127.0.0.1/0", jobdir=None, ttl=60)
