@@ -9,20 +9,30 @@ RESULTS := .test-results
 
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
-# More processes than cores: most tests of crawls wait for a server.
-SIDE_BY_SIDE := -n 10 --dist worksteal
+# More processes than cores: most tests of crawls wait for a server. Each process needs about two
+# seconds of CPU time before its first test.
+PROCESSES := 10
 # $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
-pytest = $(1)/python -m pytest $(SIDE_BY_SIDE) --junit-xml=$(RESULTS)/$(2).xml \
-	-o junit_suite_name="$(3)"
-# The topologies of Redis do not depend on the reactor.
-WITHOUT_TOPOLOGIES := --ignore=tests/crawl/test_redis_topologies.py
-
-# What depends on Scrapy and on the reactor.
-CRAWLS := tests/crawl tests/stores
+pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
+	--junit-xml=$(RESULTS)/$(2).xml -o junit_suite_name="$(3)"
+# What depends on Scrapy and on the reactor: crawls and stores, without the topologies of Redis and
+# without tests that use no event loop.
+CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
 # What does not depend on the version of Scrapy.
-PURE := tests/protocol tests/reports \
-	$(patsubst %,tests/test_%.py,documentation command_lines reference_pages packaging harness) $(filter-out \
+PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/test_url.py \
+	$(patsubst %,tests/test_%.py,atomic_write command_lines conformance_page corpus documentation harness \
+	lint_page origin packaging reference_pages results) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
+
+MYPY := $(BIN)/mypy
+# Pages that are not published have no address.
+SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html \
+	&& ! grep -l 'rel="canonical"' build/docs/html/index.html
+
+# Compiles the tests once, not in each of the processes.
+COMPILED := $(RESULTS)/compiled
+COMPILE := mkdir -p $(RESULTS); touch $(COMPILED); \
+	$(BIN)/python -m pytest -q --collect-only --reactor=asyncio > /dev/null 2>&1 || true
 
 say = @printf '\n== %s\n' "$(1)"
 
@@ -30,14 +40,14 @@ say = @printf '\n== %s\n' "$(1)"
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: example test start lint types contracts docs tests loops oldest matrix dist linkcheck
-.PHONY: benchmark checks compatibility format fuzz clean
+.PHONY: example test start lint types contracts docs types-and-docs tests loops oldest matrix dist
+.PHONY: linkcheck benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: start lint types contracts docs tests loops oldest
+test: start lint contracts types-and-docs tests loops oldest
 	@echo
 	@$(BIN)/python -m testing.results $(RESULTS)
 
@@ -51,7 +61,7 @@ lint: .venv/test
 
 types: .venv/test
 	$(call say,Types: about 1 minute the first time)
-	$(BIN)/mypy
+	$(MYPY)
 
 contracts: .venv/test
 	$(call say,Which part imports which: about 5 seconds)
@@ -61,15 +71,21 @@ contracts: .venv/test
 # Needs no network. Warnings are errors, such as links that lead nowhere.
 docs: .venv/test
 	$(call say,The documentation: about 15 seconds)
-	$(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html
-	@# Nobody knows the address of pages that are not published.
-	@! grep -l 'rel="canonical"' build/docs/html/index.html
+	$(SPHINX)
+
+# mypy uses one core.
+types-and-docs: .venv/test
+	$(call say,Types and the documentation side by side: about 45 seconds the first time)
+	@$(MYPY) & types=$$!; trap 'kill $$types; exit 1' INT TERM; \
+		$(SPHINX); docs=$$?; $(COMPILE); wait $$types && exit $$docs
+
+$(COMPILED): .venv/test
+	$(call say,Compile the tests: about 10 seconds the first time)
+	@$(COMPILE)
 
 # Fails below the coverage given here, in percent.
-tests: .venv/test
-	$(call say,All tests on asyncio with branch coverage: about 8 minutes)
-	@# Compiles the tests once, not in each of the processes.
-	@$(BIN)/python -m pytest -q --collect-only --reactor=asyncio > /dev/null 2>&1 || true
+tests: .venv/test $(COMPILED)
+	$(call say,All tests on asyncio with branch coverage: about 4 minutes)
 	$(call pytest,$(BIN),1,newest Scrapy on asyncio) --reactor=asyncio --cov --cov-report=
 	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
@@ -77,16 +93,16 @@ tests: .venv/test
 
 loops: .venv/test
 	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS)
 	$(call say,Crawls and stores without a reactor: about 1 minute)
-	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS)
 
 # Minimum versions of Scrapy and of the packages of the extras.
 oldest: .venv-oldest/test
-	$(call say,All that depends on Scrapy with the oldest Scrapy: about 3 minutes)
+	$(call say,All that depends on Scrapy with the oldest Scrapy: about 2 minutes)
 	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(PURE:%=--ignore=%)
 	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS) $(WITHOUT_TOPOLOGIES)
+	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS)
 
 # Other versions: not part of `test`. `make matrix ARGUMENTS=--list` shows the sessions,
 # `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.reports.rendering import json_text
 from scrapy_rep.stores import Entry, open_store
-from testing import report_samples
+from testing import console_forks, report_samples
 from testing.archives import response, write_archive
 from testing.web import Page, Web, text
 
@@ -67,6 +67,8 @@ _FILE = re.compile(
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _IS_REAL = re.compile(r"^```console\n\$ (?:scrapy|python)", re.MULTILINE)
 _PROGRAM = re.compile(r"(?<![\w/.-])(scrapy-rep|scrapy|python)(?= )")
+_SHELL = re.compile(r"[|<>;&$`*?~(){}#\\]")
+"""What only a shell understands."""
 _PROGRAMS = {
     "python": shlex.quote(sys.executable),
     "scrapy": f"{shlex.quote(sys.executable)} -m scrapy",
@@ -74,7 +76,7 @@ _PROGRAMS = {
 }
 _TIMES = (
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
-    (re.compile(r"\b\d+ s ago"), "just now"),
+    (re.compile(r"\b(?:\d+ s|\d minutes?) ago"), "just now"),
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
     (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
@@ -166,23 +168,28 @@ def _session(block: str, folder: Path, root: str) -> str:
 
 
 def _output(command: str, folder: Path) -> str:
-    """Run a command line in a shell. Returns its output and its remarks."""
-    done = subprocess.run(
-        _PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command),
-        shell=True,
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "COLUMNS": str(WIDTH),
-            "PYTHONIOENCODING": "utf-8",
-        },
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    output = done.stdout.decode()
+    """Run a command line. Returns its output and its remarks."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": str(WIDTH),
+        "PYTHONIOENCODING": "utf-8",
+    }
+    if command.startswith("scrapy-rep ") and not _SHELL.search(command):
+        arguments = shlex.split(command)[1:]
+        written = console_forks.run(arguments, folder, environment, errors=console_forks.OUT).out
+    else:
+        written = subprocess.run(
+            _PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command),
+            shell=True,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).stdout
+    output = written.decode()
     for pattern, replacement in _TIMES:
         output = pattern.sub(replacement, output)
     return output

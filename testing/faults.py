@@ -96,11 +96,22 @@ def chunked(body: bytes) -> bytes:
 
 @lru_cache
 def gzip_bomb(mebibytes: int, start: bytes = RULES) -> bytes:
-    """Gzip data that inflates to ``start`` and a comment of so many MiB."""
-    coder = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    pieces = [coder.compress(start + b"#")]
-    pieces += [coder.compress(bytes(MIB)) for _ in range(mebibytes)]
-    return b"".join([*pieces, coder.flush()])
+    """Gzip data that inflates to ``start`` and a comment of so many MiB (RFC 1952)."""
+    start += b"#"
+    comment = bytes(MIB)
+    checksum = zlib.crc32(start)
+    for _ in range(mebibytes):
+        checksum = zlib.crc32(comment, checksum)
+    size = (len(start) + mebibytes * MIB) % 2**32
+    # A part after a full flush refers to nothing before it, so each MiB has the same data.
+    parts = _deflated(start) + _deflated(comment) * mebibytes
+    end = _deflated(b"", zlib.Z_FINISH)
+    return b"\x1f\x8b\x08" + bytes(7) + parts + end + struct.pack("<II", checksum, size)
+
+
+def _deflated(data: bytes, flush: int = zlib.Z_FULL_FLUSH) -> bytes:
+    coder = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return coder.compress(data) + coder.flush(flush)
 
 
 def length(body: bytes) -> bytes:

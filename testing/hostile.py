@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,29 +109,29 @@ RECORDS = {
 """Files with many records other than rules."""
 
 
-class Attack(NamedTuple):
+@dataclass(frozen=True)
+class Attack:
     """A file whose patterns differ only near the end of a path."""
 
-    body: bytes
-    start: str
+    pattern: Callable[[random.Random], str]
     unit: str
-    """The start of the path, and the part that is repeated after it."""
+    start: str = ""
+    """The start of the path. ``unit`` is repeated after it."""
+    field: str = "Disallow:"
+
+    @cached_property
+    def body(self) -> bytes:
+        """As many patterns as fit into a file. Few tests use it, and it takes long to make."""
+        source = random.Random(9309)
+        lines, size = [ALL], len(ALL)
+        while size < LIMIT:
+            lines.append(f"{self.field}{self.pattern(source)}\n".encode())
+            size += len(lines[-1])
+        return b"".join(lines[:-1])
 
     def url(self, length: int) -> str:
         path = "/" + self.start + self.unit * (length // len(self.unit) + 1)
         return "https://example.com" + path[:length]
-
-
-def attack(
-    pattern: Callable[[random.Random], str], unit: str, start: str = "", field: str = "Disallow:"
-) -> Attack:
-    """As many patterns as fit into a file."""
-    source = random.Random(9309)
-    lines, size = [ALL], len(ALL)
-    while size < LIMIT:
-        lines.append(f"{field}{pattern(source)}\n".encode())
-        size += len(lines[-1])
-    return Attack(b"".join(lines[:-1]), start, unit)
 
 
 def sequence(
@@ -144,43 +146,43 @@ RUNS = ["a" * length for length in range(1, 12)]
 LETTERS = "".join(random.Random(1).choices("abcdefghijklmnop", k=20_000))
 
 ATTACKS = {
-    "pieces of a query": attack(sequence("/", ["?", ":", "/::/", "/", "::"], 6, "cc"), "?:/::/"),
-    "permutations": attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq"),
-    "long permutations": attack(sequence("/", A_TO_E, 24, "z"), A_TO_E, "z"),
-    "permutations of pairs": attack(sequence("/", PAIRS, 6, "zq"), "".join(PAIRS), "zq"),
-    "permutations that allow": attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq", "Allow:"),
-    "permutations that end": attack(sequence("/", A_TO_E, 6, "ab$"), A_TO_E),
-    "empty pieces": attack(sequence("/", ["", "a", "b", "", ""], 12, "zq"), A_TO_E, "zq"),
-    "dollars": attack(sequence("/", ["$", "%24", "a"], 6, "zq$"), "a$%24", "zq"),
-    "runs": attack(sequence("/", RUNS, 4, "ab"), "a", "ab"),
-    "near misses": attack(
+    "pieces of a query": Attack(sequence("/", ["?", ":", "/::/", "/", "::"], 6, "cc"), "?:/::/"),
+    "permutations": Attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq"),
+    "long permutations": Attack(sequence("/", A_TO_E, 24, "z"), A_TO_E, "z"),
+    "permutations of pairs": Attack(sequence("/", PAIRS, 6, "zq"), "".join(PAIRS), "zq"),
+    "permutations that allow": Attack(sequence("/", A_TO_E, 6, "zq"), A_TO_E, "zq", "Allow:"),
+    "permutations that end": Attack(sequence("/", A_TO_E, 6, "ab$"), A_TO_E),
+    "empty pieces": Attack(sequence("/", ["", "a", "b", "", ""], 12, "zq"), A_TO_E, "zq"),
+    "dollars": Attack(sequence("/", ["$", "%24", "a"], 6, "zq$"), "a$%24", "zq"),
+    "runs": Attack(sequence("/", RUNS, 4, "ab"), "a", "ab"),
+    "near misses": Attack(
         lambda source: f"/*{'a' * source.randint(5, 60)}b{'a' * source.randint(5, 60)}*aaaa", "a"
     ),
-    "long near misses": attack(
+    "long near misses": Attack(
         lambda source: f"/*{'a' * source.randint(400, 600)}b{'a' * 500}*aaaa", "a"
     ),
-    "both forms": attack(sequence("/*?", ["/", ":", "?", "@", "%2F"], 6, "zq"), "?/:@%2Fa", "zq"),
-    "both forms without stars": attack(
+    "both forms": Attack(sequence("/*?", ["/", ":", "?", "@", "%2F"], 6, "zq"), "?/:@%2Fa", "zq"),
+    "both forms without stars": Attack(
         lambda source: "/?" + "".join(source.choices(["/", ":", "?", "@", "%2F", "a"], k=9)),
         "?/:@%2Fa",
     ),
-    "numbers": attack(
+    "numbers": Attack(
         lambda source: f"/*{source.randint(0, 999)}*{source.randint(0, 999)}*zq",
         "".join(map(str, range(9999))),
         "zq",
     ),
-    "keys at the end": attack(
+    "keys at the end": Attack(
         lambda source: f"/*{source.randint(0, 9999):04}*x",
         "".join(f"{number:04}" for number in range(10_000)),
         "x",
     ),
-    "three letters": attack(
+    "three letters": Attack(
         lambda source: "*" + "".join(source.choices("abcdefghijklmnop", k=3)) + "*z",
         LETTERS,
         "z",
         "Allow:",
     ),
-    "heads": attack(
+    "heads": Attack(
         lambda source: "/" + "a" * source.randint(1, 30) + sequence("*", A_TO_E, 6, "z")(source),
         A_TO_E,
         "z" + "a" * 30,

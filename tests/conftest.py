@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,15 +29,68 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 
+LEFT_OUT = pytest.StashKey[int]()
+"""The number of tests that ``--only-event-loop`` has left out."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only-event-loop",
+        action="store_true",
+        help="leave out tests that use no event loop of pytest: they do the same on each of them",
+    )
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Do not measure the coverage of tests with random examples: it depends on chance."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests, and do not measure the coverage of tests with random examples.
+
+    That coverage depends on chance. A test that is no coroutine function tests what needs no event
+    loop, or what runs in a process of its own.
+    """
+    if config.getoption("only_event_loop"):
+        left_out = [item for item in items if not _is_coroutine_function(item)]
+        items[:] = filter(_is_coroutine_function, items)
+        config.hook.pytest_deselected(items=left_out)
+        config.stash[LEFT_OUT] = len(left_out)
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
 
 
-def pytest_configure() -> None:
+def _is_coroutine_function(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """All workers have left out the same tests."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if number := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{number} tests that use no event loop of pytest are left out: "
+            "they do the same on each of them"
+        )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        # pytest-cov starts in a worker as if there were no workers, and once more when the session
+        # starts. A test without coverage stops only the second: the first would trace it, which
+        # takes most of the time, and discard what it finds.
+        first = getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+        if first is not None:
+            first.pause()
     # A shell has its jobs in the background ignore Ctrl-C. The tests of Ctrl-C send the signal
     # themselves, and the tools that they start inherit what this process does with it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ TEXTS = {
 }
 STATS = "docs/reference/stats.md"
 PREFIX = "robotstxt/"
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
 
 GAP = "…"
 """A part of a text that the code replaces."""
@@ -64,9 +64,15 @@ def text_of(node: ast.expr) -> str | None:
     return None
 
 
+@cache
+def trees() -> list[ast.Module]:
+    """Return the syntax trees of the package. Few tests use them, and they take long to make."""
+    return [ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")]
+
+
 def calls() -> Iterator[tuple[ast.Call, str, list[str | None]]]:
     """Yield the calls in the package: the call, the name of what it calls, literal arguments."""
-    for tree in TREES.values():
+    for tree in trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -117,7 +123,7 @@ def stats_in_the_code() -> set[str]:
             names.add(texts[0] or "")
         elif name == "_count" and len(texts) == 2 and texts[1]:  # of a kind of file
             names.add(f"{GAP}/{texts[1]}")
-    for tree in TREES.values():
+    for tree in trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and (text_of(node.value) or "").startswith(PREFIX):
                 names.add(text_of(node.value) or "")

@@ -58,8 +58,9 @@ class AdmissionControl:
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
         """Put a request into its queue."""
         name, key = queue
-        needs_fetch = key != EXEMPT and self._policy_cache.needs_fetch(key)
-        if needs_fetch:
+        needs_fetch = self._throttle.blocks.is_blocked_for_fetch(name, key)  # the usual case
+        if not needs_fetch and key != EXEMPT and self._policy_cache.needs_fetch(key):
+            needs_fetch = True
             self._policy_cache.block_until_fetch_allowed(key)
         if self._throttle.enqueue(request, name, key):
             origin = self._policy_cache.origins.get(key)

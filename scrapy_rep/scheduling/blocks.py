@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .in_progress import RequestsInProgress
     from .queues import WaitQueues
 
+_FOR_FETCH = frozenset({BlockReason.POLICY, BlockReason.FETCH_LIMIT})
+
 
 class Blocks:
     """Blocks and unblocks the queues of one crawl.
@@ -133,6 +135,13 @@ class Blocks:
         queue = self._queues.find(name, key)
         is_unreachable = queue is not None and BlockReason.UNREACHABLE in queue.blocks
         return is_unreachable and not self._queues.has_capacity(name, key)
+
+    def is_blocked_for_fetch(self, name: str, key: str) -> bool:
+        """Whether a queue is blocked because the robots.txt of its origin is being fetched, or
+        cannot be fetched yet.
+        """
+        queue = self._queues.find(name, key)
+        return queue is not None and not _FOR_FETCH.isdisjoint(queue.blocks)
 
     def first_waiting(self, name: str, key: str) -> Request | None:
         """Return the first request that waits for an origin, if there is one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy import signals
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
@@ -77,6 +78,9 @@ class Engine:
         """Called with each request that a download handler gets."""
         self.on_capacity_check: Callable[[], None] = lambda: None
         """Called when the engine checks whether it may start one more download."""
+        self.readable: Callable[[Collection[str]], Collection[str]] = lambda names: names
+        """Returns those of the given hosts whose requests the scheduler may return now. Only
+        Scrapy's DownloaderAwarePriorityQueue calls it."""
 
     @property
     def _engine(self) -> Any:
@@ -108,8 +112,13 @@ class Engine:
         self._can_wake = Feature.QUEUE in self._available
         self._shows_closing = Feature.CLOSE in self._available
         self.slots = self._make_slots()
+        queues = self._downloader_aware_queues()
         if Feature.QUEUE in self._available:
             self._slot.scheduler = wrap(self._slot.scheduler)
+        if Feature.BUSY in self._available:
+            for queue in queues:
+                interface = queue._downloader_interface
+                interface.stats = partial(self._stats, interface.stats)
         if Feature.EXCLUDE in self._available:
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = partial(self._check_capacity, needs_backout)
@@ -151,6 +160,8 @@ class Engine:
     def _missing(self, unused: frozenset[Feature]) -> list[str]:
         """Return the paths of :data:`FEATURES` that this crawl uses and does not have."""
         roots = {"engine": self._engine, "downloader": self._downloader}
+        for queue in self._downloader_aware_queues():
+            roots["queue"] = queue
         if self._throttler is None:
             roots["slot"] = new_slot(self._downloader)
         else:
@@ -164,6 +175,19 @@ class Engine:
         if path not in missing and not isinstance(self._downloader.total_concurrency, int):
             missing.append(path)
         return missing
+
+    def _downloader_aware_queues(self) -> list[Any]:
+        """Return the priority queues of Scrapy's scheduler that compare download slots."""
+        scheduler = getattr(getattr(self._engine, "_slot", None), "scheduler", None)
+        queues = [getattr(scheduler, name, None) for name in ("mqs", "dqs")]
+        return [each for each in queues if isinstance(each, DownloaderAwarePriorityQueue)]
+
+    def _stats(self, stats: Callable[[Collection[str]], Any], names: Collection[str]) -> Any:
+        """Replace ``stats`` of the interface through which a queue compares download slots.
+
+        A queue returns no requests of slots that are left out. Most slots have the name of a host.
+        """
+        return stats(self.readable(names))
 
     def _check_capacity(self, needs_backout: Callable[[], bool]) -> bool:
         """Replace ``needs_backout`` of the downloader."""

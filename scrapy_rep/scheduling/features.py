@@ -8,6 +8,7 @@ attribute                                       without it
 ``engine._slot.scheduler``                      requests that wait stay in the downloader
 ``engine._slot.nextcall``                       the same
 ``engine._slot.closing``                        a crawl closes only when no request waits
+``queue._downloader_interface``                 requests that have to wait are read early
 ``engine._start``                               a crawl ends only after the last refresh of a policy
 ``engine.scraper.slot``                         the same
 ``downloader.total_concurrency``                requests that wait use up CONCURRENT_REQUESTS
@@ -50,7 +51,8 @@ attribute                                       without it
 ==============================================  ====================================================
 
 :data:`REQUIRED` and :data:`FEATURES` hold the same table. A crawl has either download slots or a
-throttler: what belongs to the other one is not checked.
+throttler: what belongs to the other one is not checked. ``queue`` is checked if the scheduler has
+Scrapy's DownloaderAwarePriorityQueue.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ class Feature(Enum):
     """A feature that needs private attributes of Scrapy. The value says what happens without it."""
 
     QUEUE = "requests that wait stay in the downloader"
+    BUSY = "requests of hosts for which many others wait are read from the scheduler early"
     CLOSE = "a crawl closes only when no request waits"
     REFRESH = "a crawl ends only after the last refresh of a robots.txt"
     EXCLUDE = "requests that wait use up CONCURRENT_REQUESTS"
@@ -91,6 +94,7 @@ FEATURES = {
     "engine._slot.scheduler": Feature.QUEUE,
     "engine._slot.nextcall": Feature.QUEUE,
     "engine._slot.closing": Feature.CLOSE,
+    "queue._downloader_interface": Feature.BUSY,
     "engine._start": Feature.REFRESH,
     "engine.scraper.slot": Feature.REFRESH,
     "downloader.total_concurrency": Feature.EXCLUDE,
@@ -127,9 +131,10 @@ FEATURES = {
 }
 """Every other attribute that is used and is not public, and the feature that is off without it.
 
-``slot`` is a download slot; ``throttler`` is Scrapy's throttler, ``scope`` the manager of one of
-its scopes; ``handler`` is Scrapy's aiohttp handler, ``connector`` its pool. Of the throttler, what
-is public is listed, too: it is not released."""
+``queue`` is Scrapy's DownloaderAwarePriorityQueue; ``slot`` is a download slot; ``throttler`` is
+Scrapy's throttler, ``scope`` the manager of one of its scopes; ``handler`` is Scrapy's aiohttp
+handler, ``connector`` its pool. Of the throttler, what is public is listed, too: it is not
+released."""
 
 OF_SLOTS = frozenset({Feature.DOMAIN, Feature.SLOTS})
 OF_THROTTLER = frozenset({Feature.SCOPES, Feature.PACE, Feature.HELD})

@@ -132,6 +132,11 @@ class Host:
         self.timer = Timer(clock)
         """Updates the host when its delay is over."""
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait in the queues, those in the overflow included."""
+        return sum(map(len, self.queues.values()))
+
     def queue(self, key: str) -> WaitQueue:
         """Return the queue of an origin, which is created if there is none."""
         queue = self.queues.get(key)

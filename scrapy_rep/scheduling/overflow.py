@@ -12,14 +12,14 @@ import logging
 import pickle
 import sqlite3
 from heapq import heappop, heappush, merge
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.request import request_from_dict
 
 from .hosts import WaitingRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy.crawler import Crawler
 
@@ -41,8 +41,23 @@ class Overflow(Protocol):
     def drain(self) -> Iterator[WaitingRequest]:
         """Remove the requests of all queues, and return them, the last one first."""
 
+    def put_back(self, entries: list[WaitingRequest]) -> list[WaitingRequest]:
+        """Give requests back to the crawl's scheduler. Return those that it has to store itself."""
+        return entries
 
-class MemoryOverflow:
+    def move_waiting(
+        self,
+        queue_of: Callable[[Mapping[str, Any]], str | None],  # noqa: ARG002
+    ) -> list[str]:
+        """Move requests that have to wait from the crawl's scheduler, without reading them here.
+
+        ``queue_of`` returns the name of the queue for a stored request. It returns None for a
+        request that has to be read. Returns the name of the queue of each request that was moved.
+        """
+        return []
+
+
+class MemoryOverflow(Overflow):
     """Requests in memory."""
 
     def __init__(self) -> None:
@@ -75,7 +90,7 @@ class MemoryOverflow:
             yield entries.pop()
 
 
-class DiskOverflow:
+class DiskOverflow(Overflow):
     """Requests in a temporary file, serialized as Scrapy does it for its disk queues.
 
     Requests that cannot be serialized stay in memory, as in Scrapy's scheduler.

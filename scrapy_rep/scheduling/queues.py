@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from heapq import merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..protocol.paths import host_of, origin_of
 from .hosts import OVERDUE, BlockReason, Host, Limit, WaitingRequest, WaitQueue, add
 from .overflow import MemoryOverflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy import Request
 
@@ -31,6 +32,14 @@ applies again from its next request on, because the policy of its origin has it.
 MAX_PER_PASS = 100
 """How many idle hosts are checked in one call. With more, a call could block the event loop for
 milliseconds."""
+
+UNREAD_AFTER = 0.5
+"""Seconds that a request has to have waited before others of its queue are moved without being
+read. Most robots.txt files arrive within this time. Moving is quick: without this limit, one of
+several workers would take all requests of a new site for itself."""
+
+_SPECIAL = frozenset({DONT_OBEY, "_splash_processed"})
+"""Keys of the meta of requests whose queue may not be that of the origin of their URL."""
 
 
 class WaitQueues:
@@ -51,6 +60,9 @@ class WaitQueues:
         """How many requests are in the overflow."""
         self.on_load: Callable[[WaitingRequest, str], None] = lambda _entry, _key: None
         """Called with a request that comes back from the overflow, and the key of its queue."""
+        self.busy: set[str] = set()
+        """The hosts for which as many requests wait as they get at once. No other request of
+        theirs has to be read from the scheduler before one of these has started."""
         self.in_downloader: set[Request] = set()
         """The requests that wait inside of the downloader."""
         self.closed = False
@@ -96,13 +108,49 @@ class WaitQueues:
             self.add(host, key, entry, from_scheduler=True)
         else:
             self._push(queue, entry, host.name)
+        if host.name not in self.busy and self._is_busy(host, entry):
+            self.busy.add(host.name)
         return is_queued
+
+    def _is_busy(self, host: Host, entry: WaitingRequest) -> bool:
+        return host.waiting >= self._engine.slots.limits(entry.request)[0]
 
     def _push(self, queue: WaitQueue, entry: WaitingRequest, host: str) -> None:
         name = queue.key or host  # a key has a scheme, or is that of exempt requests
         self.overflow.push(name, entry)
+        self._count_overflowed(queue, name)
+
+    def _count_overflowed(self, queue: WaitQueue, name: str) -> None:
         queue.overflowed[name] = queue.overflowed.get(name, 0) + 1
         self.overflowed += 1
+
+    def move_waiting(self) -> int:
+        """Move requests of busy hosts from the crawl's scheduler to the overflow, as far as they
+        can be moved without being read. Return how many were moved.
+        """
+        moved = self.overflow.move_waiting(self._overflow_of)
+        for key in moved:
+            self._count_overflowed(self.hosts[host_of(key)].queue(key), key)
+        return len(moved)
+
+    def _overflow_of(self, stored: Mapping[str, Any]) -> str | None:
+        """Return the name of the queue of the overflow for a request, as Scrapy stores it.
+
+        Returns None for a request that may start, or that has to be queued here.
+        """
+        if not self.busy or not stored["meta"].keys().isdisjoint(_SPECIAL):
+            return None
+        key = origin_of(stored["url"])
+        if key is None or host_of(key) not in self.busy:
+            return None
+        queue = self.find(host_of(key), key)
+        if queue is None or BlockReason.UNREACHABLE in queue.blocks:
+            return None
+        if not queue.from_scheduler:
+            return key if queue.blocks and queue.overflowed else None
+        first, last = queue.from_scheduler[0], queue.from_scheduler[-1]
+        is_late = self._clock.monotonic() - first.arrived >= UNREAD_AFTER
+        return key if is_late and last.sort_key[0] <= -stored["priority"] else None
 
     def load(self, host: Host) -> None:
         """Load the next request of each queue that has none left and is not blocked."""
@@ -134,6 +182,7 @@ class WaitQueues:
                 self.add(host, queue.key, entry, from_scheduler=True)
                 self.on_load(entry, name)
                 return
+        self.busy.discard(host.name)
 
     def drain(self) -> Iterator[WaitingRequest]:
         """Remove all requests that are queued or in the overflow. Return them, the last one first.
@@ -148,7 +197,8 @@ class WaitQueues:
                 queue.overflowed.clear()
         self.overflowed = 0
         removed.sort(key=_sort_key, reverse=True)
-        return merge(removed, self.overflow.drain(), key=_sort_key, reverse=True)
+        left = self.overflow.put_back(removed)
+        return merge(left, self.overflow.drain(), key=_sort_key, reverse=True)
 
     def add(self, host: Host, key: str, entry: WaitingRequest, *, from_scheduler: bool) -> None:
         """Add a request to the queue ``key`` of a host."""
@@ -178,6 +228,7 @@ class WaitQueues:
         """Remove a request that waits. Return whether it waited."""
         if not host.remove(entry):
             return False
+        self.busy.discard(host.name)
         self._engine.slots.uncount(entry.request)
         if entry.waiter is None:
             self.queued -= 1

@@ -22,7 +22,7 @@ from ..protocol.verdict import Verdict
 from .clock import Timer, sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from scrapy import Request, Spider
     from twisted.internet.defer import Deferred
@@ -52,6 +52,15 @@ BACKOFF_READS = 100_000
 """After how many requests that all have to wait a pause is as long as a pass. So these are read
 quickly, and a scheduler with millions of requests of slow sites does not go to the overflow at
 once."""
+
+REST = 19
+"""How many times as long as a pass took the requests of busy hosts stay in the scheduler after it.
+Most of them have to wait. Some may start: those that need not obey robots.txt, and those of another
+origin of the host."""
+
+MIN_IN_A_ROW = 5
+"""After so many requests that all have to wait, the next ones are moved to the overflow without
+being read, where that is possible."""
 
 MAX_AT_ONCE = 1000
 """How many requests go back to the scheduler at once when the spider closes. After that the event
@@ -89,6 +98,15 @@ class WaitingScheduler(BaseScheduler):
         """When the scheduler is read again, while there is no capacity for its requests."""
         self._reads_in_excess = 0
         """How many requests were read, beyond the capacity, since the last one that may start."""
+        self._rests_until = -inf
+        """Until when the requests of busy hosts stay in the scheduler."""
+        self._passes_over = False
+        """Whether they stay there in this pass."""
+        self._has_passed_over = False
+        """Whether there were such requests in this pass."""
+        self._rest_timer = Timer(clock)
+        self._in_a_row = 0
+        """How many requests were read, since the last one that may start."""
         self._steps = 0
         """How many requests that have waited were started since the event loop ran."""
         self._step_timer = Timer(clock)
@@ -102,6 +120,7 @@ class WaitingScheduler(BaseScheduler):
         self._rescheduling: set[Request] = set()
         throttle.try_reschedule = self.try_reschedule
         throttle.blocks.on_queue_change = self._shorten_pause
+        engine.readable = self._readable
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)
@@ -124,6 +143,7 @@ class WaitingScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all requests back to the scheduler, and close it."""
         self._pause_timer.cancel()
+        self._rest_timer.cancel()
         self._step_timer.cancel()
         first, self._unstored = self._unstored[::-1], []
         if self._next is not None:
@@ -248,6 +268,27 @@ class WaitingScheduler(BaseScheduler):
     def _read(self) -> Request | None:
         """Read the scheduler up to a request that does not have to wait. Queue the others."""
         began = self._clock.monotonic()
+        self._passes_over = began < self._rests_until
+        self._has_passed_over = False
+        request = self._read_on(began)
+        now = self._clock.monotonic()
+        if not self._passes_over:
+            self._rests_until = now + REST * (now - began)
+        elif self._has_passed_over and request is None and not self._rest_timer.is_active:
+            self._rest_timer.start(max(self._rests_until - now, MIN_PAUSE), self._engine.wake)
+        return request
+
+    def _readable(self, names: Collection[str]) -> Collection[str]:
+        """Return those of these hosts whose requests may be read in this pass."""
+        busy = self._throttle.queues.busy
+        if not (busy and self._passes_over):
+            return names
+        readable = [name for name in names if name not in busy]
+        if len(readable) < len(names):
+            self._has_passed_over = True
+        return readable
+
+    def _read_on(self, began: float) -> Request | None:
         for number in range(1, MAX_PER_PASS + 1):
             request, self._next = self._next or self._pull(), None
             if request is None:
@@ -255,10 +296,13 @@ class WaitingScheduler(BaseScheduler):
             queue = self._queue_for(request)
             if queue is None:
                 self._next = request
-                self._reads_in_excess = 0
+                self._reads_in_excess = self._in_a_row = 0
                 return request
             self._enqueue(request, queue)
-            if number % 10 == 0 and self._clock.monotonic() - began > MAX_PASS_SECONDS:
+            self._in_a_row += 1
+            if (
+                number % 10 == 0 or self._in_a_row > MIN_IN_A_ROW
+            ) and self._clock.monotonic() - began > MAX_PASS_SECONDS:
                 break
         self._end_pass(began, number)
         return None
@@ -304,6 +348,11 @@ class WaitingScheduler(BaseScheduler):
             return self._unstored.pop()
         if self._blocks and self._kept and not self._scheduler.has_pending_requests():
             return None
+        if self._in_a_row >= MIN_IN_A_ROW:
+            moved = self._throttle.queues.move_waiting()
+            self._reads_in_excess += moved
+            if moved < MAX_PER_PASS // 2:
+                self._in_a_row = 0
         request: Request | None = self._scheduler.next_request()
         return request
 

@@ -7,6 +7,7 @@ worker is killed: the next worker that starts puts them back.
 from __future__ import annotations
 
 import logging
+import sys
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from .hosts import WaitingRequest
 from .overflow import DiskOverflow, MemoryOverflow, Overflow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -27,21 +28,63 @@ MAX_UNSENT = 100
 FIRST_NUMBER = -(10**15)
 """Requests from the server come before those that began to wait in this worker."""
 
-_MOVE_ALL = """
+MAX_MOVED = 100
+MAX_PUT_BACK = 1000
+"""How many requests one call moves to the overflow, and how many it puts back."""
+
+_PUT_BACK = """
+local count = tonumber(ARGV[2])
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
-  redis.call('ZUNIONSTORE', KEYS[2], 2, KEYS[2], KEYS[1], 'AGGREGATE', 'MIN')
-  redis.call('DEL', KEYS[1])
+  local found = redis.call('ZRANGE', KEYS[1], 0, count - 1, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    redis.call('ZADD', KEYS[2], found[i + 1], found[i])
+  end
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, count - 1)
 else
-  while redis.call('RPOPLPUSH', KEYS[1], KEYS[2]) do end
+  while count > 0 and redis.call('RPOPLPUSH', KEYS[1], KEYS[2]) do count = count - 1 end
 end
-redis.call('SREM', KEYS[3], ARGV[1])
+local is_left = redis.call('EXISTS', KEYS[1])
+if is_left == 0 then redis.call('SREM', KEYS[3], ARGV[1]) end
+return is_left
 """
-"""Moves all requests of a queue to the queue of the workers.
+"""Moves the first requests of a queue to the queue of the workers. Returns whether it has others.
 
-KEYS: the queue, the queue of the workers, the set of the names. ARGV: the name of the queue."""
+KEYS: the queue, the queue of the workers, the set of the names. ARGV: the name of the queue, the
+number of requests."""
+
+_MOVE_WAITING = """
+local moved = {}
+local is_sorted = redis.call('TYPE', KEYS[1]).ok == 'zset'
+for i = 2, #ARGV, 4 do
+  local target, name = KEYS[tonumber(ARGV[i])], ARGV[i + 1]
+  local score, request = ARGV[i + 2], ARGV[i + 3]
+  local removed
+  if is_sorted then
+    removed = redis.call('ZREM', KEYS[1], request)
+  else
+    removed = redis.call('LREM', KEYS[1], ARGV[1], request)
+  end
+  if removed == 1 then
+    redis.call('SADD', KEYS[2], name)
+    if is_sorted then
+      redis.call('ZADD', target, score, request)
+    else
+      redis.call('LPUSH', target, request)
+    end
+  end
+  moved[#moved + 1] = removed
+end
+return moved
+"""
+"""Moves requests from the queue of the workers to the overflow, but for those that another worker
+has removed. Returns 1 for each request that was moved, else 0.
+
+KEYS: the queue of the workers, the set of the names, the queues of the overflow. ARGV: the end of a
+list at which its first request is (1 or -1); then for each request the number of the key of its
+queue, the name of that queue, the score, the request."""
 
 
-class SharedOverflow:
+class SharedOverflow(Overflow):
     """Requests in queues of the class of ``queue``, which is the queue of the workers."""
 
     def __init__(self, queue: Any) -> None:
@@ -54,6 +97,8 @@ class SharedOverflow:
         """Requests that are not sent yet, each with the name of its queue."""
         self._names: set[str] = set()
         """The names of the queues of this worker."""
+        self._moves = True
+        """Whether requests are moved without being read."""
         self._numbers = count(FIRST_NUMBER)
         # Requests of a worker that was killed. One that still runs has to read its own again.
         self._put_back_all(queue.server.smembers(self._names_key))
@@ -88,6 +133,66 @@ class SharedOverflow:
         self._put_back_all(self._names)
         yield from self._memory.drain()
 
+    def put_back(self, entries: list[WaitingRequest]) -> list[WaitingRequest]:
+        """Put requests into the queue of the workers. Return those that it does not accept."""
+        refused: list[WaitingRequest] = []
+        for first in range(0, len(entries), MAX_PUT_BACK):
+            some = entries[first : first + MAX_PUT_BACK]
+            try:
+                pipeline = self._queue.server.pipeline()
+                queue = self._queue_with(self._queue.key, pipeline)
+                for entry in some:
+                    queue.push(entry.request)
+                pipeline.execute()
+            except Exception:  # of the client of the server, or of any object in the meta
+                refused += some
+        return refused
+
+    def move_waiting(self, queue_of: Callable[[Mapping[str, Any]], str | None]) -> list[str]:
+        """Move the first requests of the workers' queue, up to one that has to be read.
+
+        They do not leave the server. So no call is made for each, and a worker that is killed loses
+        none of them.
+        """
+        if not self._moves:
+            return []
+        if self._unsent:
+            self._send()
+        moves: list[tuple[str, float, Any]] = []
+        try:
+            end, stored = _first_stored(self._queue)
+            for data, score in stored:
+                name = self._stored_queue(data, queue_of)
+                if name is None:
+                    break
+                moves.append((name, score, data))
+            moved = self._move(moves, end) if moves else []
+        except Exception:  # of the client of the server
+            logger.exception("Requests that have to wait are read one by one from now on.")
+            self._moves = False
+            moved = [1] * len(moves)  # it may have moved them; if not, the overflow has fewer
+        return [name for (name, _, _), is_moved in zip(moves, moved, strict=True) if is_moved]
+
+    def _stored_queue(
+        self, data: Any, queue_of: Callable[[Mapping[str, Any]], str | None]
+    ) -> str | None:
+        try:
+            return queue_of(self._queue.serializer.loads(data))
+        except Exception:  # of a request that is stored in another way, which is read as usual
+            return None
+
+    def _move(self, moves: list[tuple[str, float, Any]], end: int) -> list[int]:
+        """Move requests to the queues of these names. Return 1 for each one that was moved."""
+        names = list(dict.fromkeys(name for name, _, _ in moves))
+        self._names.update(names)
+        numbers = {name: number for number, name in enumerate(names, 3)}
+        keys = [self._queue.key, self._names_key]
+        keys += [self._queue_of(name, None).key for name in names]
+        arguments = [each for move in moves for each in (numbers[move[0]], *move)]
+        server = self._queue.server
+        moved: list[int] = server.eval(_MOVE_WAITING, len(keys), *keys, end, *arguments)
+        return moved
+
     def _send(self) -> None:
         """Send the unsent requests. If the server does not accept them, they stay in memory."""
         unsent, self._unsent = self._unsent, []
@@ -109,18 +214,39 @@ class SharedOverflow:
             for each in names:
                 name = each.decode() if isinstance(each, bytes) else each
                 keys = (self._queue_of(name, None).key, self._queue.key, self._names_key)
-                self._queue.server.eval(_MOVE_ALL, len(keys), *keys, name)
+                while self._queue.server.eval(_PUT_BACK, len(keys), *keys, name, MAX_PUT_BACK):
+                    pass
         except Exception:  # of the client of the server
             logger.exception("Waiting requests stay in Redis until the next worker starts.")
 
     def _queue_of(self, name: str, server: Any) -> Any:
         """Return a queue of the overflow, which uses the client ``server``, or a pipeline of it."""
+        return self._queue_with(f"{self._queue.key}:waiting:{name}", server)
+
+    def _queue_with(self, key: str, server: Any) -> Any:
         queue = self._queue
-        key = f"{queue.key}:waiting:{name}".replace("%", "%%")
-        return type(queue)(server, queue.spider, key, queue.serializer)
+        return type(queue)(server, queue.spider, key.replace("%", "%%"), queue.serializer)
 
     def _entry(self, request: Request) -> WaitingRequest:
         return WaitingRequest((-request.priority, next(self._numbers)), request)
+
+
+def _first_stored(queue: Any) -> tuple[int, list[tuple[Any, float]]]:
+    """Return the first requests of a queue as they are stored, each with its score.
+
+    Also returns the end at which they are, for a list. Returns no requests of a queue that is not
+    one of scrapy-redis, or that reads requests in another way.
+    """
+    classes: Any = sys.modules.get("scrapy_redis.queue")
+    pop = type(queue).pop
+    server, key, last = queue.server, queue.key, MAX_MOVED - 1
+    if classes is not None and pop is classes.PriorityQueue.pop:
+        return 0, server.zrange(key, 0, last, withscores=True)
+    if classes is not None and pop is classes.FifoQueue.pop:
+        return -1, [(data, 0) for data in reversed(server.lrange(key, -MAX_MOVED, -1))]
+    if classes is not None and pop is classes.LifoQueue.pop:
+        return 1, [(data, 0) for data in server.lrange(key, 0, last)]
+    return 0, []
 
 
 def overflow_for(scheduler: Any, crawler: Crawler) -> Overflow:

@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 
 from scrapy_rep.commands import process_pool
 from scrapy_rep.commands.main import main
+from testing import console_forks
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
@@ -97,6 +98,21 @@ def tool(
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def forked(
+    *arguments: str,
+    cwd: Path | str = "/",
+    stdin: str | bytes | None = None,
+    **environment: str,
+) -> Done:
+    """Run a tool in a fork of a process that has already imported Scrapy."""
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    done = console_forks.run(
+        arguments, cwd, environment_of(**environment), stdin=stdin or b"", timeout=TIMEOUT
+    )
+    return Done(done.code, done.out.decode(), done.errors.decode())
 
 
 @contextmanager

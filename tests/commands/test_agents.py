@@ -10,6 +10,7 @@ import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -17,20 +18,24 @@ import pytest
 from scrapy_rep.commands.crawlers import Compliance, Purpose, crawlers_for, well_known_crawlers
 from scrapy_rep.commands.main import main
 
+if TYPE_CHECKING:
+    from .conftest import Run
+
 ROOT = Path(__file__).parent.parent.parent
 SCHEMA = json.loads(
     files("scrapy_rep.commands").joinpath("schemas", "agents.schema.json").read_text()
 )
 
 
-def run(*arguments: str, columns: int = 80, **environ: str) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a tool in a process of its own, which takes half a second."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in {"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"}
     }
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    own = {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": str(columns), "PYTHONUTF8": "1"}
+    own = {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "80", "PYTHONUTF8": "1"}
     return subprocess.run(
         [sys.executable, "-W", "error", "-m", "scrapy_rep.commands", *arguments],
         check=False,
@@ -38,12 +43,8 @@ def run(*arguments: str, columns: int = 80, **environ: str) -> subprocess.Comple
         text=True,
         encoding="utf-8",
         timeout=60,
-        env=inherited | own | environ,
+        env=inherited | own,
     )
-
-
-def agents(*arguments: str, columns: int = 80, **environ: str) -> subprocess.CompletedProcess[str]:
-    return run("agents", *arguments, columns=columns, **environ)
 
 
 def names_of(text: str) -> list[str]:
@@ -53,7 +54,7 @@ def names_of(text: str) -> list[str]:
 
 
 def test_all_crawlers_as_text() -> None:
-    found = agents()
+    found = process("agents")
     assert (found.returncode, found.stderr) == (0, "")
     assert "".join(names_of(found.stdout)) == "".join(each.name for each in well_known_crawlers())
     assert max(map(len, found.stdout.splitlines())) <= 80
@@ -75,9 +76,9 @@ def test_one_purpose_as_text(
     assert "agents NAME" in text
 
 
-def test_one_crawler_as_text() -> None:
-    found = agents("applebot", columns=100)
-    lines = [line.rstrip() for line in found.stdout.splitlines()]
+def test_one_crawler_as_text(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = [line.rstrip() for line in run("agents", "applebot").out.splitlines()]
     assert lines[:7] == [
         "Name                Applebot",
         "Operator            Apple",
@@ -109,14 +110,19 @@ def test_exceptions_as_text(
     assert expected in " ".join(capsys.readouterr().out.split())
 
 
-def test_colors_of_a_terminal_say_who_may_ignore_the_file() -> None:
-    found = agents("ads", "other", FORCE_COLOR="1", TERM="xterm")
-    assert re.search(r"\x1b\[31mignores", found.stdout)
-    assert re.search(r"\x1b\[33mmay-ignore", found.stdout)
+def test_colors_of_a_terminal_say_who_may_ignore_the_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    out = run("agents", "ads", "other").out
+    assert re.search(r"\x1b\[31mignores", out)
+    assert re.search(r"\x1b\[33mmay-ignore", out)
 
 
 def test_json_has_all_crawlers_and_matches_the_schema() -> None:
-    found = agents("--json")
+    found = process("agents", "--json")
     assert (found.returncode, found.stderr) == (0, "")
     records = [json.loads(line) for line in found.stdout.splitlines()]
     assert [record["name"] for record in records] == [each.name for each in well_known_crawlers()]
@@ -191,16 +197,16 @@ def test_an_unknown_name(
 
 
 def test_an_unknown_name_has_the_exit_code_of_a_wrong_argument() -> None:
-    found = agents("gogglebot")
+    found = process("agents", "gogglebot")
     assert (found.returncode, found.stdout) == (2, "")
     assert len(found.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--purpose", "ai"], ["--purposes", "ads"], ["--purpose"]])
-def test_wrong_options_are_refused(arguments: list[str]) -> None:
-    found = agents(*arguments)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert len(found.stderr.splitlines()) == 1
+def test_wrong_options_are_refused(run: Run, arguments: list[str]) -> None:
+    found = run("agents", *arguments)
+    assert (found.code, found.out) == (2, "")
+    assert len(found.err.splitlines()) == 1
 
 
 def test_a_reader_that_ends_early_is_no_error() -> None:
@@ -225,17 +231,17 @@ EXAMPLES = re.findall(
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_the_page_has_the_real_output(command: str, output: str) -> None:
+def test_the_page_has_the_real_output(run: Run, command: str, output: str) -> None:
     found = run(*shlex.split(command))
-    assert [line.rstrip() for line in found.stdout.splitlines()] == output.splitlines()
+    assert [line.rstrip() for line in found.out.splitlines()] == output.splitlines()
 
 
 def test_the_page_has_examples() -> None:
     assert len(EXAMPLES) == 3
 
 
-def test_help_has_examples() -> None:
-    found = agents("--help")
-    assert found.returncode == 0
-    assert "agents --purpose ai-training" in found.stdout
-    assert "exit codes:" in found.stdout
+def test_help_has_examples(run: Run) -> None:
+    found = run("agents", "--help")
+    assert found.code == 0
+    assert "agents --purpose ai-training" in found.out
+    assert "exit codes:" in found.out

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, open_store
 from testing.web import Page
 
-from .conftest import ROBOTS, TIMEOUT, Run, started, tool, validate
+from .conftest import ROBOTS, TIMEOUT, Run, forked, started, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,11 +202,11 @@ def test_many_values_are_counted(run: Run, tmp_path: Path) -> None:
 
 
 def test_sites(web: Web, tmp_path: Path) -> None:
-    """One process: a site and a file, with URLs of the site and of another one."""
+    """One fork: a site and a file, with URLs of the site and of another one."""
     site = web.site(Page(b"", 404))
     (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /a\nSitemap: /s.xml")
     (tmp_path / "urls.txt").write_text(f"{site.url('/a')}\nhttps://example.com/a\n/a\n")
-    done = tool("diff", site.url(), "new.txt", "--urls", "urls.txt", "--json", cwd=tmp_path)
+    done = forked("diff", site.url(), "new.txt", "--urls", "urls.txt", "--json", cwd=tmp_path)
     first, *flips = done.records
     assert first["old"]["state"] == "unavailable"
     assert first["file"][0]["added"] == [site.url("/s.xml")]
@@ -241,7 +241,7 @@ def test_an_interrupt_that_is_ignored_stays_so(run: Run, tmp_path: Path) -> None
 def test_a_site_that_is_unreachable(web: Web, tmp_path: Path) -> None:
     site = web.site(Page(b"", 503))
     (tmp_path / "new.txt").write_text(ROBOTS)
-    done = tool("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    done = forked("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
     assert done.code == 3
     assert "It is not known whether" in done.out
     assert "is unreachable" in done.err
@@ -252,18 +252,20 @@ def test_the_store_and_the_site(web: Web, tmp_path: Path) -> None:
     site = web.site("User-agent: *\nDisallow: /")
     fill(tmp_path / "store.sqlite", site.root, b"User-agent: *\nDisallow: /a")
     store = ("-s", f"REP_STORE=sqlite:///{tmp_path}/store.sqlite")
-    done = tool("diff", f"store:{site.root}", site.root, "--json", *store)
+    done = forked("diff", f"store:{site.root}", site.root, "--json", *store)
     record = done.record
     validate(record, "diff")
     assert (record["old"]["source"], record["new"]["source"]) == ("store", "site")
     assert (record["severity"], done.code) == ("high", 1)
     assert site.robots_fetches == 1
-    text = tool("diff", f"store:{site.root}", site.root, *store).out
+    text = forked("diff", f"store:{site.root}", site.root, *store).out
     assert "in the store since" in text
-    missing = tool("diff", "store:https://example.com", "store:https://example.com", *store)
+    missing = forked("diff", "store:https://example.com", "store:https://example.com", *store)
     assert missing.code == 3
     assert "has no robots.txt of https://example.com" in missing.err
-    unusable = tool("diff", "store:a.example", "store:b.example", "-s", "REP_STORE=sqlite:////no/x")
+    unusable = forked(
+        "diff", "store:a.example", "store:b.example", "-s", "REP_STORE=sqlite:////no/x"
+    )
     assert unusable.code == 2
     assert "cannot open the store" in unusable.err
 
@@ -271,7 +273,7 @@ def test_the_store_and_the_site(web: Web, tmp_path: Path) -> None:
 def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
     site = web.site("User-agent: *\nDisallow: /private")
     name = site.url("/robots.txt").removeprefix("http://")
-    done = tool(
+    done = forked(
         "diff", name, "-", "-s", "REP_RETRY_TIMES=0", "-s", "REP_TIMEOUT=1", stdin="User-agent: *\n"
     )
     assert f"note: {name} is no file: it is taken for https://{name}\n" in done.err

@@ -12,7 +12,7 @@ from scrapy_rep.commands.expectations import Kind, read_expectations
 from scrapy_rep.commands.test import record_of
 from testing.web import Page
 
-from .conftest import Run, tool, validate
+from .conftest import Run, forked, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,14 +197,14 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     (tmp_path / "paths.txt").write_text(
         f"disallow * /admin\nallow * {gone.url('/x')}\nallow CCBot /"
     )
-    done = tool("test", "paths.txt", "--robots", site.root, "--json", cwd=tmp_path)
+    done = forked("test", "paths.txt", "--robots", site.root, "--json", cwd=tmp_path)
     assert [record["holds"] for record in done.records] == [True, True, False]
     assert done.code == 1
     assert (site.paths, gone.paths) == (["/robots.txt"], ["/robots.txt"])
     (tmp_path / "urls.txt").write_text(
         f"disallow * {gone.url('/')}\nallow * {down.url('/x')}\nrefuse * search {gone.url('/')}"
     )
-    done = tool("test", "urls.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    done = forked("test", "urls.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
     assert done.code == 3
     assert "allowed: the robots.txt is unavailable, so that everything is allowed" in " ".join(
         done.out.split()

@@ -179,13 +179,13 @@ def test_records_above_all_groups(run: Run, tmp_path: Path) -> None:
 def test_a_file_with_thousands_of_groups(run: Run, tmp_path: Path) -> None:
     """Each group is read once, not once for each token."""
     groups = "".join(
-        f"User-agent: a{_letters(number)}\nCrawl-delay: {number}\n" for number in range(12_000)
+        f"User-agent: a{_letters(number)}\nCrawl-delay: {number}\n" for number in range(4_000)
     )
     (tmp_path / "robots.txt").write_text(f"{groups}Disallow: /\n")
     record = run("show", "robots.txt", "--json").record
-    assert len(record["groups"]) == 12_000
+    assert len(record["groups"]) == 4_000
     assert run("show", "robots.txt", "-a", "abc", "-a", "none", "--json").code == 0
-    assert "and 11,800 more groups\n" in run("show", "robots.txt").out
+    assert "and 3,800 more groups\n" in run("show", "robots.txt").out
 
 
 def _letters(number: int) -> str:

@@ -25,7 +25,7 @@ from scrapy_rep.stores.entry import BODY_LIMIT, LATEST, Entry
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 
-from .conftest import tool, validate
+from .conftest import forked, validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,10 +240,10 @@ def test_warc_without_its_package(
 
 
 def test_from_a_store_to_another_through_a_pipe(store: Path, tmp_path: Path) -> None:
-    exported = tool("export", "sqlite:///a.sqlite", cwd=tmp_path)
+    exported = forked("export", "sqlite:///a.sqlite", cwd=tmp_path)
     assert exported.code == 0
     assert exported.err == ""
-    done = tool("import", "sqlite:///b.sqlite", "--json", cwd=tmp_path, stdin=exported.out)
+    done = forked("import", "sqlite:///b.sqlite", "--json", cwd=tmp_path, stdin=exported.out)
     assert done.code == 0
     validate(done.record, "import")
     assert done.record["added"] == 6
@@ -503,6 +503,6 @@ def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_reader_of_an_export_ends(store: Path, tmp_path: Path) -> None:
-    done = tool("export", "sqlite:///a.sqlite", "/dev/full", cwd=tmp_path)
+    done = forked("export", "sqlite:///a.sqlite", "/dev/full", cwd=tmp_path)
     assert done.code == 2
     assert done.err == "scrapy-rep: cannot write /dev/full: No space left on device\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
+from scrapy_rep.scheduling import queues, shared_overflow
 from scrapy_rep.scheduling.hosts import WaitingRequest
 from scrapy_rep.scheduling.shared_overflow import SharedOverflow
 from testing.faults import silence
@@ -15,7 +16,8 @@ from testing.redis_server import RedisServer
 from testing.web import Page, text
 
 from .conftest import Visitor
-from .test_scheduling import ALL, Until, delayed, numbers
+from .test_scheduling import ALL, delayed, numbers
+from .test_waiting import AtOnce
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +182,148 @@ def test_the_next_worker_puts_the_requests_of_a_killed_one_back(
     assert redis_server.client.keys("*") == []
 
 
+# Requests that are moved without being read
+
+
+def fill_workers_queue(queue: Any) -> None:
+    """Push twelve requests for a.example, and two for b.example before the last three of these."""
+    for number in range(12):
+        if number == (9 if type(queue) is not LifoQueue else 3):
+            queue.push(Request("http://b.example/0"))
+            queue.push(Request("http://b.example/1"))
+        queue.push(Request(f"http://a.example/{number:x}"))
+
+
+def only_a(stored: Any) -> str | None:
+    return "http://a.example" if stored["url"].startswith("http://a.example/") else None
+
+
+@QUEUES
+def test_the_first_requests_move_to_the_overflow_unread(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    fill_workers_queue(queue)
+    overflow = SharedOverflow(queue)
+    count = 12 if kind is PriorityQueue else 9  # which sorts requests of equal priority by URL
+    assert overflow.move_waiting(only_a) == ["http://a.example"] * count
+    assert overflow.move_waiting(only_a) == []
+    assert len(queue) == 14 - count
+    found = [overflow.pop("http://a.example") for _ in range(count + 1)]
+    assert found.pop() is None
+    assert len({entry.request.url for entry in found if entry is not None}) == count
+    assert len(left(queue)) == 14 - count
+    assert list(overflow.drain()) == []
+    assert redis_server.client.keys("*") == []
+
+
+@QUEUES
+def test_requests_that_were_moved_are_put_back(redis_server: RedisServer, kind: Any) -> None:
+    queue = queue_on(redis_server, kind)
+    for number in range(3):
+        queue.push(Request(f"http://a.example/{number}", priority=number))
+    killed = SharedOverflow(queue)
+    assert killed.move_waiting(only_a) == ["http://a.example"] * 3
+    SharedOverflow(queue)
+    assert sorted(left(queue)) == [f"http://a.example/{number}" for number in range(3)]
+    assert redis_server.client.keys("*") == []
+
+
+@QUEUES
+def test_a_request_that_another_worker_has_taken_is_not_moved(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    queue.push(Request("http://a.example/0"))
+    queue.push(Request("http://a.example/1"))
+    taken: list[str] = []
+
+    def take_one(stored: Any) -> str | None:
+        if not taken:
+            taken.append(queue.pop().url)
+        return only_a(stored)
+
+    overflow = SharedOverflow(queue)
+    assert overflow.move_waiting(take_one) == ["http://a.example"]
+    entry = overflow.pop("http://a.example")
+    assert entry is not None
+    assert sorted([*taken, entry.request.url]) == ["http://a.example/0", "http://a.example/1"]
+
+
+class OtherQueue(FifoQueue):  # type: ignore[misc]
+    """Reads requests in a way of its own."""
+
+    def pop(self, timeout: int = 0) -> Any:
+        return super().pop(timeout)
+
+
+@pytest.mark.parametrize("kind", [OtherQueue, FifoQueue])
+def test_requests_are_not_moved_where_they_cannot_be_read(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    if kind is FifoQueue:
+        redis_server.client.lpush(queue.key, b"no pickle")
+    else:
+        queue.push(Request("http://a.example/0"))
+    assert SharedOverflow(queue).move_waiting(only_a) == []
+    assert len(queue) == 1
+
+
+def test_requests_that_may_have_moved_are_not_forgotten(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = queue_on(redis_server, FifoQueue)
+    for number in range(3):
+        queue.push(Request(f"http://a.example/{number}"))
+    overflow = SharedOverflow(queue)
+
+    def fail(script: str, *arguments: Any) -> None:
+        redis_server.client.eval(script, *arguments)
+        raise ConnectionError("the server has moved them, and the answer is lost")
+
+    monkeypatch.setattr(queue.server, "eval", fail)
+    assert overflow.move_waiting(only_a) == ["http://a.example"] * 3
+    assert "one by one" in caplog.text
+    monkeypatch.undo()
+    assert overflow.move_waiting(only_a) == []
+    found = [overflow.pop("http://a.example") for _ in range(3)]
+    urls = [entry.request.url for entry in found if entry is not None]
+    assert urls == [f"http://a.example/{number}" for number in range(3)]
+
+
+@QUEUES
+def test_many_requests_are_put_back(
+    redis_server: RedisServer, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_overflow, "MAX_PUT_BACK", 5)
+    queue = queue_on(redis_server, kind)
+    overflow = SharedOverflow(queue)
+    fill(overflow, 12)
+    requests = [Request(f"http://c.example/{number}") for number in range(12)]
+    requests[7].meta["unreadable"] = lambda: None
+    entries = [WaitingRequest((0, number), each) for number, each in enumerate(requests)]
+    assert overflow.put_back(entries) == entries[5:10]
+    assert list(overflow.drain()) == []
+    assert len(left(queue)) == 24 + 7
+
+
+async def test_requests_that_were_moved_leave_in_their_order(
+    web: Web, crawl: Crawl, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "UNREAD_AFTER", 0)
+    late = web.site(Page(ALL, delay=1))
+    settings = {
+        **settings_for(redis_server),
+        "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
+        "CONCURRENT_REQUESTS": 1,
+    }
+    asked = [Request(url) for url in late.urls(*numbers(60))]
+    outcome = await crawl(asked, settings, spider=AtOnce, pages=60)
+    assert late.paths == ["/robots.txt", *numbers(60)]
+    assert outcome.stats["scheduler/dequeued/redis"] < 60, "most requests are moved in Redis"
+
+
 def test_requests_wait_in_memory_while_redis_is_down(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -197,8 +341,9 @@ def test_requests_wait_in_memory_while_redis_is_down(
 
 
 async def test_silent_sites_beyond_the_limit_do_not_delay_others(
-    web: Web, crawl: Crawl, redis_server: RedisServer
+    web: Web, crawl: Crawl, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queues, "UNREAD_AFTER", 0)
     silent = web.site(silence)
     live = web.site(ALL, host="127.0.0.2")
     asked = [Request(url) for url in live.urls(*numbers(5))]
@@ -210,9 +355,10 @@ async def test_silent_sites_beyond_the_limit_do_not_delay_others(
         "REP_TIMEOUT": 60,
         "CLOSESPIDER_TIMEOUT": 120,
     }
-    outcome = await crawl(asked, settings, spider=Until, pages=5)
+    outcome = await crawl(asked, settings, spider=AtOnce, pages=5)
     assert outcome.stats["finish_reason"] == "enough"
     assert live.page_paths == numbers(5)
+    assert outcome.stats["scheduler/dequeued/redis"] < 50, "most requests are moved in Redis"
     assert len(queued(redis_server)) == 300
     with redis_server.client as client:
         assert sorted(client.keys("*")) == [b"visitor:dupefilter", b"visitor:requests"]

@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.scheduling import scheduler
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
 from testing.faults import answer_when, silence
@@ -104,6 +105,29 @@ async def test_silent_sites_beyond_the_limit_do_not_hide_others(
         silent.pages["/robots.txt"] = text(NOTHING_PRIVATE)
         await crawl([], settings)
         assert silent.page_paths == sorted(paths), "no request is lost"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("jobdir", [False, True], ids=["in memory", "JOBDIR"])
+async def test_requests_to_silent_sites_stay_in_the_scheduler(
+    web: Web, crawl: Crawl, tmp_path: Path, jobdir: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler, "REST", 10**9)
+    live = web.site(NOTHING_PRIVATE)
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in (2, 3)]
+    settings = {
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+        "JOBDIR": str(tmp_path) if jobdir else None,
+        "REP_STORE": None,
+        "REP_TIMEOUT": 300,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    paths = [f"/{number}" for number in range(300)]
+    asked = [url for site in silent for url in site.urls(*paths)]
+    outcome = await crawl([*asked, *live.urls(*paths[:8])], settings, spider=AtOnce, pages=8)
+    assert live.page_paths == sorted(paths[:8])
+    assert outcome.stats["scheduler/dequeued"] <= 8 + scheduler.MAX_PER_PASS + 2 * 9
+    assert left_over(outcome.crawler) == []
 
 
 async def test_requests_beyond_the_limit_leave_in_their_order(web: Web, crawl: Crawl) -> None:

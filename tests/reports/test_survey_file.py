@@ -104,6 +104,7 @@ def _letters(number: int) -> bytes:
     return bytes(ord("a") + int(digit) for digit in str(number))
 
 
+@pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize("name", list(HOSTILE)[::6])
 def test_hostile_files(name: str) -> None:
     body = HOSTILE[name][0]

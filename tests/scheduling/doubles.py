@@ -142,6 +142,7 @@ class FakeEngine:
         self.connection_limit = 0
         self.reserved_connections: Callable[[], int] = lambda: 0
         self.on_capacity_check: Callable[[], None] = lambda: None
+        self.readable: Callable[[Collection[str]], Collection[str]] = lambda names: names
         self.queued: list[Any] = []
         self.slots = FakeSlots(self)
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 from scrapy.core.downloader import Slot
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.scheduling import engine as engine_module
@@ -117,13 +118,17 @@ def make_engine(
         total_concurrency=16,
         handlers=handlers,
     )
+    queue: Any = DownloaderAwarePriorityQueue.__new__(DownloaderAwarePriorityQueue)
+    queue._downloader_interface = SimpleNamespace(stats=lambda names: [(0, each) for each in names])
+    queue.pqueues = {"busy.example": [1], "other.example": [2, 3]}
+    scheduler = Bare(mqs=queue, dqs=None)
     engine = Bare(
-        _slot=Bare(scheduler=object(), nextcall=nextcall, closing=None),
+        _slot=Bare(scheduler=scheduler, nextcall=nextcall, closing=None),
         _start=None,
         scraper=Bare(slot=None),
         downloader=downloader,
     )
-    roots = {"engine": engine, "downloader": downloader}
+    roots: dict[str, Any] = {"engine": engine, "downloader": downloader, "queue": queue}
     if throttled:
         real = Throttler(concurrency=4, delay=2)
         real_scope = real.get_scope_manager("x")
@@ -219,6 +224,17 @@ def test_the_limits_of_hosts_are_those_of_the_slots_or_of_the_throttler(
     engine = make_engine(path, throttled=throttled)
     engine.open(lambda scheduler: scheduler)
     assert type(engine.slots) is expected
+
+
+def test_a_queue_of_scrapy_returns_only_requests_that_may_be_read() -> None:
+    engine = make_engine()
+    engine.open(lambda scheduler: scheduler)
+    queue = engine._slot.scheduler.mqs
+    queue._last_selected_slot = None
+    engine.readable = lambda names: [name for name in names if name != "busy.example"]
+    assert queue.pop() == 3
+    engine.readable = lambda names: []
+    assert queue.pop() is None
 
 
 def test_excluded_requests_use_up_no_capacity_beside_a_throttler() -> None:

@@ -15,6 +15,7 @@ from scrapy_rep.scheduling.scheduler import (
     MAX_PER_PASS,
     MAX_PER_STEP,
     PAUSE,
+    REST,
     WaitingScheduler,
 )
 
@@ -55,14 +56,33 @@ class Fifo:
         return self.requests.pop(0) if self.requests else None
 
 
+class Aware(Fifo):
+    """A scheduler that compares hosts, as Scrapy's DownloaderAwarePriorityQueue does."""
+
+    engine: FakeEngine
+
+    def next_request(self) -> Request | None:
+        names = dict.fromkeys(request.url.split("/")[2] for request in self.requests)
+        readable = set(self.engine.readable(names))
+        found = [each for each in self.requests if each.url.split("/")[2] in readable]
+        if not found:
+            return None
+        self.requests.remove(found[0])
+        self.requests.insert(0, found[0])
+        return super().next_request()
+
+
 class Crawl:
     """A scheduler of the package around a scheduler that takes its time."""
 
-    def __init__(self, *, capacity: int = 1, seconds: float = 0.03) -> None:
+    def __init__(
+        self, *, capacity: int = 1, seconds: float = 0.03, scheduler: type[Fifo] = Fifo
+    ) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine()
         self.throttle = make_throttle(self.clock, self.engine, capacity=capacity)
-        self.inner = Fifo(self.clock, seconds)
+        self.inner = scheduler(self.clock, seconds)
+        vars(self.inner)["engine"] = self.engine
         fake: Any = self.engine
         self.scheduler = WaitingScheduler(
             self.inner,
@@ -74,6 +94,8 @@ class Crawl:
         )
 
     def _queue_for(self, request: Request) -> tuple[str, str] | None:
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
         host = request.url.split("/")[2]
         queue = host, f"http://{host}"
         if self.throttle.has_queue(*queue):
@@ -110,6 +132,63 @@ def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
     assert crawl.inner.reads == 5 * MAX_PER_PASS + 1, "each request is read once"
     assert len(crawl.scheduler) == 5 * MAX_PER_PASS
     assert crawl.scheduler.has_pending_requests()
+
+
+# Requests of busy hosts stay in a scheduler that compares hosts.
+
+
+def busy(count: int) -> Crawl:
+    """Return a crawl in which many requests wait for a slow site, and others are not read."""
+    crawl = Crawl(capacity=1000, seconds=QUICK, scheduler=Aware)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.add(SLOW, count)
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    assert crawl.throttle.queues.busy == {SLOW}
+    return crawl
+
+
+def test_requests_of_a_busy_host_are_passed_over() -> None:
+    crawl = busy(5 * MAX_PER_PASS)
+    crawl.add(LIVE, 2)
+    assert [crawl.next() for _ in range(3)] == [f"http://{LIVE}/0", f"http://{LIVE}/1", None]
+    assert crawl.inner.reads == MAX_PER_PASS + 2
+    assert crawl.scheduler.has_pending_requests()
+
+
+def test_requests_of_a_busy_host_are_read_for_a_share_of_the_time() -> None:
+    crawl = busy(3 * MAX_PER_PASS)
+    exempt = Request(f"http://{SLOW}/exempt", meta={"dont_obey_robotstxt": True})
+    crawl.inner.requests.insert(MAX_PER_PASS, exempt)
+    assert crawl.next() is None
+    crawl.clock.advance(REST * MAX_PER_PASS * QUICK)
+    wakes = crawl.engine.wakes
+    crawl.clock.advance(0.02)
+    assert crawl.engine.wakes == wakes + 1
+    assert crawl.next() is None
+    assert crawl.inner.reads == 2 * MAX_PER_PASS
+    assert crawl.next() is None
+    crawl.clock.advance(1)
+    assert crawl.next() == exempt.url
+
+
+def test_a_host_of_which_a_request_has_started_is_read_again() -> None:
+    crawl = busy(3 * MAX_PER_PASS)
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    assert crawl.next() == f"http://{SLOW}/0"
+    assert crawl.next() == f"http://{SLOW}/1"
+    assert crawl.inner.reads == MAX_PER_PASS + 1
+
+
+def test_nothing_wakes_the_engine_when_the_crawl_is_over() -> None:
+    crawl = busy(3 * MAX_PER_PASS)
+    assert crawl.next() is None
+    assert crawl.clock.pending
+    crawl.scheduler.close("finished")
+    assert not crawl.clock.pending
+    assert len(crawl.inner) == 3 * MAX_PER_PASS
 
 
 def test_pauses_grow_while_no_request_is_found() -> None:

@@ -1,0 +1,101 @@
+"""Which requests of a shared queue move to the overflow without being read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.scheduling.hosts import BlockReason
+from scrapy_rep.scheduling.overflow import MemoryOverflow
+
+from .doubles import FakeClock, FakeEngine, make_throttle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_rep.scheduling.throttle import Throttle
+
+HOST, KEY = "slow.example", "http://slow.example"
+
+
+class Shared(MemoryOverflow):
+    """An overflow beside a queue of stored requests."""
+
+    def __init__(self, *stored: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.stored = stored
+
+    def move_waiting(self, queue_of: Callable[[Mapping[str, Any]], str | None]) -> list[str]:
+        return [name for each in self.stored if (name := queue_of(each)) is not None]
+
+
+def stored(url: str = f"{KEY}/", priority: int = 0, **meta: Any) -> dict[str, Any]:
+    """Return a request as Scrapy stores it."""
+    return Request(url, priority=priority, meta=meta).to_dict()
+
+
+def busy(
+    waiting: int = 8, reason: BlockReason = BlockReason.POLICY, seconds: float = 1
+) -> Throttle:
+    """Return a throttle with a blocked queue, in which so many requests have waited."""
+    clock = FakeClock()
+    throttle = make_throttle(clock, FakeEngine())
+    throttle.blocks.block(HOST, KEY, reason)
+    for number in range(waiting):
+        throttle.enqueue(Request(f"{KEY}/{number}", priority=1), HOST, KEY)
+    clock.now += seconds
+    return throttle
+
+
+@pytest.mark.parametrize(
+    ("request_stored", "moves"),
+    [
+        (stored(), True),
+        (stored(priority=1, depth=3), True),
+        pytest.param(stored(priority=2), False, id="comes before those that are queued"),
+        pytest.param(stored(dont_obey_robotstxt=True), False, id="exempt"),
+        pytest.param(stored(_splash_processed=True), False, id="of a rendering service"),
+        pytest.param(stored("https://slow.example/"), False, id="another origin of the host"),
+        pytest.param(stored("http://live.example/"), False, id="another host"),
+        pytest.param(stored("data:,"), False, id="no origin"),
+    ],
+)
+def test_requests_that_have_to_wait_move_unread(
+    request_stored: dict[str, Any], moves: bool
+) -> None:
+    queues = busy().queues
+    queues.overflow = Shared(request_stored, request_stored)
+    assert queues.move_waiting() == 2 * moves
+    assert queues.overflowed == 2 * moves
+    assert queues.hosts[HOST].waiting == 8 + 2 * moves
+
+
+@pytest.mark.parametrize(
+    "throttle",
+    [
+        pytest.param(busy(7), id="not busy"),
+        pytest.param(busy(seconds=0.4), id="not silent for long"),
+        pytest.param(busy(reason=BlockReason.UNREACHABLE), id="has a share of the capacity"),
+    ],
+)
+def test_other_requests_are_read(throttle: Throttle) -> None:
+    throttle.queues.overflow = Shared(stored())
+    assert throttle.queues.move_waiting() == 0
+
+
+@pytest.mark.parametrize("is_blocked", [True, False])
+def test_a_queue_that_is_not_blocked_needs_a_request_that_may_start(is_blocked: bool) -> None:
+    queues = busy().queues
+    queue = queues.hosts[HOST].queues[KEY]
+    queue.from_scheduler.clear()
+    queue.overflowed[KEY] = 1
+    queues.overflow = Shared(stored())
+    if not is_blocked:
+        queue.unblock_all()
+    assert queues.move_waiting() == is_blocked
+
+
+def test_other_overflows_move_nothing() -> None:
+    assert busy().queues.move_waiting() == 0
