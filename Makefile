@@ -25,7 +25,7 @@ PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/tes
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 MYPY := $(BIN)/mypy
-# The pages name no address of their own as long as none is published.
+# Pages that are not published have no address.
 SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html docs build/docs/html \
 	&& ! grep -l 'rel="canonical"' build/docs/html/index.html
 
