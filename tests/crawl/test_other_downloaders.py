@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
 
+# The default queue reads an attribute of slots.
+PLAIN = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+
 
 class View:
     """A slot without attributes."""
@@ -97,9 +100,7 @@ async def test_the_pace_is_kept_without_slots(
     other = web.site(host="127.0.0.2")
     urls = [*site.urls("/1", "/2", "/private", "/3"), *other.urls("/a", "/b")]
     # Scrapy's default looks at the slots.
-    queue = "scrapy.pqueues.ScrapyPriorityQueue"
-    settings = {"DOWNLOADER": downloader, "SCHEDULER_PRIORITY_QUEUE": queue}
-    outcome = await crawl(urls, settings)
+    outcome = await crawl(urls, {**PLAIN, "DOWNLOADER": downloader})
     assert site.page_paths == ["/1", "/2", "/3"]
     assert other.page_paths == ["/a", "/b"]
     assert all(later.at - sooner.at > 0.39 for sooner, later in pairwise(site.received))
@@ -133,7 +134,7 @@ async def test_a_long_file_is_cut_whatever_downloads_it(
     # With its Content-Length, the download fails unless the limit of Scrapy is off.
     long_file = gzip.compress(SLOWLY.encode() + os.urandom(2 * WIRE_LIMIT), 1)
     site = web.site(text(long_file, Content_Encoding="gzip"))
-    outcome = await crawl(site.urls("/a", "/private"), {"DOWNLOADER": downloader})
+    outcome = await crawl(site.urls("/a", "/private"), {**PLAIN, "DOWNLOADER": downloader})
     assert site.page_paths == ["/a"]
     assert list(outcome.failures) == site.urls("/private")
 
