@@ -103,9 +103,7 @@ class Blocks:
         host = self._queues.hosts[name]
         self._queues.load_all(host, queue)
         latest = self._clock.monotonic() + seconds - most
-        if overdue := self._queues.overdue(queue, latest, is_excepted):
-            host.move_overdue(queue, overdue)
-        host.move_overflow(queue)
+        self._queues.move_overdue(host, queue, latest, is_excepted)
         if queue:
             self.block_for(name, key, seconds, BlockReason.UNREACHABLE, then)
         self._update(host)

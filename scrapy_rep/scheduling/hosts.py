@@ -175,12 +175,15 @@ class Host:
                 overflowed[name] = overflowed.get(name, 0) + number
             queue.overflowed.clear()
 
-    def remove(self, entry: WaitingRequest) -> bool:
-        """Remove a request that waits. Return whether it waited."""
+    def remove(self, entry: WaitingRequest) -> WaitingRequest | None:
+        """Remove a request that waits, and return it as it waited. Return None if it did not."""
         if entry in self.robots_txt:
             self.robots_txt.remove(entry)
-            return True
-        return any(_remove(entries, entry) for entries in self._lists())
+            return entry
+        for entries in self._lists():
+            if (removed := _remove(entries, entry)) is not None:
+                return removed
+        return None
 
     def overdue(self) -> Iterator[WaitingRequest]:
         """Return the requests that have waited for too long, of all origins."""
@@ -258,13 +261,12 @@ def add(entries: list[WaitingRequest], entry: WaitingRequest) -> None:
     insort(entries, entry, key=_sort_key)
 
 
-def _remove(entries: list[WaitingRequest], entry: WaitingRequest) -> bool:
-    """Remove a request from a sorted list. Return whether it was there."""
+def _remove(entries: list[WaitingRequest], entry: WaitingRequest) -> WaitingRequest | None:
+    """Remove a request from a sorted list, and return it. Return None if it was not there."""
     index = bisect_left(entries, entry.sort_key, key=_sort_key)
     if index == len(entries) or entries[index].sort_key != entry.sort_key:
-        return False
-    del entries[index]
-    return True
+        return None
+    return entries.pop(index)
 
 
 def _sort_key(entry: WaitingRequest) -> tuple[int, int]:

@@ -55,6 +55,8 @@ class WaitQueues:
         self.capacity = capacity
         self.queued = 0
         """How many requests are queued for the engine."""
+        self._overdue = 0
+        """How many requests are overdue. They do not wait any longer, and are not dropped yet."""
         self.overflow: Overflow = MemoryOverflow()
         self.overflowed = 0
         """How many requests are in the overflow."""
@@ -179,6 +181,7 @@ class WaitQueues:
             if entry is not None:
                 if queue.key == OVERDUE:
                     entry = entry._replace(limit=Limit.NUMBER)
+                    self._overdue += 1
                 self.add(host, queue.key, entry, from_scheduler=True)
                 self.on_load(entry, name)
                 return
@@ -226,8 +229,10 @@ class WaitQueues:
 
     def remove(self, host: Host, entry: WaitingRequest) -> bool:
         """Remove a request that waits. Return whether it waited."""
-        if not host.remove(entry):
+        removed = host.remove(entry)
+        if removed is None:
             return False
+        self._overdue -= removed.limit is not None
         self.busy.discard(host.name)
         self._engine.slots.uncount(entry.request)
         if entry.waiter is None:
@@ -250,16 +255,26 @@ class WaitQueues:
     def has_capacity(self, name: str, key: str) -> bool:
         """Whether one more request of an origin may wait."""
         queue = self.find(name, key)
-        return len(self) < self.capacity or (len(queue) if queue else 0) < self.share
+        waiting = len(self) - self._overdue
+        return waiting < self.capacity or (len(queue) if queue else 0) < self.share
 
-    def overdue(
-        self, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
-    ) -> dict[tuple[int, int], Limit | None]:
-        """Return the sort keys of the requests of a queue that do not wait any longer, and why.
+    def move_overdue(
+        self, host: Host, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
+    ) -> None:
+        """Move the requests of a queue that do not wait any longer to the queue :data:`OVERDUE`.
 
         These are the requests that began to wait before ``earliest``, those for which there is no
         capacity, and those that are excepted, which have no limit.
         """
+        limits = self._overdue_limits(queue, earliest, is_excepted)
+        if limits:
+            host.move_overdue(queue, limits)
+            self._overdue += sum(limit is not None for limit in limits.values())
+        host.move_overflow(queue)
+
+    def _overdue_limits(
+        self, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
+    ) -> dict[tuple[int, int], Limit | None]:
         found: dict[tuple[int, int], Limit | None] = {}
         entries = queue.entries()
         capacity = len(entries) + self._room(queue)
@@ -277,7 +292,8 @@ class WaitQueues:
     def _room(self, queue: WaitQueue) -> int:
         """Return how many more requests of a queue may wait. Less than 0: too many wait."""
         number = len(queue.from_scheduler) + len(queue.from_callers)
-        return max(self.capacity - (len(self) - number), self.share) - number
+        others = len(self) - self._overdue - number
+        return max(self.capacity - others, self.share) - number
 
     def remove_if_idle(self, host: Host) -> bool:
         """Remove a host that has no requests and no delay. Return whether it was removed."""

@@ -99,3 +99,21 @@ def test_a_queue_that_is_not_blocked_needs_a_request_that_may_start(is_blocked: 
 
 def test_other_overflows_move_nothing() -> None:
     assert busy().queues.move_waiting() == 0
+
+
+def test_requests_that_are_overdue_leave_the_others_their_capacity() -> None:
+    """Ten sites with two requests each turn out to be unreachable at the same moment."""
+    throttle = make_throttle(FakeClock(), FakeEngine(), capacity=4)
+    names = [f"{number}.example" for number in range(10)]
+    for name in names:
+        throttle.blocks.block(name, f"http://{name}", BlockReason.UNREACHABLE)
+        for path in "ab":
+            throttle.enqueue(Request(f"http://{name}/{path}"), name, f"http://{name}")
+    for name in names:
+        throttle.blocks.postpone(name, f"http://{name}", 60, most=300, then=ignore)
+    queues = [throttle.queues.find(name, f"http://{name}") for name in names]
+    assert sum(len(queue or ()) for queue in queues) == 4
+
+
+def ignore(*_: object) -> None:
+    """Do nothing after the wait."""
