@@ -68,7 +68,10 @@ class Outages:
         known = self._policy_cache.origins.get(key) if self.is_enabled else None
         if known is None or not self.applies_to(known):
             return self._policy_cache.get_or_fetch(key, request)
-        if self._throttle.blocks.overdue(request) is not None:
+        blocks = self._throttle.blocks
+        # The requests that wait already start the next attempt.
+        is_new = not self._throttle.is_in_progress(request)
+        if blocks.overdue(request) is not None or (is_new and blocks.is_full(known.host, key)):
             return known
         origin = self._policy_cache.get_or_fetch(key, request)
         return known if origin is None and self._is_excepted(request, key) else origin

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -10,11 +11,16 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.crawl.outages import Outages
+from scrapy_rep.origin import Origin, UnreachablePolicy
+from scrapy_rep.protocol.access import Unreachable
 from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.scheduling.hosts import BlockReason
 from testing.counters import left_over
 from testing.faults import answer_when
 from testing.web import Page, text
 
+from ..scheduling.doubles import FakeClock, FakeEngine, make_throttle
 from .conftest import (
     Caller,
     CallerAndCloser,
@@ -213,6 +219,29 @@ async def test_rep_max_waiting_limits_the_waiting_requests(
         "As many requests wait as REP_MAX_WAITING allows. Increase it to keep more requests."
     )
     assert left_over(outcome.crawler) == []
+
+
+@pytest.mark.parametrize("capacity", [1, 2])
+def test_a_request_without_capacity_does_not_wait_for_an_attempt_that_is_due(capacity: int) -> None:
+    """It may come before the timer that begins the attempt."""
+    origin = Origin("http://slow.example")
+    origin.start_fetch(0)
+    origin.apply(Unreachable("status 503", 503), 0)
+    throttle = make_throttle(FakeClock(), FakeEngine(), capacity=capacity)
+    throttle.blocks.block(origin.host, origin.key, BlockReason.UNREACHABLE)
+    throttle.enqueue(Request(f"{origin.key}/a"), origin.host, origin.key)
+    fetched: list[Request] = []
+    cache: Any = SimpleNamespace(
+        now=lambda: 61,
+        origins={origin.key: origin},
+        get_or_fetch=lambda _, page: fetched.append(page),
+    )
+    crawler: Any = SimpleNamespace(stats=SimpleNamespace())
+    settings: Any = SimpleNamespace(unreachable="wait", max_wait=300)
+    outages = Outages(crawler, settings, UnreachablePolicy(), throttle, cache, lambda *_: False)
+    late = Request(f"{origin.key}/b")
+    found = outages.get_or_fetch(origin.key, late)
+    assert (found, fetched) == ((origin, []) if capacity == 1 else (None, [late]))
 
 
 async def test_sites_share_the_limit_of_waiting_requests(web: Web, crawl: Crawl) -> None:
