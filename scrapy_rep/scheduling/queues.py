@@ -255,8 +255,7 @@ class WaitQueues:
     def has_capacity(self, name: str, key: str) -> bool:
         """Whether one more request of an origin may wait."""
         queue = self.find(name, key)
-        waiting = len(self) - self._overdue
-        return waiting < self.capacity or (len(queue) if queue else 0) < self.share
+        return len(self) < self.capacity or (len(queue) if queue else 0) < self.share
 
     def move_overdue(
         self, host: Host, queue: WaitQueue, earliest: float, is_excepted: Callable[[Request], bool]
