@@ -132,16 +132,17 @@ class StoreTests:
         async with self._crawlers() as (store,):
             assert await store.reserve_host(host, 30) == 0
             assert await store.reserve_host(host, 30) == 0, "renewed"
-            await store.release_host(host, 0.3)
-            left = await store.reserve_host(host, 30)
-            assert 0 < left <= 0.3
-            assert await store.reserve_host(_host(), 30) == 0
-            await store.release_host(host, 30)  # not reserved: no effect
-            while left := await store.reserve_host(host, 30):
+            await store.release_host(host, 30)
+            assert 0 < await store.reserve_host(host, 30) <= 30
+            other = _host()
+            assert await store.reserve_host(other, 30) == 0
+            await store.release_host(other, 0.3)
+            await store.release_host(other, 30)  # not reserved: no effect
+            while left := await store.reserve_host(other, 30):
                 assert left <= 0.3
                 _pause(left)
-            await store.release_host(host, 0)
-            assert await store.reserve_host(host, 30) == 0
+            await store.release_host(other, 0)
+            assert await store.reserve_host(other, 30) == 0
 
     async def test_the_time_until_the_next_try_is_limited(self) -> None:
         host = _host()

@@ -122,7 +122,7 @@ async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> Non
     assert max(received.at for received in live.received) < second
 
 
-@pytest.mark.parametrize("retry_after", ["3", "3600"])
+@pytest.mark.parametrize("retry_after", ["30", "3600"])
 async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
     web: Web, crawl: Crawl, retry_after: str, caplog: pytest.LogCaptureFixture
 ) -> None:
