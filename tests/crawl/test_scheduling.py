@@ -230,10 +230,9 @@ async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
     web: Web, crawl: Crawl
 ) -> None:
     host = web.site(delayed(4))
-    moved = [
-        web.site(redirect(host.url("/robots.txt")), host=f"127.0.0.{number}")
-        for number in range(11, 23)
-    ]
+    # By the time of its page, the delay of the host is known.
+    answer = answer_when(lambda: host.page_paths, redirect(host.url("/robots.txt")))
+    moved = [web.site(answer, host=f"127.0.0.{number}") for number in range(11, 23)]
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
     urls = [host.url("/0"), *(url for site in moved for url in site.urls("/0", "/1"))]
     urls += [url for site in live for url in site.urls(*numbers(5))]
