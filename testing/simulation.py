@@ -151,7 +151,7 @@ class Scenario:
     """Seconds that each turn of the loop takes. A machine that is busy needs longer."""
 
     @property
-    def most_waiting(self) -> float:
+    def waiting_limit(self) -> float:
         """How many requests of the scheduler may wait in memory.
 
         The shares of the first unreachable origins are larger. The first request of each origin,
@@ -495,8 +495,8 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
     problems += [] if is_cut_off else left_over(crawler)
     if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
-    if network.most_waiting > scenario.most_waiting:
-        problems.append(f"{network.most_waiting} requests waited, not {scenario.most_waiting}")
+    if network.most_waiting > scenario.waiting_limit:
+        problems.append(f"{network.most_waiting} requests waited, not {scenario.waiting_limit}")
     reasons = 2 * len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
     reasons *= _attempts(scenario)
     problems += [

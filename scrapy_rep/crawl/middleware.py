@@ -326,8 +326,7 @@ class RobotsTxtMiddleware:
         self, request: Request, verdict: Verdict, response: Response | None = None
     ) -> RobotsTxtDisallowed:
         """Record that a request, or the response to it, is dropped. Returns the exception."""
-        was_sent = response is not None and CACHED_FLAG not in response.flags
-        self._throttle.finish(request, sent=was_sent)
+        self._throttle.finish(request, sent=False)  # one that was sent has ended with its response
         self._wait_stats.finish(request)
         url = response.url if response else self._page_url(request)
         return record_drop(self._crawler, self._recorder, response or request, url, verdict)

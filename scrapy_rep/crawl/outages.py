@@ -69,7 +69,7 @@ class Outages:
         if known is None or not self.applies_to(known):
             return self._policy_cache.get_or_fetch(key, request)
         blocks = self._throttle.blocks
-        # The requests that wait already start the next attempt.
+        # A timer begins the next attempt for the requests that wait.
         is_new = not self._throttle.is_in_progress(request)
         if blocks.overdue(request) is not None or (is_new and blocks.is_full(known.host, key)):
             return known

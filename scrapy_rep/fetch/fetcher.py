@@ -114,7 +114,7 @@ class Fetcher:
         """The files whose fetch is being cancelled. A failure of such a fetch has no meaning."""
 
     def disconnect_idle(self) -> None:
-        """Disconnect the signal handlers of downloads if there are none. Call it now and then."""
+        """Disconnect the signal handlers of downloads if no robots.txt is being downloaded."""
         self._downloader.disconnect_idle()
 
     async def fetch(

@@ -118,7 +118,7 @@ class Engine:
         if Feature.BUSY in self._available:
             for queue in queues:
                 interface = queue._downloader_interface
-                interface.stats = partial(self._stats, interface.stats)
+                interface.stats = partial(self._readable_stats, interface.stats)
         if Feature.EXCLUDE in self._available:
             needs_backout = self._downloader.needs_backout
             self._downloader.needs_backout = partial(self._check_capacity, needs_backout)
@@ -182,7 +182,9 @@ class Engine:
         queues = [getattr(scheduler, name, None) for name in ("mqs", "dqs")]
         return [each for each in queues if isinstance(each, DownloaderAwarePriorityQueue)]
 
-    def _stats(self, stats: Callable[[Collection[str]], Any], names: Collection[str]) -> Any:
+    def _readable_stats(
+        self, stats: Callable[[Collection[str]], Any], names: Collection[str]
+    ) -> Any:
         """Replace ``stats`` of the interface through which a queue compares download slots.
 
         A queue returns no requests of slots that are left out. Most slots have the name of a host.

@@ -54,9 +54,9 @@ quickly, and a scheduler with millions of requests of slow sites does not go to 
 once."""
 
 REST = 19
-"""How many times as long as a pass took the requests of busy hosts stay in the scheduler after it.
-Most of them have to wait. Some may start: those that need not obey robots.txt, and those of another
-origin of the host."""
+"""For how long the requests of busy hosts stay in the scheduler after a pass that may read them, in
+multiples of the duration of that pass. Most of them have to wait. Some may start: those that need
+not obey robots.txt, and those of another origin of the host."""
 
 MIN_IN_A_ROW = 5
 """After so many requests that all have to wait, the next ones are moved to the overflow without

@@ -176,7 +176,7 @@ async def test_each_request_has_its_own_time_limit(web: Web, crawl: Crawl) -> No
 
 
 class Slow(Watcher):
-    """Drops requests slowly. Keeps how many waited at most."""
+    """Has a slow errback, and records the largest number of requests that waited."""
 
     most_waiting = 0
 

@@ -102,13 +102,19 @@ async def test_a_reservation_is_renewed_until_it_is_released() -> None:
     assert shared.clock.pending == []
 
 
-async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
-    # The store has several threads and connections. If the release came after the reservation, it
-    # would end the new reservation, and another crawler would send a request at the same time.
+async def reserved_in_slow_store() -> Shared:
+    """Return a host that is reserved. Each further call of its store takes five seconds."""
     shared = Shared(0.0)
     shared.reservations.request(shared.host)
     await shared.clock.run(1)
     shared.store.seconds = 5
+    return shared
+
+
+async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
+    # The store has several threads and connections. If the release came after the reservation, it
+    # would end the new reservation, and another crawler would send a request at the same time.
+    shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
     await shared.clock.run(2)
     shared.reservations.request(shared.host)
@@ -121,10 +127,7 @@ async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> No
 
 async def test_a_host_is_not_released_before_its_renewal_has_ended() -> None:
     # If the renewal came after the release, other crawlers would wait until its lease ends.
-    shared = Shared(0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.store.seconds = 5
+    shared = await reserved_in_slow_store()
     await shared.clock.run(LEASE / 3)
     shared.reservations.release(shared.host, 1)
     assert len(shared.store.reserved) == 2
@@ -136,10 +139,7 @@ async def test_a_host_is_not_released_before_its_renewal_has_ended() -> None:
 
 
 async def test_calls_for_other_hosts_do_not_wait() -> None:
-    shared = Shared(0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.store.seconds = 5
+    shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
     other = Host("other.example", shared.clock)
     other.set_delay("http://other.example", 1)
@@ -150,10 +150,7 @@ async def test_calls_for_other_hosts_do_not_wait() -> None:
 
 
 async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
-    shared = Shared(0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.store.seconds = 5
+    shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
     shared.reservations.request(shared.host)
     await shared.clock.run(1)
@@ -166,10 +163,7 @@ async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_call_can_be_canceled_when_its_turn_comes(turns: int) -> None:
-    shared = Shared(0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.store.seconds = 5
+    shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
     shared.reservations.request(shared.host)
     await shared.clock.run(4)
