@@ -165,12 +165,12 @@ class RedisCluster:
         wait_until(lambda: all(self._is_ready(node) for node in self._running()), "the cluster")
 
     def primary_of(self, key: str) -> RedisServer:
-        """Return the node that has the slot of a key."""
+        """Return the node that has the slot of a key. During a failover there may be none."""
         slot = self.slot_of(key)
         for start, end, (_, port, *_), *_ in self._call(self._running()[0], "CLUSTER", "SLOTS"):
             if start <= slot <= end:
                 return self._at(port)
-        raise RuntimeError(f"no node has the slot {slot}")
+        raise redis.exceptions.RedisClusterException(f"no node has the slot {slot}")
 
     def replica_of(self, primary: RedisServer) -> RedisServer:
         """Return the replica of a primary."""
