@@ -93,6 +93,9 @@ class WaitingScheduler(BaseScheduler):
         """The next request of the scheduler that does not have to wait."""
         self._prefers_waiting = True
         """Whether a request that has waited comes before one of the scheduler of its priority."""
+        self._ahead_timer = Timer(clock)
+        self._is_ahead = False
+        """Whether the latest pass found no request that may start, and none has started since."""
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
         """When the scheduler is read again, while there is no capacity for its requests."""
@@ -143,6 +146,7 @@ class WaitingScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all requests back to the scheduler, and close it."""
+        self._ahead_timer.cancel()
         self._pause_timer.cancel()
         self._rest_timer.cancel()
         self._step_timer.cancel()
@@ -197,6 +201,7 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
+        self._is_ahead = False
         if self._paused_until is not None:
             self._pause(MIN_PAUSE)
         return stored
@@ -229,7 +234,10 @@ class WaitingScheduler(BaseScheduler):
         The higher priority comes first. With equal priorities they alternate.
         """
         while True:
-            unthrottled = self._read()
+            # A request that has waited starts without a delay.
+            needs_read = not self._is_ahead or self._throttle.peek() is None
+            unthrottled = self._read() if needs_read else None
+            self._is_ahead = False
             entry = self._throttle.peek()
             if entry is None and unthrottled is None:
                 self._throttle.recheck()
@@ -243,6 +251,7 @@ class WaitingScheduler(BaseScheduler):
                 self._next = None
                 self._prefers_waiting = True
                 self._throttle.start(unthrottled)
+                self._read_ahead_later()
                 return unthrottled
             if self._steps >= MAX_PER_STEP:
                 return None  # the engine is woken when the event loop has run
@@ -250,7 +259,17 @@ class WaitingScheduler(BaseScheduler):
             self._count_step()
             request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
+                self._read_ahead_later()
                 return request
+
+    def _read_ahead_later(self) -> None:
+        if not self._ahead_timer.is_active:
+            self._ahead_timer.start(0, self._read_ahead)
+
+    def _read_ahead(self) -> None:
+        """Look for the next request that may start, while the engine cannot start it."""
+        if not (self._engine.has_capacity or self._engine.is_closing):
+            self._is_ahead = self._read() is None
 
     def _count_step(self) -> None:
         self._steps += 1
