@@ -168,6 +168,4 @@ class DiskOverflow(Overflow):
         except Exception:  # of any object in its meta
             logger.exception("A waiting request cannot be read again. It is lost.")
             return None
-        return WaitingRequest(
-            (priority, number), request, arrived=arrived, for_policy=for_policy
-        )
+        return WaitingRequest((priority, number), request, arrived=arrived, for_policy=for_policy)
