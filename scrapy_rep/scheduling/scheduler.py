@@ -98,7 +98,9 @@ class WaitingScheduler(BaseScheduler):
         """Whether the latest pass found no request that may start, and none has started since."""
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
-        """When the scheduler is read again, while there is no capacity for its requests."""
+        """When the scheduler is read again after a pass that found no request that may start."""
+        self._was_full = False
+        """Whether there was no capacity for its requests when the pause began."""
         self._reads_in_excess = 0
         """How many requests were read, beyond the capacity, since the last one that may start."""
         self._rests_until = -inf
@@ -329,20 +331,27 @@ class WaitingScheduler(BaseScheduler):
 
     def _end_pass(self, began: float, number: int) -> None:
         """Arrange for the next pass after one that has found no request that may start."""
-        if not self._throttle.queues.is_full:
-            self._engine.wake()
-            return
-        self._reads_in_excess += number
         self._pass_ended = self._clock.monotonic()
         self._pass_seconds = self._pass_ended - began
-        self._pause(min(self._pass_seconds * self._reads_in_excess / BACKOFF_READS, PAUSE))
+        self._was_full = self._throttle.queues.is_full
+        if self._was_full:
+            self._reads_in_excess += number
+            self._pause(min(self._pass_seconds * self._reads_in_excess / BACKOFF_READS, PAUSE))
+        elif self._engine.is_downloading:
+            self._pause(self._pass_seconds)  # passes take half of the time at most
+        else:
+            self._engine.wake()
 
     def _pause(self, seconds: float) -> None:
-        """Read the scheduler again after so many seconds, or as soon as there is capacity."""
+        """Read the scheduler again after so many seconds, or when :meth:`_needs_pause` is over."""
         until = self._clock.monotonic() + seconds
         if self._paused_until is None or until < self._paused_until:
             self._paused_until = until
             self._pause_timer.start(seconds, self._resume)
+
+    def _needs_pause(self) -> bool:
+        """Whether what the pause is for still applies."""
+        return self._throttle.queues.is_full if self._was_full else self._engine.is_downloading
 
     def _resume(self) -> None:
         self._paused_until = None
@@ -359,8 +368,7 @@ class WaitingScheduler(BaseScheduler):
 
     def _pull(self) -> Request | None:
         if self._paused_until is not None:
-            is_paused = self._clock.monotonic() < self._paused_until
-            if is_paused and self._throttle.queues.is_full:
+            if self._clock.monotonic() < self._paused_until and self._needs_pause():
                 return None
             self._paused_until = None
             self._pause_timer.cancel()

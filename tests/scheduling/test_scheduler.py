@@ -134,6 +134,25 @@ def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
     assert crawl.scheduler.has_pending_requests()
 
 
+def test_while_pages_are_downloaded_the_scheduler_is_read_for_half_of_the_time() -> None:
+    crawl = Crawl(capacity=1000, seconds=QUICK)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.add(SLOW, 5 * MAX_PER_PASS)
+    crawl.engine.is_downloading = True
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    wakes = crawl.engine.wakes
+    crawl.clock.advance(MAX_PER_PASS * QUICK)
+    assert crawl.engine.wakes == wakes + 1
+    assert crawl.next() is None
+    assert crawl.inner.reads == 2 * MAX_PER_PASS
+    crawl.engine.is_downloading = False
+    assert crawl.next() is None
+    assert crawl.inner.reads == 3 * MAX_PER_PASS, "nothing else needs the time"
+
+
 # The scheduler is read while the engine can start no request.
 
 
