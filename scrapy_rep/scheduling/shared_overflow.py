@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from hashlib import sha1
 from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -56,35 +57,58 @@ KEYS: the queue, the queue of the workers, the set of the names. ARGV: the name 
 number of requests."""
 
 _MOVE_WAITING = """
-local moved = {}
-local is_sorted = redis.call('TYPE', KEYS[1]).ok == 'zset'
-for i = 2, #ARGV, 4 do
-  local target, name = KEYS[tonumber(ARGV[i])], ARGV[i + 1]
-  local score, request = ARGV[i + 2], ARGV[i + 3]
-  local removed
-  if is_sorted then
-    removed = redis.call('ZREM', KEYS[1], request)
-  else
-    removed = redis.call('LREM', KEYS[1], ARGV[1], request)
+local source, names, count = KEYS[1], KEYS[2], (#ARGV - 1) / 3
+local stored
+if ARGV[1] == 'set' then
+  stored = redis.call('ZRANGE', source, 0, count - 1)
+elseif ARGV[1] == 'head' then
+  stored = redis.call('LRANGE', source, 0, count - 1)
+else
+  stored = redis.call('LRANGE', source, -count, -1)
+  for i = 1, math.floor(#stored / 2) do
+    stored[i], stored[#stored + 1 - i] = stored[#stored + 1 - i], stored[i]
   end
-  if removed == 1 then
-    redis.call('SADD', KEYS[2], name)
-    if is_sorted then
+end
+local taken, moved, is_named = 0, 0, {}
+for i = 0, count - 1 do
+  local digest, target, score = ARGV[3 * i + 2], KEYS[tonumber(ARGV[3 * i + 3])], ARGV[3 * i + 4]
+  local request = stored[moved + 1]
+  if request and redis.sha1hex(request) == digest then
+    moved = moved + 1
+    if not is_named[target] then
+      redis.call('SADD', names, string.sub(target, #names + 2))
+      is_named[target] = true
+    end
+    if ARGV[1] == 'set' then
       redis.call('ZADD', target, score, request)
     else
       redis.call('LPUSH', target, request)
     end
+  elseif moved > 0 then
+    break
+  else
+    taken = taken + 1
   end
-  moved[#moved + 1] = removed
 end
-return moved
+if moved > 0 then
+  if ARGV[1] == 'set' then
+    redis.call('ZREMRANGEBYRANK', source, 0, moved - 1)
+  elseif ARGV[1] == 'head' then
+    redis.call('LTRIM', source, moved, -1)
+  else
+    redis.call('LTRIM', source, 0, -moved - 1)
+  end
+end
+return {taken, moved}
 """
-"""Moves requests from the queue of the workers to the overflow, but for those that another worker
-has removed. Returns 1 for each request that was moved, else 0.
+"""Moves the first requests of the queue of the workers to the overflow.
 
-KEYS: the queue of the workers, the set of the names, the queues of the overflow. ARGV: the end of a
-list at which its first request is (1 or -1); then for each request the number of the key of its
-queue, the name of that queue, the score, the request."""
+Another worker may have taken some of them. Returns how many of the first ones were taken, and how
+many after those were moved: up to the first one that is not where it was.
+
+KEYS: the queue of the workers, the set of the names, the queues of the overflow. ARGV: where the
+first request is (the ``head`` or the ``tail`` of a list, or a sorted ``set``); then for each
+request its SHA-1, the number of the key of its new queue, and its score."""
 
 
 class SharedOverflow(Overflow):
@@ -164,20 +188,21 @@ class SharedOverflow(Overflow):
             return []
         if self._unsent:
             self._send()
-        moves: list[tuple[str, float, Any]] = []
+        moves: list[tuple[str, Any, float]] = []
         try:
-            end, stored = _first_stored(self._queue)
+            place, stored = _first_stored(self._queue)
             for data, score in stored:
                 name = self._stored_queue(data, queue_of)
                 if name is None:
                     break
-                moves.append((name, score, data))
-            moved = self._move(moves, end) if moves else []
+                moves.append((name, data, score))
+            taken, moved = self._move(moves, place) if moves else (0, 0)
         except Exception:  # of the client of the server
             logger.exception("Requests that have to wait are read one by one from now on.")
             self._moves = False
-            moved = [1] * len(moves)  # it may have moved them; if not, the overflow has fewer
-        names = [name for (name, _, _), is_moved in zip(moves, moved, strict=True) if is_moved]
+            # It may have moved them. If not, the overflow has fewer.
+            taken, moved = 0, len(moves)
+        names = [name for name, _, _ in moves[taken : taken + moved]]
         now = self._clock.monotonic()
         for name in names:
             self._arrivals_of(name).add(now)
@@ -191,16 +216,22 @@ class SharedOverflow(Overflow):
         except Exception:  # of a request that is stored in another way, which is read as usual
             return None
 
-    def _move(self, moves: list[tuple[str, float, Any]], end: int) -> list[int]:
-        """Move requests to the queues of these names. Return 1 for each one that was moved."""
+    def _move(self, moves: list[tuple[str, Any, float]], place: str) -> tuple[int, int]:
+        """Move requests to the queues of these names, but for those that another worker has taken.
+
+        Return how many were taken, and how many after those were moved.
+        """
         names = list(dict.fromkeys(name for name, _, _ in moves))
         numbers = {name: number for number, name in enumerate(names, 3)}
         keys = [self._queue.key, self._names_key]
         keys += [self._queue_of(name, None).key for name in names]
-        arguments = [each for move in moves for each in (numbers[move[0]], *move)]
-        server = self._queue.server
-        moved: list[int] = server.eval(_MOVE_WAITING, len(keys), *keys, end, *arguments)
-        return moved
+        arguments = [
+            each
+            for name, data, score in moves
+            for each in (sha1(data, usedforsecurity=False).hexdigest(), numbers[name], score)
+        ]
+        taken, moved = self._queue.server.eval(_MOVE_WAITING, len(keys), *keys, place, *arguments)
+        return taken, moved
 
     def _send(self) -> None:
         """Send the unsent requests. If the server does not accept them, they stay in memory."""
@@ -276,22 +307,22 @@ class _Arrivals:
         return first
 
 
-def _first_stored(queue: Any) -> tuple[int, list[tuple[Any, float]]]:
+def _first_stored(queue: Any) -> tuple[str, list[tuple[Any, float]]]:
     """Return the first requests of a queue as they are stored, each with its score.
 
-    Also returns the end at which they are, for a list. Returns no requests of a queue that is not
-    one of scrapy-redis, or that reads requests in another way.
+    Also returns the place of the first one, as for :data:`_MOVE_WAITING`. Returns no requests of a
+    queue that is not one of scrapy-redis, or that reads requests in another way.
     """
     classes: Any = sys.modules.get("scrapy_redis.queue")
     pop = type(queue).pop
     server, key, last = queue.server, queue.key, MAX_MOVED - 1
     if classes is not None and pop is classes.PriorityQueue.pop:
-        return 0, server.zrange(key, 0, last, withscores=True)
+        return "set", server.zrange(key, 0, last, withscores=True)
     if classes is not None and pop is classes.FifoQueue.pop:
-        return -1, [(data, 0) for data in reversed(server.lrange(key, -MAX_MOVED, -1))]
+        return "tail", [(data, 0) for data in reversed(server.lrange(key, -MAX_MOVED, -1))]
     if classes is not None and pop is classes.LifoQueue.pop:
-        return 1, [(data, 0) for data in server.lrange(key, 0, last)]
-    return 0, []
+        return "head", [(data, 0) for data in server.lrange(key, 0, last)]
+    return "", []
 
 
 def overflow_for(scheduler: Any, crawler: Crawler, clock: Clock) -> Overflow:

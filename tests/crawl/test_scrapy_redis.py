@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
+from scrapy_rep.protocol.paths import origin_of
 from scrapy_rep.scheduling import queues, shared_overflow
 from scrapy_rep.scheduling.clock import Clock
 from scrapy_rep.scheduling.hosts import WaitingRequest
@@ -232,24 +233,43 @@ def test_requests_that_were_moved_are_put_back(redis_server: RedisServer, kind: 
 
 
 @QUEUES
-def test_a_request_that_another_worker_has_taken_is_not_moved(
+def test_requests_that_another_worker_has_taken_are_not_moved(
+    redis_server: RedisServer, kind: Any
+) -> None:
+    queue = queue_on(redis_server, kind)
+    for host in ("a", "b", "c", "d"):
+        queue.push(Request(f"http://{host}.example/"))
+    taken: list[str] = []
+
+    def take_two(stored: Any) -> str | None:
+        while len(taken) < 2:
+            taken.append(queue.pop().url)
+        return str(origin_of(stored["url"]))
+
+    overflow = SharedOverflow(queue, Clock())
+    moved = overflow.move_waiting(take_two)
+    assert moved == [f"http://{host}.example" for host in ("ba" if kind is LifoQueue else "cd")]
+    found = [overflow.pop(name) for name in moved]
+    assert [entry.request.url for entry in found if entry is not None] == [
+        f"{name}/" for name in moved
+    ]
+    assert not {*taken} & {f"{name}/" for name in moved}
+    assert redis_server.client.keys("*") == [f"{queue.key}:waiting".encode()]
+
+
+@pytest.mark.parametrize("kind", [PriorityQueue, LifoQueue])
+def test_requests_are_not_moved_before_a_new_one_that_comes_first(
     redis_server: RedisServer, kind: Any
 ) -> None:
     queue = queue_on(redis_server, kind)
     queue.push(Request("http://a.example/0"))
-    queue.push(Request("http://a.example/1"))
-    taken: list[str] = []
 
-    def take_one(stored: Any) -> str | None:
-        if not taken:
-            taken.append(queue.pop().url)
+    def push_another(stored: Any) -> str | None:
+        queue.push(Request("http://a.example/1", priority=1))
         return only_a(stored)
 
-    overflow = SharedOverflow(queue, Clock())
-    assert overflow.move_waiting(take_one) == ["http://a.example"]
-    entry = overflow.pop("http://a.example")
-    assert entry is not None
-    assert sorted([*taken, entry.request.url]) == ["http://a.example/0", "http://a.example/1"]
+    assert SharedOverflow(queue, Clock()).move_waiting(push_another) == []
+    assert left(queue) == ["http://a.example/1", "http://a.example/0"]
 
 
 class OtherQueue(FifoQueue):  # type: ignore[misc]
