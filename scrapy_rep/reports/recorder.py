@@ -6,7 +6,7 @@ Its methods run for each request, so they only count. Memory is bounded by ``liv
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
@@ -93,11 +93,11 @@ class CrawlRecorder:
         report.files = dict(self._files)
         return report
 
-    def head(self) -> dict[str, Any]:
+    def head(self) -> str:
         """Return the first record of the part file."""
         return head(self.run, self._limits)
 
-    def changes(self) -> Iterator[dict[str, Any]]:
+    def changes(self) -> Iterator[str]:
         """Yield the records of what has changed since the last call, for the part file."""
         self.run.written_at = Time(self._now())
         files, self._new_files = self._new_files, []
