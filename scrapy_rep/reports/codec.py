@@ -43,13 +43,12 @@ def to_json(record: Any) -> dict[str, Any]:
     return result
 
 
-def to_members(record: Any) -> str:
-    """Return the compact form of a record: the text of the members of a JSON object.
+def to_text(record: Any) -> str:
+    """Return a record as the text of a JSON object, in the compact form.
 
-    It lacks the fields that have their default, and those that are derived. :func:`from_json` reads
-    the object.
+    It lacks the fields that have their default, and those that are derived.
     """
-    encode: TextEncoder = _members_encoder(type(record))  # type: ignore[arg-type]
+    encode: TextEncoder = _text_encoder(type(record))  # type: ignore[arg-type]
     return encode(record)
 
 
@@ -132,8 +131,7 @@ def _text_encoder(kind: Any) -> TextEncoder:
     if kind in _SCALARS:
         return _SCALARS[kind]
     if is_dataclass(kind) and isinstance(kind, type):
-        encode = _members_encoder(kind)
-        return lambda record: f"{{{encode(record)}}}"
+        return _object_encoder(kind)
     arguments = get_args(kind)
     if get_origin(kind) in _UNIONS:
         # None is the default of each field that may be None.
@@ -149,9 +147,8 @@ def _text_encoder(kind: Any) -> TextEncoder:
     return encode_dict
 
 
-@cache
-def _members_encoder(kind: type) -> TextEncoder:
-    """Return the function that encodes a record for :func:`to_members`.
+def _object_encoder(kind: type) -> TextEncoder:
+    """Return the function that encodes a record for :func:`to_text`.
 
     It makes the text at once, without dicts for a JSON encoder: a crawl writes two records for each
     new origin.
@@ -168,7 +165,7 @@ def _members_encoder(kind: type) -> TextEncoder:
         for each in fields(kind)
     ]
 
-    def encode_members(record: object) -> str:
+    def encode_object(record: object) -> str:
         texts = []
         for name, start, default, is_record, encode in members:
             value = getattr(record, name)
@@ -178,9 +175,9 @@ def _members_encoder(kind: type) -> TextEncoder:
                     texts.append(start + text)
             elif value != default:
                 texts.append(start + encode(value))
-        return ",".join(texts)
+        return f"{{{','.join(texts)}}}"
 
-    return encode_members
+    return encode_object
 
 
 def _time_text(seconds: float) -> str:

@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .codec import RecordError, from_json, to_members
+from .codec import RecordError, from_json, to_text
 from .model import VERSION, HostPace, Limits, OriginReport, Report, RobotsFile, Run
 
 if TYPE_CHECKING:
@@ -30,32 +30,33 @@ PART = "part"
 
 def head(run: Run, limits: Limits) -> str:
     """Return the first record of a part file."""
-    members = f'"version":{VERSION},"run":{{{to_members(run)}}},"limits":{{{to_members(limits)}}}'
-    return _record(PART, members)
+    text = f'{{"version":{VERSION},"run":{to_text(run)},"limits":{to_text(limits)}}}'
+    return _record(PART, text)
 
 
 def origin_record(origin: OriginReport) -> str:
     """Return the record of an origin."""
-    return _record("origin", to_members(origin))
+    return _record("origin", to_text(origin))
 
 
 def host_record(host: HostPace) -> str:
     """Return the record of a host."""
-    return _record("host", to_members(host))
+    return _record("host", to_text(host))
 
 
 def file_record(sha256: str, file: RobotsFile) -> str:
     """Return the record of a robots.txt file."""
-    return _record("file", f'"sha256":{json.dumps(sha256)},{to_members(file)}')
+    return _record("file", f'{{"sha256":{json.dumps(sha256)},{to_text(file)[1:]}')
 
 
 def crawl_record(crawl: Report) -> str:
     """Return the record of the crawl: a report without origins, hosts and files."""
-    return _record("crawl", to_members(crawl))
+    return _record("crawl", to_text(crawl))
 
 
-def _record(kind: str, members: str) -> str:
-    return f'{{"type":"{kind}",{members}}}\n'
+def _record(kind: str, text: str) -> str:
+    """Return a line: an object that has members, with its type before them."""
+    return f'{{"type":"{kind}",{text[1:]}\n'
 
 
 def parse_part(first: dict[str, Any], rest: bytes) -> Report:
