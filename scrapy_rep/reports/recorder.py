@@ -6,7 +6,7 @@ Its methods run for each request, so they only count. Memory is bounded by ``liv
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
@@ -140,7 +140,7 @@ class CrawlRecorder:
             slot.robots_txt += 1
             return
         slot.sent += 1
-        verdict = _verdict_on(request)
+        verdict = _verdict_in(meta)
         if verdict is EXEMPT:
             counts.sent_exempt += 1
             totals.sent_exempt += 1
@@ -186,7 +186,7 @@ class CrawlRecorder:
             counts.delayed += pace_seconds > 0
             counts.delay_seconds += pace_seconds
         if pace_seconds:
-            verdict = _verdict_on(request)
+            verdict = _verdict_in(request.meta)
             row = self._row(live, verdict, url, is_counted=False)
             if row is not None:
                 row.delayed += 1
@@ -393,10 +393,10 @@ class CrawlRecorder:
             seen.details.append(detail)
 
 
-def _verdict_on(request: Request) -> Verdict | str:
-    if request.meta.get(DONT_OBEY):
+def _verdict_in(meta: dict[str, Any]) -> Verdict | str:
+    if meta.get(DONT_OBEY):
         return EXEMPT
-    verdict = request.meta.get(ROBOTSTXT)
+    verdict = meta.get(ROBOTSTXT)
     return verdict if isinstance(verdict, Verdict) else UNCHECKED
 
 
