@@ -10,6 +10,7 @@ time.
 from __future__ import annotations
 
 import time
+from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -84,7 +85,9 @@ def new_origins(rounds: int) -> float:
         found = []
         for number in range(NEW_ORIGINS):
             key = f"http://{number}.example"
-            origin, copy = Origin(key), CopyInfo(f"{key}/robots.txt")
+            # As the fetcher makes it, with and without a report.
+            copy = CopyInfo(f"{key}/robots.txt", sha256=sha256(body).hexdigest())
+            origin = Origin(key)
             event = Rules(RobotsTxt.parse(body), 200, copy, time.time() + 3600, body)
             origin.start_fetch(time.time())
             origin.apply(event, time.time())
