@@ -62,16 +62,16 @@ class AdmissionControl:
         if not needs_fetch and key != EXEMPT and self._policy_cache.needs_fetch(key):
             needs_fetch = True
             self._policy_cache.block_until_fetch_allowed(key)
-        if self._throttle.enqueue(request, name, key):
-            origin = self._policy_cache.origins.get(key)
-            is_outage = origin is not None and self._outages.applies_to(origin)
-            self._wait_stats.start(request, for_policy=needs_fetch or is_outage)
-
-    def load(self, entry: WaitingRequest, key: str) -> None:
-        """Count the wait of a request that comes back from the overflow."""
-        if self._wait_stats.is_waiting(entry.request):
-            return
         origin = self._policy_cache.origins.get(key)
-        # The policy of its origin was not known when it began to wait.
-        for_policy = origin is not None and origin.answered_at >= entry.arrived
+        is_outage = origin is not None and self._outages.applies_to(origin)
+        self._throttle.enqueue(request, name, key, for_policy=needs_fetch or is_outage)
+
+    def count_wait(self, entry: WaitingRequest) -> None:
+        """Count the wait of a request that leaves its queue."""
+        for_policy = entry.for_policy
+        if for_policy is None:
+            key = self._origin_of(entry.request)
+            origin = self._policy_cache.origins.get(key) if key is not None else None
+            # The policy of its origin was not known when it began to wait.
+            for_policy = origin is not None and origin.answered_at >= entry.arrived
         self._wait_stats.start(entry.request, for_policy=for_policy, since=entry.arrived)

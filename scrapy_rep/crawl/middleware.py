@@ -474,9 +474,8 @@ class RobotsTxtMiddleware:
             self._policy_cache.share_connections(self._engine.connection_limit)
 
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
-        queues = self._throttle.queues
-        queues.overflow = overflow_for(scheduler, self._crawler)
-        queues.on_load = self._admission.load
+        self._throttle.queues.overflow = overflow_for(scheduler, self._crawler, self._clock)
+        self._throttle.on_start = self._admission.count_wait
         return WaitingScheduler(
             scheduler,
             self._throttle,

@@ -310,6 +310,11 @@ class Engine:
         """The requests that use up CONCURRENT_REQUESTS."""
         return set(self._downloader.active) - self._excluded
 
+    @property
+    def is_downloading(self) -> bool:
+        """Whether a request uses up CONCURRENT_REQUESTS."""
+        return not self._excluded.issuperset(self._downloader.active)
+
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""
         schemes = self._downloader.handlers._schemes

@@ -2,11 +2,12 @@
 
 Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
 :data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more has to begin then,
-the oldest is ended, as if it had timed out. So a host that never answers cannot delay others,
-however many names it has, and the number of connections is bounded.
+the oldest is ended, as if it had timed out, after :data:`OLD` seconds at the earliest. So a host
+that never answers cannot delay others, however many names it has, and the number of connections is
+bounded, as is the number of fetches that begin in the long run.
 
 If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
-fetches included, and the oldest is ended after :data:`SLOW_WITH_POOL` seconds at the earliest.
+fetches included, and the oldest is ended after :data:`OLD_WITH_POOL` seconds at the earliest.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 
     from .clock import Clock
 
-SLOW = 2.0
-"""Seconds after which a fetch no longer counts. Most files arrive within half a second."""
+SLOW = 0.5
+"""Seconds after which a fetch no longer counts. Most files arrive within this time."""
 
-SLOW_WITH_POOL = 5.0
-"""Seconds after which the oldest fetch may be ended if connections are few."""
+OLD = 8.0
+OLD_WITH_POOL = 5.0
+"""Seconds after which the oldest fetch may be ended; fewer if connections are few."""
 
 SLOW_FACTOR = 4
 """How many times as many fetches may be in progress in all, slow ones included."""
@@ -55,7 +57,7 @@ class FetchLimit:
 
     def __init__(self, limit: int, clock: Clock, on_capacity: Callable[[], None]) -> None:
         self._limit = limit
-        self._slow = SLOW
+        self._slow, self._old = SLOW, OLD
         self._max_in_progress = limit * SLOW_FACTOR
         self._clock = clock
         self._on_capacity = on_capacity
@@ -71,7 +73,7 @@ class FetchLimit:
     def share(self, connections: int) -> None:
         """Use half of so many connections at most."""
         self._limit = self._max_in_progress = min(self._limit, max(connections // 2, 1))
-        self._slow = SLOW_WITH_POOL
+        self._slow = self._old = OLD_WITH_POOL
 
     def restart(self, permit: Permit, expire: Callable[[], None]) -> None:
         """Count a fetch from now on: until now it has waited for a connection."""
@@ -100,7 +102,7 @@ class FetchLimit:
             return permit
         permit.granted = Deferred()
         self._waiting.append(permit)
-        self.end_oldest(len(self._waiting))
+        self.end_oldest()
         try:
             await maybe_deferred_to_future(permit.granted)
         except BaseException:
@@ -125,7 +127,7 @@ class FetchLimit:
             self._grant(permit)
             assert permit.granted is not None
             fire(permit.granted, None)
-        self.end_oldest(len(self._waiting))
+        self.end_oldest()
         if self.capacity:
             self._on_capacity()
 
@@ -150,15 +152,16 @@ class FetchLimit:
             del self._quick[oldest]
         self._fill()
 
-    def end_oldest(self, wanted: int) -> None:
-        """End the oldest fetches, so that up to ``wanted`` others may begin.
+    def end_oldest(self, wanted: int = 0) -> None:
+        """End the oldest fetches, so that those that wait and ``wanted`` others may begin.
 
-        Only fetches that are slow are ended, and no more than needed.
+        Only fetches that are old are ended, and no more than needed. Call this from time to time:
+        a fetch may have become old.
         """
-        excess = len(self._in_progress) + wanted - self._max_in_progress
+        excess = len(self._in_progress) + len(self._waiting) + wanted - self._max_in_progress
         if excess <= 0:
             return
-        latest = self._clock.monotonic() - self._slow
+        latest = self._clock.monotonic() - self._old
         for permit in tuple(islice(self._in_progress, excess)):
             if permit.expire is not None and permit.began <= latest:
                 expire, permit.expire = permit.expire, None

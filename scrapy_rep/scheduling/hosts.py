@@ -60,6 +60,9 @@ class WaitingRequest(NamedTuple):
     request that is not in the downloader: it is queued until the engine takes it."""
     arrived: float = 0
     """When it began to wait."""
+    for_policy: bool | None = None
+    """Whether it waits for a robots.txt, and not only for the pace of its host. None if this is not
+    known."""
     limit: Limit | None = None
     """Why the request is overdue, if it is."""
 

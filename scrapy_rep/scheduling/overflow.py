@@ -118,7 +118,7 @@ class DiskOverflow(Overflow):
         """Add a request to a queue."""
         try:
             content = entry.request.to_dict(spider=self._crawler.spider)
-            data = pickle.dumps((entry.arrived, content), protocol=4)
+            data = pickle.dumps((entry.arrived, entry.for_policy, content), protocol=4)
             self._db.execute(
                 "INSERT INTO requests VALUES (?, ?, ?, ?)", (queue, *entry.sort_key, data)
             )
@@ -163,9 +163,9 @@ class DiskOverflow(Overflow):
         """Return a request as it was; None if it cannot be read."""
         priority, number, data = row
         try:
-            arrived, content = pickle.loads(data)
+            arrived, for_policy, content = pickle.loads(data)
             request = request_from_dict(content, spider=self._crawler.spider)
         except Exception:  # of any object in its meta
             logger.exception("A waiting request cannot be read again. It is lost.")
             return None
-        return WaitingRequest((priority, number), request, arrived=arrived)
+        return WaitingRequest((priority, number), request, arrived=arrived, for_policy=for_policy)

@@ -60,8 +60,6 @@ class WaitQueues:
         self.overflow: Overflow = MemoryOverflow()
         self.overflowed = 0
         """How many requests are in the overflow."""
-        self.on_load: Callable[[WaitingRequest, str], None] = lambda _entry, _key: None
-        """Called with a request that comes back from the overflow, and the key of its queue."""
         self.busy: set[str] = set()
         """The hosts for which as many requests wait as they get at once. No other request of
         theirs has to be read from the scheduler before one of these has started."""
@@ -183,7 +181,6 @@ class WaitQueues:
                     entry = entry._replace(limit=Limit.NUMBER)
                     self._overdue += 1
                 self.add(host, queue.key, entry, from_scheduler=True)
-                self.on_load(entry, name)
                 return
         self.busy.discard(host.name)
 

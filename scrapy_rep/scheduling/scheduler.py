@@ -93,9 +93,14 @@ class WaitingScheduler(BaseScheduler):
         """The next request of the scheduler that does not have to wait."""
         self._prefers_waiting = True
         """Whether a request that has waited comes before one of the scheduler of its priority."""
+        self._ahead_timer = Timer(clock)
+        self._is_ahead = False
+        """Whether the latest pass found no request that may start, and none has started since."""
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
-        """When the scheduler is read again, while there is no capacity for its requests."""
+        """When the scheduler is read again after a pass that found no request that may start."""
+        self._was_full = False
+        """Whether there was no capacity for its requests when the pause began."""
         self._reads_in_excess = 0
         """How many requests were read, beyond the capacity, since the last one that may start."""
         self._rests_until = -inf
@@ -105,6 +110,7 @@ class WaitingScheduler(BaseScheduler):
         self._has_passed_over = False
         """Whether there were such requests in this pass."""
         self._rest_timer = Timer(clock)
+        self._ahead_timer = Timer(clock)
         self._in_a_row = 0
         """How many requests were read, since the last one that may start."""
         self._steps = 0
@@ -142,6 +148,7 @@ class WaitingScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Give all requests back to the scheduler, and close it."""
+        self._ahead_timer.cancel()
         self._pause_timer.cancel()
         self._rest_timer.cancel()
         self._step_timer.cancel()
@@ -196,6 +203,7 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
+        self._is_ahead = False
         if self._paused_until is not None:
             self._pause(MIN_PAUSE)
         return stored
@@ -228,7 +236,10 @@ class WaitingScheduler(BaseScheduler):
         The higher priority comes first. With equal priorities they alternate.
         """
         while True:
-            unthrottled = self._read()
+            # A request that has waited starts without a delay.
+            needs_read = not self._is_ahead or self._throttle.peek() is None
+            unthrottled = self._read() if needs_read else None
+            self._is_ahead = False
             entry = self._throttle.peek()
             if entry is None and unthrottled is None:
                 self._throttle.recheck()
@@ -242,6 +253,7 @@ class WaitingScheduler(BaseScheduler):
                 self._next = None
                 self._prefers_waiting = True
                 self._throttle.start(unthrottled)
+                self._read_ahead_later()
                 return unthrottled
             if self._steps >= MAX_PER_STEP:
                 return None  # the engine is woken when the event loop has run
@@ -249,7 +261,17 @@ class WaitingScheduler(BaseScheduler):
             self._count_step()
             request = self._throttle.pop()
             if request is not None or not self._engine.has_capacity:
+                self._read_ahead_later()
                 return request
+
+    def _read_ahead_later(self) -> None:
+        if not self._ahead_timer.is_active:
+            self._ahead_timer.start(0, self._read_ahead)
+
+    def _read_ahead(self) -> None:
+        """Look for the next request that may start, while the engine cannot start it."""
+        if not (self._engine.has_capacity or self._engine.is_closing):
+            self._is_ahead = self._read() is None
 
     def _count_step(self) -> None:
         self._steps += 1
@@ -309,20 +331,27 @@ class WaitingScheduler(BaseScheduler):
 
     def _end_pass(self, began: float, number: int) -> None:
         """Arrange for the next pass after one that has found no request that may start."""
-        if not self._throttle.queues.is_full:
-            self._engine.wake()
-            return
-        self._reads_in_excess += number
         self._pass_ended = self._clock.monotonic()
         self._pass_seconds = self._pass_ended - began
-        self._pause(min(self._pass_seconds * self._reads_in_excess / BACKOFF_READS, PAUSE))
+        self._was_full = self._throttle.queues.is_full
+        if self._was_full:
+            self._reads_in_excess += number
+            self._pause(min(self._pass_seconds * self._reads_in_excess / BACKOFF_READS, PAUSE))
+        elif self._engine.is_downloading:
+            self._pause(self._pass_seconds)  # passes take half of the time at most
+        else:
+            self._engine.wake()
 
     def _pause(self, seconds: float) -> None:
-        """Read the scheduler again after so many seconds, or as soon as there is capacity."""
+        """Read the scheduler again after so many seconds, or when :meth:`_needs_pause` is over."""
         until = self._clock.monotonic() + seconds
         if self._paused_until is None or until < self._paused_until:
             self._paused_until = until
             self._pause_timer.start(seconds, self._resume)
+
+    def _needs_pause(self) -> bool:
+        """Whether what the pause is for still applies."""
+        return self._throttle.queues.is_full if self._was_full else self._engine.is_downloading
 
     def _resume(self) -> None:
         self._paused_until = None
@@ -339,8 +368,7 @@ class WaitingScheduler(BaseScheduler):
 
     def _pull(self) -> Request | None:
         if self._paused_until is not None:
-            is_paused = self._clock.monotonic() < self._paused_until
-            if is_paused and self._throttle.queues.is_full:
+            if self._clock.monotonic() < self._paused_until and self._needs_pause():
                 return None
             self._paused_until = None
             self._pause_timer.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from itertools import count
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .hosts import WaitingRequest
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from .clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -87,16 +90,17 @@ queue, the name of that queue, the score, the request."""
 class SharedOverflow(Overflow):
     """Requests in queues of the class of ``queue``, which is the queue of the workers."""
 
-    def __init__(self, queue: Any) -> None:
+    def __init__(self, queue: Any, clock: Clock) -> None:
         self._queue = queue
+        self._clock = clock
         self._names_key = f"{queue.key}:waiting"
         """The key of a set: the names of all queues of the overflow."""
         self._memory = MemoryOverflow()
         """Requests that the server did not accept."""
         self._unsent: list[tuple[str, Request]] = []
         """Requests that are not sent yet, each with the name of its queue."""
-        self._names: set[str] = set()
-        """The names of the queues of this worker."""
+        self._arrivals: dict[str, _Arrivals] = {}
+        """When the requests of each queue of this worker began to wait."""
         self._moves = True
         """Whether requests are moved without being read."""
         self._numbers = count(FIRST_NUMBER)
@@ -106,6 +110,7 @@ class SharedOverflow(Overflow):
     def push(self, queue: str, entry: WaitingRequest) -> None:
         """Add a request to a queue."""
         self._unsent.append((queue, entry.request))
+        self._arrivals_of(queue).add(entry.arrived)
         if len(self._unsent) >= MAX_UNSENT:
             self._send()
 
@@ -123,14 +128,15 @@ class SharedOverflow(Overflow):
                 "The waiting requests of %(queue)s cannot be read again. They stay in Redis.",
                 {"queue": queue},
             )
+            self._arrivals[queue] = _Arrivals()
             return None
-        return self._entry(request) if request is not None else None
+        return self._entry(queue, request) if request is not None else None
 
     def drain(self) -> Iterator[WaitingRequest]:
         """Put all requests back on the server. Return those that it does not accept."""
         if self._unsent:
             self._send()
-        self._put_back_all(self._names)
+        self._put_back_all(self._arrivals)
         yield from self._memory.drain()
 
     def put_back(self, entries: list[WaitingRequest]) -> list[WaitingRequest]:
@@ -171,7 +177,11 @@ class SharedOverflow(Overflow):
             logger.exception("Requests that have to wait are read one by one from now on.")
             self._moves = False
             moved = [1] * len(moves)  # it may have moved them; if not, the overflow has fewer
-        return [name for (name, _, _), is_moved in zip(moves, moved, strict=True) if is_moved]
+        names = [name for (name, _, _), is_moved in zip(moves, moved, strict=True) if is_moved]
+        now = self._clock.monotonic()
+        for name in names:
+            self._arrivals_of(name).add(now)
+        return names
 
     def _stored_queue(
         self, data: Any, queue_of: Callable[[Mapping[str, Any]], str | None]
@@ -184,7 +194,6 @@ class SharedOverflow(Overflow):
     def _move(self, moves: list[tuple[str, float, Any]], end: int) -> list[int]:
         """Move requests to the queues of these names. Return 1 for each one that was moved."""
         names = list(dict.fromkeys(name for name, _, _ in moves))
-        self._names.update(names)
         numbers = {name: number for number, name in enumerate(names, 3)}
         keys = [self._queue.key, self._names_key]
         keys += [self._queue_of(name, None).key for name in names]
@@ -200,13 +209,12 @@ class SharedOverflow(Overflow):
             pipeline = self._queue.server.pipeline()
             for name in {name for name, _ in unsent}:
                 pipeline.sadd(self._names_key, name)
-                self._names.add(name)
             for name, request in unsent:
                 self._queue_of(name, pipeline).push(request)
             pipeline.execute()
         except Exception:  # of the client of the server, or of any object in the meta of a request
             for name, request in unsent:
-                self._memory.push(name, self._entry(request))
+                self._memory.push(name, self._entry(name, request))
 
     def _put_back_all(self, names: Iterable[str | bytes]) -> None:
         """Move the requests of these queues to the queue of the workers."""
@@ -227,8 +235,45 @@ class SharedOverflow(Overflow):
         queue = self._queue
         return type(queue)(server, queue.spider, key.replace("%", "%%"), queue.serializer)
 
-    def _entry(self, request: Request) -> WaitingRequest:
-        return WaitingRequest((-request.priority, next(self._numbers)), request)
+    def _arrivals_of(self, name: str) -> _Arrivals:
+        return self._arrivals.setdefault(name, _Arrivals())
+
+    def _entry(self, name: str, request: Request) -> WaitingRequest:
+        sort_key = (-request.priority, next(self._numbers))
+        arrived = self._arrivals_of(name).pop(self._clock.monotonic())
+        return WaitingRequest(sort_key, request, arrived=arrived)
+
+
+class _Arrivals:
+    """When the requests of one queue began to wait, to the second. The first one is the next.
+
+    The server has the requests only, and does not always return the first one first.
+    """
+
+    __slots__ = ("_times",)
+
+    def __init__(self) -> None:
+        self._times: list[tuple[float, int]] = []
+        """Times in seconds, each with the number of the requests."""
+
+    def add(self, at: float) -> None:
+        """Add a request."""
+        first, number = self._times[-1] if self._times else (-inf, 0)
+        if at - first < 1:
+            self._times[-1] = first, number + 1
+        else:
+            self._times.append((at, 1))
+
+    def pop(self, now: float) -> float:
+        """Remove a request, and return when it began to wait: ``now`` if that is not known."""
+        if not self._times:
+            return now
+        first, number = self._times[0]
+        if number > 1:
+            self._times[0] = first, number - 1
+        else:
+            del self._times[0]
+        return first
 
 
 def _first_stored(queue: Any) -> tuple[int, list[tuple[Any, float]]]:
@@ -249,12 +294,12 @@ def _first_stored(queue: Any) -> tuple[int, list[tuple[Any, float]]]:
     return 0, []
 
 
-def overflow_for(scheduler: Any, crawler: Crawler) -> Overflow:
+def overflow_for(scheduler: Any, crawler: Crawler, clock: Clock) -> Overflow:
     """Return the overflow of a crawl: in memory if its scheduler is known to be there only."""
     # Attributes of Scrapy's scheduler: its queues in memory and on disk.
     is_in_memory = hasattr(scheduler, "mqs") and getattr(scheduler, "dqs", None) is None
     # Attributes of the queues of scrapy-redis.
     queue = getattr(scheduler, "queue", None)
     if all(hasattr(queue, name) for name in ("server", "spider", "key", "serializer", "push")):
-        return SharedOverflow(queue)
+        return SharedOverflow(queue, clock)
     return MemoryOverflow() if is_in_memory else DiskOverflow(crawler)

@@ -64,6 +64,8 @@ class Throttle:
         self.from_scheduler: set[Request] = set()
         """The requests that the engine has from the scheduler. The downloader has others, too:
         those of callers of ``engine.download_async``."""
+        self.on_start: Callable[[WaitingRequest], object] = lambda _: None
+        """Called with a queued request when it starts."""
         self._arrivals = count()
         self._reservations: Reservations | None = None
         self.try_reschedule: Callable[[Request], bool] = lambda _: False
@@ -234,10 +236,16 @@ class Throttle:
         if not host.seconds_left(self._clock.monotonic(), 1):
             self.in_progress.start(host, self._entry(request), checked=False)
 
-    def enqueue(self, request: Request, name: str, key: str) -> bool:
-        """Queue a request until it may start. Return False if it is in the overflow."""
+    def enqueue(
+        self, request: Request, name: str, key: str, *, for_policy: bool | None = None
+    ) -> bool:
+        """Queue a request until it may start. Return False if it is in the overflow.
+
+        ``for_policy`` is that of :class:`~.hosts.WaitingRequest`.
+        """
         host = self._host(name)
-        is_queued = self.queues.enqueue(host, key, self._entry(request))
+        entry = self._entry(request)._replace(for_policy=for_policy)
+        is_queued = self.queues.enqueue(host, key, entry)
         if is_queued and not host.queues[key].blocks:
             self._update(host)
         return is_queued
@@ -382,6 +390,8 @@ class Throttle:
         self.in_progress.start(host, entry, checked=False)
         if entry.waiter is not None:
             fire(entry.waiter, True)
+        else:
+            self.on_start(entry)
         self.queues.load(host)
         host.remove_empty_queues()
 

@@ -9,12 +9,14 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.scheduling import queues, shared_overflow
+from scrapy_rep.scheduling.clock import Clock
 from scrapy_rep.scheduling.hosts import WaitingRequest
 from scrapy_rep.scheduling.shared_overflow import SharedOverflow
 from testing.faults import silence
 from testing.redis_server import RedisServer
 from testing.web import Page, text
 
+from ..scheduling.doubles import FakeClock
 from .conftest import Visitor
 from .test_scheduling import ALL, delayed, numbers
 from .test_waiting import AtOnce
@@ -152,7 +154,7 @@ def test_requests_leave_the_overflow_in_the_order_of_the_queue(
     redis_server: RedisServer, kind: Any
 ) -> None:
     queue = queue_on(redis_server, kind)
-    overflow = SharedOverflow(queue)
+    overflow = SharedOverflow(queue, Clock())
     fill(overflow, 12)
     found = []
     while (entry := overflow.pop("http://a.example")) is not None:
@@ -174,9 +176,9 @@ def test_the_next_worker_puts_the_requests_of_a_killed_one_back(
     redis_server: RedisServer, kind: Any
 ) -> None:
     queue = queue_on(redis_server, kind)
-    fill(SharedOverflow(queue), 200)  # this worker is killed
+    fill(SharedOverflow(queue, Clock()), 200)  # this worker is killed
     queue.push(Request("http://c.example/"))
-    SharedOverflow(queue)
+    SharedOverflow(queue, Clock())
     urls = left(queue)
     assert len(urls) == len(set(urls)) == 401
     assert redis_server.client.keys("*") == []
@@ -204,7 +206,7 @@ def test_the_first_requests_move_to_the_overflow_unread(
 ) -> None:
     queue = queue_on(redis_server, kind)
     fill_workers_queue(queue)
-    overflow = SharedOverflow(queue)
+    overflow = SharedOverflow(queue, Clock())
     count = 12 if kind is PriorityQueue else 9  # which sorts requests of equal priority by URL
     assert overflow.move_waiting(only_a) == ["http://a.example"] * count
     assert overflow.move_waiting(only_a) == []
@@ -222,9 +224,9 @@ def test_requests_that_were_moved_are_put_back(redis_server: RedisServer, kind: 
     queue = queue_on(redis_server, kind)
     for number in range(3):
         queue.push(Request(f"http://a.example/{number}", priority=number))
-    killed = SharedOverflow(queue)
+    killed = SharedOverflow(queue, Clock())
     assert killed.move_waiting(only_a) == ["http://a.example"] * 3
-    SharedOverflow(queue)
+    SharedOverflow(queue, Clock())
     assert sorted(left(queue)) == [f"http://a.example/{number}" for number in range(3)]
     assert redis_server.client.keys("*") == []
 
@@ -243,7 +245,7 @@ def test_a_request_that_another_worker_has_taken_is_not_moved(
             taken.append(queue.pop().url)
         return only_a(stored)
 
-    overflow = SharedOverflow(queue)
+    overflow = SharedOverflow(queue, Clock())
     assert overflow.move_waiting(take_one) == ["http://a.example"]
     entry = overflow.pop("http://a.example")
     assert entry is not None
@@ -266,7 +268,7 @@ def test_requests_are_not_moved_where_they_cannot_be_read(
         redis_server.client.lpush(queue.key, b"no pickle")
     else:
         queue.push(Request("http://a.example/0"))
-    assert SharedOverflow(queue).move_waiting(only_a) == []
+    assert SharedOverflow(queue, Clock()).move_waiting(only_a) == []
     assert len(queue) == 1
 
 
@@ -276,7 +278,7 @@ def test_requests_that_may_have_moved_are_not_forgotten(
     queue = queue_on(redis_server, FifoQueue)
     for number in range(3):
         queue.push(Request(f"http://a.example/{number}"))
-    overflow = SharedOverflow(queue)
+    overflow = SharedOverflow(queue, Clock())
 
     def fail(script: str, *arguments: Any) -> None:
         redis_server.client.eval(script, *arguments)
@@ -298,7 +300,7 @@ def test_many_requests_are_put_back(
 ) -> None:
     monkeypatch.setattr(shared_overflow, "MAX_PUT_BACK", 5)
     queue = queue_on(redis_server, kind)
-    overflow = SharedOverflow(queue)
+    overflow = SharedOverflow(queue, Clock())
     fill(overflow, 12)
     requests = [Request(f"http://c.example/{number}") for number in range(12)]
     requests[7].meta["unreadable"] = lambda: None
@@ -322,13 +324,47 @@ async def test_requests_that_were_moved_leave_in_their_order(
     outcome = await crawl(asked, settings, spider=AtOnce, pages=60)
     assert late.paths == ["/robots.txt", *numbers(60)]
     assert outcome.stats["scheduler/dequeued/redis"] < 60, "most requests are moved in Redis"
+    waited = outcome.stats["robotstxt/wait_seconds/robots_txt"]
+    longest = outcome.stats["elapsed_time_seconds"]
+    assert 40 < waited <= longest * outcome.stats["robotstxt/wait_count/robots_txt"]
+
+
+def test_requests_keep_the_time_at_which_they_began_to_wait(redis_server: RedisServer) -> None:
+    clock = FakeClock()
+    queue = queue_on(redis_server, FifoQueue)
+    fill_workers_queue(queue)
+    began = clock.monotonic()
+    overflow = SharedOverflow(queue, clock)
+    count = len(overflow.move_waiting(only_a))
+    for seconds in (30, 30.5, 40):
+        request = Request(f"http://a.example/{seconds}")
+        overflow.push("http://a.example", WaitingRequest((0, 0), request, arrived=began + seconds))
+    clock.advance(60)
+    found = []
+    while (entry := overflow.pop("http://a.example")) is not None:
+        found.append(entry.arrived - began)
+    assert found == [0] * count + [30, 30, 40]
+
+
+def test_a_request_of_another_worker_begins_to_wait_when_it_is_read(
+    redis_server: RedisServer,
+) -> None:
+    clock = FakeClock()
+    queue = queue_on(redis_server, FifoQueue)
+    overflow = SharedOverflow(queue, clock)
+    other = SharedOverflow(queue, clock)
+    fill(other, 60)
+    clock.advance(5)
+    entry = overflow.pop("http://a.example")
+    assert entry is not None
+    assert entry.arrived == clock.monotonic()
 
 
 def test_requests_wait_in_memory_while_redis_is_down(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = RedisServer(tmp_path)
-    overflow = SharedOverflow(queue_on(server, FifoQueue))
+    overflow = SharedOverflow(queue_on(server, FifoQueue), Clock())
     server.kill()
     fill(overflow, 60)
     first = overflow.pop("http://a.example")

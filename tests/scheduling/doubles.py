@@ -139,6 +139,8 @@ class FakeEngine:
         self.wakes = 0
         self.limits: tuple[int, float] = (8, 0)
         self.has_capacity = True
+        self.is_closing = False
+        self.is_downloading = False
         self.connection_limit = 0
         self.reserved_connections: Callable[[], int] = lambda: 0
         self.on_capacity_check: Callable[[], None] = lambda: None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.scheduling.fetch_limit import SLOW, SLOW_FACTOR, SLOW_WITH_POOL, FetchLimit
+from scrapy_rep.scheduling.fetch_limit import OLD, OLD_WITH_POOL, SLOW, SLOW_FACTOR, FetchLimit
 
 from .doubles import FakeClock, begin
 
@@ -65,27 +65,31 @@ async def test_a_slow_fetch_no_longer_counts() -> None:
     assert fetches.expired == []
 
 
-async def test_the_oldest_slow_fetch_is_ended_when_there_are_too_many() -> None:
+async def test_the_oldest_fetch_is_ended_when_there_are_too_many() -> None:
     fetches = Fetches(1)
     for number in range(SLOW_FACTOR):
         await fetches.begin(number)
         await fetches.clock.run(SLOW)
     assert len(fetches.permits) == SLOW_FACTOR
-    assert fetches.expired == []
     await fetches.begin(90)
+    await fetches.clock.run(OLD - SLOW * SLOW_FACTOR - 0.1)
+    fetches.limit.end_oldest()
+    assert fetches.expired == [], "it is slow, but not old"
+    await fetches.clock.run(0.1)
+    fetches.limit.end_oldest()
     assert fetches.expired == [0]
     assert 90 not in fetches.permits, "it waits until the oldest has ended"
-    fetches.limit.end_oldest(1)
+    fetches.limit.end_oldest()
     assert fetches.expired == [0], "a fetch is ended once"
     await fetches.end(0)
     assert 90 in fetches.permits
 
 
-async def test_a_fetch_that_is_not_slow_is_not_ended() -> None:
+async def test_a_fetch_that_is_not_old_is_not_ended() -> None:
     fetches = Fetches(1)
     fetches.limit.share(2)
     await fetches.begin(1)
-    await fetches.clock.run(SLOW_WITH_POOL - 0.1)
+    await fetches.clock.run(OLD_WITH_POOL - 0.1)
     await fetches.begin(2)
     assert fetches.expired == []
     await fetches.clock.run(0.1)
@@ -102,7 +106,7 @@ async def test_fetches_get_half_of_the_connections(
     fetches.limit.share(connections)
     await fetches.begin(*range(20))
     assert len(fetches.permits) == begun
-    await fetches.clock.run(SLOW_WITH_POOL)
+    await fetches.clock.run(OLD_WITH_POOL)
     assert len(fetches.permits) == begun, "slow ones count, too"
 
 
@@ -110,14 +114,14 @@ async def test_a_restarted_fetch_is_the_youngest() -> None:
     fetches = Fetches(2)
     fetches.limit.share(4)
     await fetches.begin(1, 2)
-    await fetches.clock.run(SLOW_WITH_POOL - 1)
+    await fetches.clock.run(OLD_WITH_POOL - 1)
     fetches.limit.restart(fetches.permits[1], lambda: fetches.expired.append(-1))
     await fetches.clock.run(1)
     await fetches.begin(3)  # ends the oldest one
     assert fetches.expired == [2]
     await fetches.begin(4)
     assert fetches.expired == [2]
-    await fetches.clock.run(SLOW_WITH_POOL)
+    await fetches.clock.run(OLD_WITH_POOL)
     fetches.limit.end_oldest(2)
     assert fetches.expired == [2, -1]
 

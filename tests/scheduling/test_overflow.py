@@ -10,6 +10,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 
+from scrapy_rep.scheduling.clock import Clock
 from scrapy_rep.scheduling.hosts import WaitingRequest
 from scrapy_rep.scheduling.overflow import (
     DiskOverflow,
@@ -149,7 +150,7 @@ def test_requests_are_kept_as_the_scheduler_keeps_them(
 ) -> None:
     crawler: Any = SimpleNamespace(spider=SPIDER)
     scheduler = SimpleNamespace(**attributes)
-    assert isinstance(overflow_for(scheduler, crawler), kind)
+    assert isinstance(overflow_for(scheduler, crawler, Clock()), kind)
 
 
 def test_scrapys_scheduler_has_these_attributes() -> None:

@@ -134,6 +134,87 @@ def test_requests_beyond_the_capacity_do_not_hide_others() -> None:
     assert crawl.scheduler.has_pending_requests()
 
 
+def test_while_pages_are_downloaded_the_scheduler_is_read_for_half_of_the_time() -> None:
+    crawl = Crawl(capacity=1000, seconds=QUICK)
+    crawl.throttle.blocks.block(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.add(SLOW, 5 * MAX_PER_PASS)
+    crawl.engine.is_downloading = True
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    assert crawl.next() is None
+    assert crawl.inner.reads == MAX_PER_PASS
+    wakes = crawl.engine.wakes
+    crawl.clock.advance(MAX_PER_PASS * QUICK)
+    assert crawl.engine.wakes == wakes + 1
+    assert crawl.next() is None
+    assert crawl.inner.reads == 2 * MAX_PER_PASS
+    crawl.engine.is_downloading = False
+    assert crawl.next() is None
+    assert crawl.inner.reads == 3 * MAX_PER_PASS, "nothing else needs the time"
+
+
+# The scheduler is read while the engine can start no request.
+
+
+def read_ahead(*, behind: int) -> Crawl:
+    """Return a crawl that reads its scheduler, with so many requests of a slow site, after it has
+    started the first of two live requests that have waited."""
+    crawl = Crawl(capacity=1000, seconds=QUICK)
+    for host in (LIVE, SLOW):
+        crawl.throttle.blocks.block(host, f"http://{host}", BlockReason.POLICY)
+    crawl.add(LIVE, 2)
+    assert crawl.next() is None
+    crawl.throttle.blocks.unblock(LIVE, f"http://{LIVE}", BlockReason.POLICY)
+    assert crawl.next() == f"http://{LIVE}/0"
+    crawl.engine.has_capacity = False
+    crawl.add(SLOW, behind)
+    crawl.clock.advance(0)
+    return crawl
+
+
+def test_a_request_that_has_waited_starts_without_a_read() -> None:
+    crawl = read_ahead(behind=10)
+    assert not crawl.inner.requests
+    crawl.inner.requests.append(Request(f"http://{SLOW}/10"))
+    assert crawl.next() == f"http://{LIVE}/1"
+    assert len(crawl.inner.requests) == 1
+    crawl.clock.advance(0)
+    assert not crawl.inner.requests, "it is read after the start"
+
+
+def test_a_new_request_of_a_higher_priority_comes_first() -> None:
+    crawl = read_ahead(behind=10)
+    urgent = Request("http://urgent.example/", priority=1)
+    crawl.scheduler.enqueue_request(urgent)
+    assert crawl.next() == urgent.url
+
+
+def test_one_request_is_read_ahead() -> None:
+    crawl = read_ahead(behind=0)
+    crawl.add("other.example", 2)
+    crawl.clock.advance(0)
+    reads = crawl.inner.reads
+    crawl.clock.advance(10)
+    assert crawl.inner.reads == reads
+    assert crawl.scheduler.has_pending_requests()
+    assert {crawl.next() for _ in range(3)} == {
+        f"http://{LIVE}/1",
+        "http://other.example/0",
+        "http://other.example/1",
+    }
+
+
+@pytest.mark.parametrize("change", ["has_capacity", "is_closing"])
+def test_nothing_is_read_ahead_if_the_engine_reads_itself_or_closes(change: str) -> None:
+    crawl = read_ahead(behind=0)
+    assert crawl.next() == f"http://{LIVE}/1"
+    setattr(crawl.engine, change, True)
+    reads = crawl.inner.reads
+    crawl.add(SLOW, 10)
+    crawl.clock.advance(1)
+    assert crawl.inner.reads == reads
+
+
 # Requests of busy hosts stay in a scheduler that compares hosts.
 
 
@@ -206,6 +287,7 @@ def test_pauses_grow_while_no_request_is_found() -> None:
     crawl.inner.requests.insert(0, Request(f"http://{LIVE}/0"))
     crawl.clock.advance(took)
     assert crawl.next() == f"http://{LIVE}/0"
+    crawl.clock.advance(0)
     assert crawl.next() is None
     assert crawl.clock.pending == [pytest.approx(took / PASSES)]
 
