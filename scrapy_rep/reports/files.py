@@ -12,11 +12,29 @@ from typing import TYPE_CHECKING
 from ..atomic_write import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MIN_REWRITE = 1_000_000
 """Octets that are appended to a part file before it is written again without outdated lines."""
+
+CHARACTERS_PER_TURN = 100_000
+"""Characters of records that are made at once, in one or two ms. One record may have more."""
+
+
+def turns(records: Iterable[str]) -> Iterator[list[str]]:
+    """Yield records in lists. The event loop can run after each of them.
+
+    The length counts, not the number: a record may be a robots.txt file or a hundred rules.
+    """
+    turn, size = [], 0
+    for record in records:
+        turn.append(record)
+        size += len(record)
+        if size >= CHARACTERS_PER_TURN:
+            yield turn
+            turn, size = [], 0
+    yield turn
 
 
 class PartFile:
