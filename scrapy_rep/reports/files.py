@@ -19,7 +19,7 @@ MIN_REWRITE = 1_000_000
 """Octets that are appended to a part file before it is written again without outdated lines."""
 
 CHARACTERS_PER_TURN = 100_000
-"""Characters of records that are made at once, in one or two ms. One record may have more."""
+"""Characters of records that are made at once, in two or three ms. One record may have more."""
 
 
 def turns(records: Iterable[str]) -> Iterator[list[str]]:
