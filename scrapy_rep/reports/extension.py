@@ -37,7 +37,7 @@ from .destination import (
     has_other_parts,
     new_run_id,
 )
-from .files import PartFile
+from .files import PartFile, turns
 from .model import Run, Time
 from .reading import ReportError, merge_reports, read_report
 from .recorder import CrawlRecorder
@@ -72,9 +72,6 @@ MAX_DOWNLOAD_STATS = 100
 
 MAX_MESSAGE = 500
 """Characters of a message about a file that cannot be read."""
-
-RECORDS_PER_TURN = 200
-"""Records that are made at once. The event loop runs between two such turns, of a few ms each."""
 
 
 class CrawlReport:
@@ -174,11 +171,10 @@ class CrawlReport:
             self._recorder.run.downloads = self._downloads()
             if self._part.needs_all:
                 self._recorder.mark_all_as_changed()
-            records = []
-            for record in self._recorder.changes():
-                records.append(record)
-                if not len(records) % RECORDS_PER_TURN:
-                    await self._clock.sleep(0)
+            records: list[str] = []
+            for turn in turns(self._recorder.changes()):
+                records += turn
+                await self._clock.sleep(0)
             await self._threads.run(self._part.write, self._recorder.head(), records, shield=True)
         except (OSError, StoreError) as error:
             self._part.needs_all = True

@@ -44,7 +44,9 @@ class Gaps:
         self.count += 1
         if self.smallest is None or gap < self.smallest:
             self.smallest = gap
-        bucket = _bucket(min(max(gap, SHORTEST), LONGEST))
+        if not SHORTEST <= gap <= LONGEST:
+            gap = min(max(gap, SHORTEST), LONGEST)
+        bucket = _bucket(gap)
         self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
 
     def merge(self, other: Gaps) -> None:

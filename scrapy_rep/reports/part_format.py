@@ -16,51 +16,47 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .codec import RecordError, from_json, to_json
+from .codec import RecordError, from_json, to_text
 from .model import VERSION, HostPace, Limits, OriginReport, Report, RobotsFile, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
-
-_compact = partial(to_json, is_compact=True)
-
 PART = "part"
 """The value of ``type`` in the first line of a part file."""
 
 
-def head(run: Run, limits: Limits) -> dict[str, Any]:
+def head(run: Run, limits: Limits) -> str:
     """Return the first record of a part file."""
-    return {"type": PART, "version": VERSION, "run": _compact(run), "limits": _compact(limits)}
+    text = f'{{"version":{VERSION},"run":{to_text(run)},"limits":{to_text(limits)}}}'
+    return _record(PART, text)
 
 
-def origin_record(origin: OriginReport) -> dict[str, Any]:
+def origin_record(origin: OriginReport) -> str:
     """Return the record of an origin."""
-    return {"type": "origin", **_compact(origin)}
+    return _record("origin", to_text(origin))
 
 
-def host_record(host: HostPace) -> dict[str, Any]:
+def host_record(host: HostPace) -> str:
     """Return the record of a host."""
-    return {"type": "host", **_compact(host)}
+    return _record("host", to_text(host))
 
 
-def file_record(sha256: str, file: RobotsFile) -> dict[str, Any]:
+def file_record(sha256: str, file: RobotsFile) -> str:
     """Return the record of a robots.txt file."""
-    return {"type": "file", "sha256": sha256, **_compact(file)}
+    return _record("file", f'{{"sha256":{json.dumps(sha256)},{to_text(file)[1:]}')
 
 
-def crawl_record(crawl: Report) -> dict[str, Any]:
+def crawl_record(crawl: Report) -> str:
     """Return the record of the crawl: a report without origins, hosts and files."""
-    return {"type": "crawl", **_compact(crawl)}
+    return _record("crawl", to_text(crawl))
 
 
-def to_line(record: dict[str, Any]) -> str:
-    """Return a record as a line."""
-    return _encode(record) + "\n"
+def _record(kind: str, text: str) -> str:
+    """Return a line: an object that has members, with its type before them."""
+    return f'{{"type":"{kind}",{text[1:]}\n'
 
 
 def parse_part(first: dict[str, Any], rest: bytes) -> Report:

@@ -93,11 +93,11 @@ class CrawlRecorder:
         report.files = dict(self._files)
         return report
 
-    def head(self) -> dict[str, Any]:
+    def head(self) -> str:
         """Return the first record of the part file."""
         return head(self.run, self._limits)
 
-    def changes(self) -> Iterator[dict[str, Any]]:
+    def changes(self) -> Iterator[str]:
         """Yield the records of what has changed since the last call, for the part file."""
         self.run.written_at = Time(self._now())
         files, self._new_files = self._new_files, []
@@ -140,7 +140,7 @@ class CrawlRecorder:
             slot.robots_txt += 1
             return
         slot.sent += 1
-        verdict = _verdict_on(request)
+        verdict = _verdict_in(meta)
         if verdict is EXEMPT:
             counts.sent_exempt += 1
             totals.sent_exempt += 1
@@ -186,7 +186,7 @@ class CrawlRecorder:
             counts.delayed += pace_seconds > 0
             counts.delay_seconds += pace_seconds
         if pace_seconds:
-            verdict = _verdict_on(request)
+            verdict = _verdict_in(request.meta)
             row = self._row(live, verdict, url, is_counted=False)
             if row is not None:
                 row.delayed += 1
@@ -393,10 +393,10 @@ class CrawlRecorder:
             seen.details.append(detail)
 
 
-def _verdict_on(request: Request) -> Verdict | str:
-    if request.meta.get(DONT_OBEY):
+def _verdict_in(meta: dict[str, Any]) -> Verdict | str:
+    if meta.get(DONT_OBEY):
         return EXEMPT
-    verdict = request.meta.get(ROBOTSTXT)
+    verdict = meta.get(ROBOTSTXT)
     return verdict if isinstance(verdict, Verdict) else UNCHECKED
 
 

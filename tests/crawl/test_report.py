@@ -620,7 +620,7 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
     web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extension, "WRITE_INTERVAL", 0.05)
-    monkeypatch.setattr(extension, "RECORDS_PER_TURN", 1)
+    monkeypatch.setattr("scrapy_rep.reports.files.CHARACTERS_PER_TURN", 1)
     site = web.site(f"{ROBOTS}Crawl-delay: 0.2\n")
     found: list[int] = []
 

@@ -12,7 +12,6 @@ from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import CopyInfo, FetchResult, Rules
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.reports.model import Run, Time
-from scrapy_rep.reports.part_format import to_line
 from scrapy_rep.reports.recorder import CrawlRecorder
 from scrapy_rep.settings import Settings
 
@@ -78,4 +77,4 @@ def fetched(
 def part(made: CrawlRecorder) -> bytes:
     """The part file of a recorder."""
     made.mark_all_as_changed()
-    return "".join(to_line(each) for each in [made.head(), *made.changes()]).encode()
+    return "".join([made.head(), *made.changes()]).encode()

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, is_dataclass
+from math import inf
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from scrapy_rep.reports.codec import RecordError, from_json, iso, to_json
+from scrapy_rep.reports import model
+from scrapy_rep.reports.codec import RecordError, from_json, iso, to_json, to_text
 from scrapy_rep.reports.model import (
     Counts,
     Deciding,
@@ -12,11 +17,16 @@ from scrapy_rep.reports.model import (
     OriginReport,
     Report,
     RuleText,
+    Seen,
     Time,
     Version,
 )
 
 from .samples import NOW, fetched, recorder, sent
+
+
+def compact(record: Any) -> Any:
+    return json.loads(to_text(record))
 
 
 def test_a_report_survives_json() -> None:
@@ -26,24 +36,48 @@ def test_a_report_survives_json() -> None:
         made, "http://a.example/b", origin.verdict("/b", ("mybot",), NOW, made._unreachable_policy)
     )
     report = made.report()
-    for is_compact in (False, True):
-        text = json.dumps(to_json(report, is_compact=is_compact))
-        assert from_json(Report, json.loads(text)) == report
+    assert from_json(Report, json.loads(json.dumps(to_json(report)))) == report
+    assert from_json(Report, compact(report)) == report
 
 
 def test_the_compact_form_lacks_what_has_its_default() -> None:
     host = HostPace("a.example", last_at=Time(NOW), shortest_delay=0.0)
-    assert to_json(host, is_compact=True) == {
+    assert compact(host) == {
         "host": "a.example",
         "last_at": iso(NOW),
         "shortest_delay": 0.0,  # the default is None
     }
     host.gaps.add(1)
-    compact = to_json(host, is_compact=True)
-    assert compact["gaps"] == {"count": 1, "smallest": 1, "histogram": {"0": 1}}
-    assert from_json(HostPace, compact) == host
+    assert compact(host)["gaps"] == {"count": 1, "smallest": 1, "histogram": {"0": 1}}
+    assert from_json(HostPace, compact(host)) == host
     deciding = OriginReport("http://a.example", "a.example", deciding=[Deciding("rules", False)])
-    assert to_json(deciding, is_compact=True)["deciding"] == [{"reason": "rules", "allowed": False}]
+    assert compact(deciding)["deciding"] == [{"reason": "rules", "allowed": False}]
+
+
+def test_the_compact_form_of_each_kind_of_value() -> None:
+    text = '\ud800\u202e\n"\x1b'
+    deciding = Deciding(
+        text, True, rule=RuleText(False, "/", 1), delay_seconds=inf, examples=[text, ""]
+    )
+    assert from_json(Deciding, compact(deciding)) == deciding
+    assert to_text(deciding).isascii()
+    origin = OriginReport("http://a.example", "a.example", directives={text: Seen(1)})
+    origin.counts = Counts(dropped_for={text: 1, "rules": 2}, waited=True, wait_seconds=2)
+    assert from_json(OriginReport, compact(origin)) == origin
+    assert to_text(Counts()) == "{}"
+
+
+def test_a_field_that_may_be_none_has_this_default() -> None:
+    # So the compact form has no None.
+    optional = [
+        (kind.__name__, each.name, each.default)
+        for kind in vars(model).values()
+        if is_dataclass(kind) and isinstance(kind, type)
+        for each in fields(kind)
+        if NoneType in get_args(get_type_hints(kind)[each.name])
+    ]
+    assert len(optional) > 10
+    assert [each for each in optional if each[-1] is not None] == []
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reports import files
-from scrapy_rep.reports.files import PartFile
+from scrapy_rep.reports.files import PartFile, turns
 from scrapy_rep.reports.reading import read_report
 
-from .samples import recorder, sent
+from .samples import fetched, recorder, sent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
 
@@ -86,6 +89,25 @@ def test_a_write_that_fails_leaves_whole_lines_and_the_next_one_has_everything(
     assert part.needs_all
     flush(part, made)
     assert read_report(part.path) == made.report()
+
+
+def test_records_that_are_made_in_one_turn_are_of_a_bounded_length() -> None:
+    made: list[int] = []
+
+    def records() -> Iterator[str]:
+        for length in (60_000, 50_000, 10, 250_000, 10):
+            made.append(length)
+            yield "x" * length
+
+    found = [([len(record) for record in turn], len(made)) for turn in turns(records())]
+    assert found == [([60_000, 50_000], 2), ([10, 250_000], 4), ([10], 5)]
+
+
+def test_a_turn_has_few_files_of_the_largest_size() -> None:
+    made = recorder()
+    for number in range(4):
+        fetched(made, f"http://{number}.example", f"# {number}{'é' * 9_990}".encode())
+    assert [len(turn) for turn in turns(made.changes())][:2] == [2, 2]
 
 
 def test_lines_are_ascii(tmp_path: Path) -> None:
