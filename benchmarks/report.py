@@ -181,7 +181,7 @@ def run(options: Options) -> Result:
             Row("share of a request", found["sent"] / request * 100, "%", 1),
             Row("a new origin with one page, without a report", new_origin * 1e6, "us"),
             Row("the report, for a new origin", found["new origin"] * 1e6, "us"),
-            Row("share of a new origin", found["new origin"] / new_origin * 100, "%"),
+            Row("share of a new origin", found["new origin"] / new_origin * 100, "%", 1),
         ],
         details,
     )

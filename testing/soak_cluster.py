@@ -55,6 +55,15 @@ class StoreFailure(NamedTuple):
     message: str
 
 
+class Memory(NamedTuple):
+    """The memory of a process."""
+
+    kib: int
+    """What the process uses, in KiB. It keeps some of what objects have used before."""
+    blocks: int
+    """How many blocks its objects use."""
+
+
 class Worker:
     """A process of :mod:`testing.soak_worker`, and its part of the requests.
 
@@ -67,8 +76,8 @@ class Worker:
         self.name = name
         self.urls = urls
         self.ends: dict[int, str] = {}
-        self.memory: list[int] = []
-        """What the running process has used, in KiB, twice a second."""
+        self.memory: list[Memory] = []
+        """What the running process has used, twice a second."""
         self.unreachable: set[str] = set()
         """Origins whose robots.txt was unreachable for this worker."""
         self.failures: list[StoreFailure] = []
@@ -145,7 +154,7 @@ class Worker:
         if kind == "P":
             self._add(rest)
         elif kind == "M":
-            self.memory.append(int(rest))
+            self.memory.append(Memory(*map(int, rest.split())))
         elif kind == "U":
             self.unreachable.add(rest)
         elif kind == "E":

@@ -4,7 +4,7 @@
 URL of a request, and the settings are JSON. The worker prints one line for each event:
 
 * ``NUMBER END``: a request has ended, with a letter of :data:`ENDS`;
-* ``M KIB``: the memory that the process uses;
+* ``M KIB BLOCKS``: the memory that the process uses, and how many blocks of it objects use;
 * ``U ORIGIN``: the robots.txt of an origin was unreachable;
 * ``E TEXT``: an error in which a request for a page without a fault has ended;
 * ``S TIME MESSAGE``: a call to the store has failed, at a time of the monotonic clock;
@@ -119,7 +119,7 @@ class SoakWorker(Spider):
     def report(self) -> None:
         """Print what has happened since the last report."""
         ended, self.ended = self.ended, []
-        say(*ended, f"M {memory()}")
+        say(*ended, f"M {memory()} {sys.getallocatedblocks()}")
 
     def closed(self, reason: str) -> None:
         self.reporting.stop()

@@ -12,7 +12,7 @@ from testing.origin_records import IDENTITY, Records
 from testing.origin_server import Connection, Server
 from testing.processes import call, progress
 from testing.soak import Kind
-from testing.soak_cluster import StoreFailure, Worker
+from testing.soak_cluster import Memory, StoreFailure, Worker
 from testing.web import Page, text
 
 if TYPE_CHECKING:
@@ -119,11 +119,11 @@ class _Worker(Worker):
 
 def test_a_request_that_ends_again_is_a_problem() -> None:
     worker = _Worker()
-    for line in ("1 r", "M 1024", "2 d", "U http://b", "S 1.5 no reply", "E ValueError", "1 r"):
+    for line in ("1 r", "M 1024 9", "2 d", "U http://b", "S 1.5 no reply", "E ValueError", "1 r"):
         worker.note(line)
     assert worker.ends == {1: "r", 2: "d"}
     assert worker.problems == ["http://a/1 has ended again: r"]
-    assert worker.memory == [1024]
+    assert worker.memory == [Memory(1024, 9)]
     assert worker.unreachable == {"http://b"}
     assert worker.failures == [StoreFailure(1.5, "no reply")]
     assert worker.errors == ["ValueError"]

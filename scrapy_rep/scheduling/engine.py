@@ -205,7 +205,7 @@ class Engine:
         if not limit - reserved <= len(active) < limit - reserved + len(self._excluded):
             return len(active) + reserved >= limit
         # A request that has ended stays excluded until its task runs, and is not active.
-        return len(active) + reserved - len(active & self._excluded) >= limit
+        return len(active - self._excluded) + reserved >= limit
 
     def _exclude_in_checks_of_throttler(self) -> None:
         """Exclude requests from CONCURRENT_REQUESTS where Scrapy checks it beside its throttler."""

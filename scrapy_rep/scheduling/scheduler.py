@@ -305,6 +305,9 @@ class WaitingScheduler(BaseScheduler):
         busy = self._throttle.queues.busy
         if not (busy and self._passes_over):
             return names
+        if busy.issuperset(names):  # the usual case
+            self._has_passed_over = True
+            return ()
         readable = [name for name in names if name not in busy]
         if len(readable) < len(names):
             self._has_passed_over = True
