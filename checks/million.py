@@ -85,8 +85,8 @@ MOST_ERRORS = 0.1
 
 MOST_GROWTH = 1.3
 MOST_GROWTH_OF_OBJECTS = 1.15
-"""The memory of a worker in the last quarter of its crawl, as a ratio of that in the second one. The
-process keeps the memory that it needed at most, during a fault of the store."""
+"""The memory of a worker in the last quarter of its crawl, as a ratio of that in the second one. A
+process keeps most of the memory that it has needed, for instance during a fault of the store."""
 
 STUCK = 120.0
 """Seconds without the end of a request after which the crawl stops."""
