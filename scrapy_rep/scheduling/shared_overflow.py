@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import defaultdict
 from hashlib import sha1
 from itertools import count
 from math import inf
@@ -81,6 +82,8 @@ for i = 0, count - 1 do
     end
     if ARGV[1] == 'set' then
       redis.call('ZADD', target, score, request)
+    elseif ARGV[1] == 'head' then
+      redis.call('RPUSH', target, request)
     else
       redis.call('LPUSH', target, request)
     end
@@ -123,7 +126,7 @@ class SharedOverflow(Overflow):
         """Requests that the server did not accept."""
         self._unsent: list[tuple[str, Request]] = []
         """Requests that are not sent yet, each with the name of its queue."""
-        self._arrivals: dict[str, _Arrivals] = {}
+        self._arrivals: defaultdict[str, _Arrivals] = defaultdict(_Arrivals)
         """When the requests of each queue of this worker began to wait."""
         self._moves = True
         """Whether requests are moved without being read."""
@@ -134,7 +137,7 @@ class SharedOverflow(Overflow):
     def push(self, queue: str, entry: WaitingRequest) -> None:
         """Add a request to a queue."""
         self._unsent.append((queue, entry.request))
-        self._arrivals_of(queue).add(entry.arrived)
+        self._arrivals[queue].add(entry.arrived)
         if len(self._unsent) >= MAX_UNSENT:
             self._send()
 
@@ -205,7 +208,7 @@ class SharedOverflow(Overflow):
         names = [name for name, _, _ in moves[taken : taken + moved]]
         now = self._clock.monotonic()
         for name in names:
-            self._arrivals_of(name).add(now)
+            self._arrivals[name].add(now)
         return names
 
     def _stored_queue(
@@ -266,12 +269,9 @@ class SharedOverflow(Overflow):
         queue = self._queue
         return type(queue)(server, queue.spider, key.replace("%", "%%"), queue.serializer)
 
-    def _arrivals_of(self, name: str) -> _Arrivals:
-        return self._arrivals.setdefault(name, _Arrivals())
-
     def _entry(self, name: str, request: Request) -> WaitingRequest:
         sort_key = (-request.priority, next(self._numbers))
-        arrived = self._arrivals_of(name).pop(self._clock.monotonic())
+        arrived = self._arrivals[name].pop(self._clock.monotonic())
         return WaitingRequest(sort_key, request, arrived=arrived)
 
 
