@@ -186,8 +186,9 @@ class Settings:
         100,
         positive_count,
         "How many robots.txt files are fetched at the same time, in addition to "
-        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 2 seconds no longer counts, so "
-        "that slow sites do not block others. At most four times as many fetches run in total.",
+        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 0.5 seconds no longer counts, so "
+        "that slow sites do not block others. At most four times as many fetches run in total. "
+        "If more are needed then, those that have taken 8 seconds are ended.",
     )
     obey_crawl_delay: bool = _setting(
         "REP_OBEY_CRAWL_DELAY",
