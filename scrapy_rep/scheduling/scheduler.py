@@ -110,7 +110,6 @@ class WaitingScheduler(BaseScheduler):
         self._has_passed_over = False
         """Whether there were such requests in this pass."""
         self._rest_timer = Timer(clock)
-        self._ahead_timer = Timer(clock)
         self._in_a_row = 0
         """How many requests were read, since the last one that may start."""
         self._steps = 0

@@ -244,8 +244,7 @@ class Throttle:
         ``for_policy`` is that of :class:`~.hosts.WaitingRequest`.
         """
         host = self._host(name)
-        entry = self._entry(request)._replace(for_policy=for_policy)
-        is_queued = self.queues.enqueue(host, key, entry)
+        is_queued = self.queues.enqueue(host, key, self._entry(request, for_policy))
         if is_queued and not host.queues[key].blocks:
             self._update(host)
         return is_queued
@@ -293,9 +292,10 @@ class Throttle:
         self.in_progress.listen(self._crawler.signals, self.finish)
         return self.queues.host(name)
 
-    def _entry(self, request: Request) -> WaitingRequest:
+    def _entry(self, request: Request, for_policy: bool | None = None) -> WaitingRequest:
         sort_key = (-request.priority, next(self._arrivals))
-        return WaitingRequest(sort_key, request, arrived=self._clock.monotonic())
+        arrived = self._clock.monotonic()
+        return WaitingRequest(sort_key, request, arrived=arrived, for_policy=for_policy)
 
     def _seconds_left(self, host: Host, request: Request) -> float:
         # In these cases, the limits of the slot make no difference.
