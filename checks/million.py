@@ -302,7 +302,8 @@ def _rows(outcome: Outcome) -> tuple[list[Row], list[str]]:
     fetches = [len(times) for times in crawl.received["fetches"].values()]
     faults = Counter(outcome.fault_names)
     cpu = outcome.cpu["judge"] + outcome.cpu["others"]
-    kib, blocks = ([each[at] for each in outcome.memory[0]] for at in (0, 1))
+    kib = [each.kib for each in outcome.memory[0]]
+    blocks = [each.blocks for each in outcome.memory[0]]
     rows = [
         Row("requests", total, f"in {outcome.seconds:.0f} s"),
         *(Row(f"  {end}", counts[letter], "requests") for letter, end in ENDS.items()),

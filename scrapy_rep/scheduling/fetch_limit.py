@@ -3,8 +3,8 @@
 Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
 :data:`SLOW_FACTOR` times as many fetches may be in progress in all. If one more has to begin then,
 the oldest is ended, as if it had timed out, after :data:`OLD` seconds at the earliest. So a host
-that never answers cannot delay others, however many names it has, and the number of connections is
-bounded, as is the number of fetches that begin in the long run.
+that never answers cannot delay others, however many names it has. The number of connections is
+bounded, and so is the number of fetches that begin within :data:`OLD` seconds.
 
 If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
 fetches included, and the oldest is ended after :data:`OLD_WITH_POOL` seconds at the earliest.

@@ -94,8 +94,8 @@ class WaitingScheduler(BaseScheduler):
         self._prefers_waiting = True
         """Whether a request that has waited comes before one of the scheduler of its priority."""
         self._ahead_timer = Timer(clock)
-        self._is_ahead = False
-        """Whether the latest pass found no request that may start, and none has started since."""
+        self._has_read_ahead = False
+        """Whether the scheduler was read ahead, and had no request that may start."""
         self._pause_timer = Timer(clock)
         self._paused_until: float | None = None
         """When the scheduler is read again after a pass that found no request that may start."""
@@ -202,7 +202,7 @@ class WaitingScheduler(BaseScheduler):
             self._reschedule(request)
             return True
         stored: bool = self._scheduler.enqueue_request(request)
-        self._is_ahead = False
+        self._has_read_ahead = False
         if self._paused_until is not None:
             self._pause(MIN_PAUSE)
         return stored
@@ -236,9 +236,9 @@ class WaitingScheduler(BaseScheduler):
         """
         while True:
             # A request that has waited starts without a delay.
-            needs_read = not self._is_ahead or self._throttle.peek() is None
+            needs_read = not self._has_read_ahead or self._throttle.peek() is None
             unthrottled = self._read() if needs_read else None
-            self._is_ahead = False
+            self._has_read_ahead = False
             entry = self._throttle.peek()
             if entry is None and unthrottled is None:
                 self._throttle.recheck()
@@ -270,7 +270,7 @@ class WaitingScheduler(BaseScheduler):
     def _read_ahead(self) -> None:
         """Look for the next request that may start, while the engine cannot start it."""
         if not (self._engine.has_capacity or self._engine.is_closing):
-            self._is_ahead = self._read() is None
+            self._has_read_ahead = self._read() is None
 
     def _count_step(self) -> None:
         self._steps += 1
@@ -345,14 +345,14 @@ class WaitingScheduler(BaseScheduler):
             self._engine.wake()
 
     def _pause(self, seconds: float) -> None:
-        """Read the scheduler again after so many seconds, or when :meth:`_needs_pause` is over."""
+        """Read the scheduler again after so many seconds, or when no pause is needed any more."""
         until = self._clock.monotonic() + seconds
         if self._paused_until is None or until < self._paused_until:
             self._paused_until = until
             self._pause_timer.start(seconds, self._resume)
 
     def _needs_pause(self) -> bool:
-        """Whether what the pause is for still applies."""
+        """Whether the reason of the pause still holds."""
         return self._throttle.queues.is_full if self._was_full else self._engine.is_downloading
 
     def _resume(self) -> None:

@@ -278,7 +278,7 @@ class SharedOverflow(Overflow):
 class _Arrivals:
     """When the requests of one queue began to wait, to the second. The first one is the next.
 
-    The server has the requests only, and does not always return the first one first.
+    The server stores only the requests, and does not always return them in the order of arrival.
     """
 
     __slots__ = ("_times",)

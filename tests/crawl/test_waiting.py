@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.scheduling import scheduler
+from scrapy_rep.scheduling import fetch_limit, scheduler
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
 from testing.faults import answer_when, silence
@@ -149,8 +149,9 @@ async def test_requests_beyond_the_limit_leave_in_their_order(web: Web, crawl: C
 
 
 async def test_no_more_robots_txt_are_fetched_at_once_than_the_setting_says(
-    web: Web, crawl: Crawl
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fetch_limit, "SLOW", 60)  # also if the machine is slow
     late = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(9)]
     urls = [site.url("/a") for site in late]
     await crawl(urls, {"CONCURRENT_REQUESTS": 16, "REP_CONCURRENT_FETCHES": 3})
