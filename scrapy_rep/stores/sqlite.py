@@ -36,6 +36,9 @@ APPLICATION_ID = 0x5245_5053
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
+BUSY_PAUSE = 0.01
+"""Seconds between two attempts to turn on the write-ahead log."""
+
 CLOCK_TOLERANCE = 5.0
 """Seconds by which the clock may be set back without an effect on claims and reservations. One that
 starts later than this in the future was made before the clock was set back, and has expired."""
@@ -317,7 +320,7 @@ class SQLiteStore(ThreadedStore):
                 {"path": self._path},
             )
             return
-        db.execute("PRAGMA journal_mode = WAL")
+        _use_write_ahead_log(db)
         db.execute("PRAGMA synchronous = NORMAL")
         if application == 0:
             with _transaction(db):
@@ -367,6 +370,24 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _use_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log of a database.
+
+    SQLite does not wait for another process that does the same at the same time, because two that
+    wait for each other would never end. So this tries again, for :data:`BUSY_TIMEOUT`.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(BUSY_PAUSE)
 
 
 def _read_header(db: sqlite3.Connection) -> tuple[int, int]:

@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +82,27 @@ def test_a_read_only_file_is_used() -> None:
 def test_several_processes_create_one_file_together(path: Path) -> None:
     processes = [child("many", path) for _ in range(4)]
     assert sum(int(output(process)) for process in processes) == 200
+
+
+def test_opening_waits_for_another_process_that_creates_the_file(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+        timer.start()
+        opened = store(path)
+        opened.open()
+        timer.join()
+    opened._disconnect()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            store(path).open()
 
 
 async def test_an_empty_file_becomes_a_store(path: Path) -> None:
