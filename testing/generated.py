@@ -233,7 +233,7 @@ class _File:
             pattern += word + self._chance.choice("/" * 6 + "-_.")
         pattern = pattern[: max(2, octets - len(extra))]
         if star:
-            place = self._chance.randint(1, len(pattern))
+            place = self._chance.randint(min(1, len(pattern)), len(pattern))
             pattern = f"{pattern[:place]}*{pattern[place:]}"
         if query:
             pattern += f"?{extra}"

@@ -58,6 +58,11 @@ def test_the_same_seed_gives_the_same_files() -> None:
     assert list(generated.questions(name, body, 9)) == list(generated.questions(name, body, 9))
 
 
+def test_a_pattern_may_consist_of_its_query() -> None:
+    (body,) = generated.files(1, seed=5187).values()  # the first one with such a pattern and a star
+    assert b": *?" in body
+
+
 def test_a_folder_with_verdicts(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "robots.tar.xz", "w:xz") as archive:
         member = tarfile.TarInfo("robots/a.example.txt")

@@ -307,8 +307,10 @@ class Dropper:
 
 @pytest.mark.parametrize("settings", [{}, {"DOWNLOADER": OneSlot}], ids=["own slot", "one slot"])
 async def test_a_pace_that_comes_late_applies_to_queued_requests(
-    web: Web, crawl: Crawl, settings: dict[str, Any]
+    web: Web, crawl: Crawl, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # On a slow machine, the request to the slow site would be read after the others have ended.
+    monkeypatch.setattr("scrapy_rep.scheduling.scheduler.REST", 0)
     paced = web.site(delayed(0.1), host="127.0.0.2")
     plain = web.site(Page(ALL, delay=0.3), {path: Page(delay=0.3) for path in PATHS})
     slow = web.site(Page(delayed(0.4), delay=0.3))
