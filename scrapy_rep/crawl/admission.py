@@ -35,6 +35,9 @@ class AdmissionControl:
         self._policy_cache = policy_cache
         self._outages = outages
         self._wait_stats = wait_stats
+        self.fetches_first = False
+        """Whether the fetch for the first request of an origin starts here. The request then waits
+        in its queue, which costs less than to wait in the downloader."""
 
     def queue_for(self, request: Request) -> tuple[str, str] | None:
         """Return the host and the queue in which a request has to wait; None if it may proceed."""
@@ -52,7 +55,9 @@ class AdmissionControl:
             # drops it.
             return None if self._throttle.blocks.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
-            return None if self._policy_cache.allows_fetch else queue
+            # Another middleware may drop the first request of an origin, or send it elsewhere.
+            can_proceed = self._policy_cache.allows_fetch and not self.fetches_first
+            return None if can_proceed else queue
         return queue if self._throttle.is_throttled(name, request) else None
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
@@ -61,7 +66,10 @@ class AdmissionControl:
         needs_fetch = self._throttle.blocks.is_blocked_for_fetch(name, key)  # the usual case
         if not needs_fetch and key != EXEMPT and self._policy_cache.needs_fetch(key):
             needs_fetch = True
-            self._policy_cache.block_until_fetch_allowed(key)
+            if self.fetches_first and self._policy_cache.allows_fetch:
+                self._policy_cache.get_or_fetch(key, request)
+            else:
+                self._policy_cache.block_until_fetch_allowed(key)
         origin = self._policy_cache.origins.get(key)
         is_outage = origin is not None and self._outages.applies_to(origin)
         self._throttle.enqueue(request, name, key, for_policy=needs_fetch or is_outage)

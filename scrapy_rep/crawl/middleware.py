@@ -476,14 +476,12 @@ class RobotsTxtMiddleware:
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
         self._throttle.queues.overflow = overflow_for(scheduler, self._crawler, self._clock)
         self._throttle.on_start = self._admission.count_wait
-        return WaitingScheduler(
-            scheduler,
-            self._throttle,
-            self._engine,
-            self._clock,
-            self._admission.queue_for,
-            self._admission.enqueue,
+        is_extended = type(self).process_request is not RobotsTxtMiddleware.process_request
+        self._admission.fetches_first = not (
+            is_extended or self._local_rules or not self._engine.is_first_middleware(self)
         )
+        calls = self._admission.queue_for, self._admission.enqueue
+        return WaitingScheduler(scheduler, self._throttle, self._engine, self._clock, *calls)
 
     def _poll(self) -> None:
         """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""

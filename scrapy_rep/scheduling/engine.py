@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy import signals
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.misc import load_object
@@ -221,6 +222,19 @@ class Engine:
             downloader._download_handler_slots_full,
             lambda: len(self.slots.transfers - self._excluded),
         )
+
+    def is_first_middleware(self, middleware: object) -> bool:
+        """Whether this downloader middleware gets a request before all others.
+
+        Scrapy's OffsiteMiddleware may come first: it has checked the requests of the scheduler.
+        """
+        manager = getattr(self._downloader, "middleware", None)
+        for each in getattr(manager, "middlewares", ()):
+            if each is middleware:
+                return True
+            if hasattr(each, "process_request") and type(each) is not OffsiteMiddleware:
+                return False
+        return False
 
     # Downloads.
 
