@@ -2,7 +2,8 @@
 
 Most of them were taken from the scheduler, and are kept here ("queued") until the engine takes
 them. When as many are queued as may be, more of them go to the overflow. The others wait inside of
-the downloader: the first request of each origin, and those of callers of ``engine.download_async``.
+the downloader: those of callers of ``engine.download_async``, and the first request of an origin if
+another middleware comes before that of this package.
 """
 
 from __future__ import annotations
