@@ -35,10 +35,6 @@ class AdmissionControl:
         self._policy_cache = policy_cache
         self._outages = outages
         self._wait_stats = wait_stats
-        self.fetches_first = False
-        """Whether the fetch for the first request of an origin starts here. The request then waits
-        in its queue, which costs less than to wait in the downloader. Other middlewares must not
-        come first: one of them may drop the request, or send it elsewhere."""
 
     def queue_for(self, request: Request) -> tuple[str, str] | None:
         """Return the host and the queue in which a request has to wait; None if it may proceed."""
@@ -56,8 +52,8 @@ class AdmissionControl:
             # drops it.
             return None if self._throttle.blocks.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
-            can_proceed = self._policy_cache.allows_fetch and not self._fetches_here(key)
-            return None if can_proceed else queue
+            must_wait = self._policy_cache.fetches_first(key) or not self._policy_cache.allows_fetch
+            return queue if must_wait else None
         return queue if self._throttle.is_throttled(name, request) else None
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
@@ -66,10 +62,7 @@ class AdmissionControl:
         needs_fetch = self._throttle.blocks.is_blocked_for_fetch(name, key)  # the usual case
         if not needs_fetch and key != EXEMPT and self._policy_cache.needs_fetch(key):
             needs_fetch = True
-            if self._policy_cache.allows_fetch and self._fetches_here(key):
-                self._policy_cache.get_or_fetch(key, request)
-            else:
-                self._policy_cache.block_until_fetch_allowed(key)
+            self._policy_cache.fetch_when_allowed(key, request)
         origin = self._policy_cache.origins.get(key)
         is_outage = origin is not None and self._outages.applies_to(origin)
         self._throttle.enqueue(request, name, key, for_policy=needs_fetch or is_outage)
@@ -83,7 +76,3 @@ class AdmissionControl:
             # The policy of its origin was not known when it began to wait.
             for_policy = origin is not None and origin.answered_at >= entry.arrived
         self._wait_stats.start(entry.request, for_policy=for_policy, since=entry.arrived)
-
-    def _fetches_here(self, key: str) -> bool:
-        """Whether the fetch for a request to the origin ``key`` starts here."""
-        return self.fetches_first and key not in self._policy_cache.origins

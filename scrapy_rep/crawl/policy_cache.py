@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -67,6 +68,10 @@ class PolicyCache(FileCache[Origin]):
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
+        self.fetches_early = False
+        """Whether the first request of an origin waits in its queue while its robots.txt is
+        fetched, which costs less than to wait in the downloader. Otherwise the fetch begins when
+        the downloader has the request: another middleware may drop it, or send it elsewhere."""
         self._blocked_by_limit: OrderedDict[str, None] = OrderedDict()
         """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch. In a dict,
         a search for the first one passes over all that were removed."""
@@ -135,9 +140,18 @@ class PolicyCache(FileCache[Origin]):
         """Whether REP_CONCURRENT_FETCHES allows another fetch now."""
         return bool(self._fetch_limit.capacity) or self._closing
 
-    def block_until_fetch_allowed(self, key: str) -> None:
-        """Block the queue of an origin until REP_CONCURRENT_FETCHES allows the fetch."""
-        if key not in self._blocked_by_limit and not (
+    def fetches_first(self, key: str) -> bool:
+        """Whether the fetch for a new request to an origin begins while it is in its queue."""
+        return self.fetches_early and key not in self.files
+
+    def fetch_when_allowed(self, key: str, request: Request) -> None:
+        """Fetch the robots.txt of an origin for a request that is put into its queue.
+
+        If REP_CONCURRENT_FETCHES does not allow it yet, the queue is blocked until it does.
+        """
+        if self.fetches_first(key) and self.allows_fetch:
+            self.get_or_fetch(key, request)
+        elif key not in self._blocked_by_limit and not (
             key in self._parsed and self._parsed[key].in_flight
         ):
             self._throttle.blocks.block(host_of(key), key, BlockReason.FETCH_LIMIT)
@@ -150,9 +164,18 @@ class PolicyCache(FileCache[Origin]):
     def unblock_origins(self) -> None:
         """Unblock as many origins as REP_CONCURRENT_FETCHES allows to fetch."""
         self._fetch_limit.end_oldest(len(self._blocked_by_limit))
-        for _ in range(min(self._fetch_limit.capacity, len(self._blocked_by_limit))):
-            key, _ = self._blocked_by_limit.popitem(last=False)
-            self._throttle.blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
+        for key in tuple(islice(self._blocked_by_limit, self._fetch_limit.capacity)):
+            # A fetch that has ended at once has called this.
+            if key in self._blocked_by_limit:
+                del self._blocked_by_limit[key]
+                self._unblock(key)
+
+    def _unblock(self, key: str) -> None:
+        blocks = self._throttle.blocks
+        request = blocks.first_waiting(host_of(key), key) if self.fetches_first(key) else None
+        if request is not None:
+            self.get_or_fetch(key, request)  # the fetch blocks the queue, too
+        blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
 
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""

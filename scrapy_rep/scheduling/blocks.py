@@ -144,5 +144,4 @@ class Blocks:
     def first_waiting(self, name: str, key: str) -> Request | None:
         """Return the first request that waits for an origin, if there is one."""
         queue = self._queues.find(name, key)
-        entries = queue.entries() if queue is not None else []
-        return entries[0].request if entries else None
+        return queue.first() if queue is not None else None

@@ -93,6 +93,11 @@ class WaitQueue:
         """Return the requests of the queue that are not in the overflow, in their order."""
         return sorted((*self.from_callers, *self.from_scheduler), key=_sort_key)
 
+    def first(self) -> Request | None:
+        """Return the first of these requests, if there is one."""
+        entries = (*self.from_callers[:1], *self.from_scheduler[:1])
+        return min(entries, key=_sort_key).request if entries else None
+
     def unblock(self, reason: BlockReason) -> None:
         """Remove a reason, and cancel its timer."""
         timer = self.blocks.pop(reason, None)
