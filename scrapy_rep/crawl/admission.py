@@ -52,7 +52,7 @@ class AdmissionControl:
             # drops it.
             return None if self._throttle.blocks.is_full(*queue) else queue
         if not exempt and self._policy_cache.needs_fetch(key):
-            must_wait = self._policy_cache.fetches_first(key) or not self._policy_cache.allows_fetch
+            must_wait = self._policy_cache.fetches_early(key) or not self._policy_cache.allows_fetch
             return queue if must_wait else None
         return queue if self._throttle.is_throttled(name, request) else None
 

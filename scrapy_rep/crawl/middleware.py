@@ -477,7 +477,7 @@ class RobotsTxtMiddleware:
         self._throttle.queues.overflow = overflow_for(scheduler, self._crawler, self._clock)
         self._throttle.on_start = self._admission.count_wait
         is_extended = type(self).process_request is not RobotsTxtMiddleware.process_request
-        self._policy_cache.fetches_early = not (
+        self._policy_cache.can_fetch_early = not (
             is_extended or self._local_rules or not self._engine.is_first_middleware(self)
         )
         calls = self._admission.queue_for, self._admission.enqueue

@@ -68,10 +68,6 @@ class PolicyCache(FileCache[Origin]):
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
-        self.fetches_early = False
-        """Whether the first request of an origin waits in its queue while its robots.txt is
-        fetched, which costs less than to wait in the downloader. Otherwise the fetch begins when
-        the downloader has the request: another middleware may drop it, or send it elsewhere."""
         self._blocked_by_limit: OrderedDict[str, None] = OrderedDict()
         """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch. In a dict,
         a search for the first one passes over all that were removed."""
@@ -88,6 +84,10 @@ class PolicyCache(FileCache[Origin]):
             record=archive.record if archive is not None else None,
         )
         self.recorder: Recorder | None = None
+        self.can_fetch_early = False
+        """Whether a fetch may begin while the first request of its origin is in its queue, where it
+        costs less than in the downloader. Otherwise the fetch begins when the downloader has the
+        request: another middleware may drop it, or send it elsewhere."""
         super().__init__(crawler, settings, clock, self.fetcher, self.store, new_origin)
         self.companions: list[FileCache[Any]] = []
         """Caches of other files, which are closed with this one and use the same clock."""
@@ -140,16 +140,16 @@ class PolicyCache(FileCache[Origin]):
         """Whether REP_CONCURRENT_FETCHES allows another fetch now."""
         return bool(self._fetch_limit.capacity) or self._closing
 
-    def fetches_first(self, key: str) -> bool:
-        """Whether the fetch for a new request to an origin begins while it is in its queue."""
-        return self.fetches_early and key not in self.files
+    def fetches_early(self, key: str) -> bool:
+        """Whether the fetch for the first request of an origin begins while it is in its queue."""
+        return self.can_fetch_early and key not in self.files
 
     def fetch_when_allowed(self, key: str, request: Request) -> None:
         """Fetch the robots.txt of an origin for a request that is put into its queue.
 
         If REP_CONCURRENT_FETCHES does not allow it yet, the queue is blocked until it does.
         """
-        if self.fetches_first(key) and self.allows_fetch:
+        if self.fetches_early(key) and self.allows_fetch:
             self.get_or_fetch(key, request)
         elif key not in self._blocked_by_limit and not (
             key in self._parsed and self._parsed[key].in_flight
@@ -172,7 +172,7 @@ class PolicyCache(FileCache[Origin]):
 
     def _unblock(self, key: str) -> None:
         blocks = self._throttle.blocks
-        request = blocks.first_waiting(host_of(key), key) if self.fetches_first(key) else None
+        request = blocks.first_waiting(host_of(key), key) if self.fetches_early(key) else None
         if request is not None:
             self.get_or_fetch(key, request)  # the fetch blocks the queue, too
         blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from scrapy.exceptions import IgnoreRequest
@@ -24,23 +24,24 @@ ALL = Page("User-agent: *\nDisallow:\n", delay=0.2)
 HOSTS = [f"127.0.0.{number}" for number in range(2, 6)]
 
 
-class Counter:
-    """Notes how many pages the downloader has when a robots.txt is downloaded."""
+class Observer:
+    """Notes the pages that the downloader has when the robots.txt of their site is downloaded."""
 
-    pages: int
+    pages: ClassVar[list[str]] = []
 
     def __init__(self, crawler: ScrapyCrawler) -> None:
         self._crawler = crawler
-        Counter.pages = 0
+        self.pages.clear()
 
     @classmethod
-    def from_crawler(cls, crawler: ScrapyCrawler) -> Counter:
+    def from_crawler(cls, crawler: ScrapyCrawler) -> Observer:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         engine: Any = self._crawler.engine
-        active = [each for each in engine.downloader.active if each.url.endswith("/page")]
-        Counter.pages = max(Counter.pages, len(active) if request.url.endswith(".txt") else 0)
+        page = request.url.replace("robots.txt", "page")
+        if page != request.url and page in [each.url for each in engine.downloader.active]:
+            self.pages.append(page)
 
 
 class Nothing:
@@ -57,20 +58,23 @@ class NothingForResponses:
         return response
 
 
+@pytest.mark.parametrize("fetches", [1, len(HOSTS)])
 @pytest.mark.parametrize(
-    ("first", "most"), [(None, 1), (NothingForResponses, 1), (Nothing, len(HOSTS))]
+    ("first", "number"), [(None, 1), (NothingForResponses, 1), (Nothing, len(HOSTS))]
 )
 async def test_it_waits_in_the_downloader_only_if_another_middleware_comes_first(
-    web: Web, crawl: Crawl, first: Callable[[], object] | None, most: int
+    web: Web, crawl: Crawl, first: Callable[[], object] | None, number: int, fetches: int
 ) -> None:
     sites = [web.site(ALL, host=host) for host in HOSTS]
-    middlewares: dict[Any, int] = {Counter: 900}
+    middlewares: dict[Any, int] = {Observer: 900}
     if first is not None:
         middlewares[first] = 50
     asked = [site.url("/page") for site in sites]
-    outcome = await crawl(asked, {"DOWNLOADER_MIDDLEWARES": middlewares})
+    settings = {"DOWNLOADER_MIDDLEWARES": middlewares, "REP_CONCURRENT_FETCHES": fetches}
+    outcome = await crawl(asked, settings)
     assert [site.paths for site in sites] == [["/robots.txt", "/page"]] * len(sites)
-    assert Counter.pages == most, "while none waits, the request is not read by this package"
+    # While no request waits, this package does not read those of the scheduler.
+    assert len(Observer.pages) == number
     assert outcome.stats["robotstxt/wait_count/robots_txt"] == len(sites)
 
 
