@@ -210,12 +210,19 @@ def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -
 
 
 @given(bodies, st.booleans())
+@example(b"User-agent: mj12\nDisallow: /a\nUser-agent: mj\nDisallow: /b", False)
 def test_the_groups_that_are_listed_are_those_that_are_used(body: bytes, strict: bool) -> None:
     robots = RobotsTxt.parse(body, strict=strict)
     used = reference.read_groups(body, strict=strict)
     assert set(robots.agents) <= set(used)
     for agent in robots.agents:
-        rules = [rule for group in robots.groups if agent in group.agents for rule in group.rules]
+        rules = [
+            rule
+            for group in robots.groups
+            # A group that is listed for "mj12" applies to "mj", too.
+            if any(agent in reference.tokens_of_line(each.encode()) for each in group.agents)
+            for rule in group.rules
+        ]
         assert [rule.line for rule in rules] == [rule.line for rule in used[agent]]
         assert [rule.allow for rule in rules] == [rule.allow for rule in used[agent]]
         assert robots.verdict("/", agent).agent == agent
