@@ -126,11 +126,8 @@ class Outages:
             return None
         return origin.next_attempt(self._now(), self._unreachable_policy)
 
-    def _retry(self, name: str, key: str, reason: BlockReason) -> None:
-        request = self._throttle.blocks.first_waiting(name, key)
-        if request is not None and self._policy_cache.needs_fetch(key):
-            self._policy_cache.get_or_fetch(key, request)  # the fetch blocks the queue, too
-        self._throttle.blocks.unblock(name, key, reason)
+    def _retry(self, _: str, key: str, reason: BlockReason) -> None:
+        self._policy_cache.unblock(key, reason, fetch=self._policy_cache.needs_fetch(key))
 
     def _warn(self, origin: Origin, limit: Limit) -> None:
         if limit is Limit.TIME:

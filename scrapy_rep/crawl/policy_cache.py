@@ -165,17 +165,21 @@ class PolicyCache(FileCache[Origin]):
         """Unblock as many origins as REP_CONCURRENT_FETCHES allows to fetch."""
         self._fetch_limit.end_oldest(len(self._blocked_by_limit))
         for key in tuple(islice(self._blocked_by_limit, self._fetch_limit.capacity)):
-            # A fetch that has ended at once has called this.
+            # If a fetch ends at once, this method is called again, and has removed the next keys.
             if key in self._blocked_by_limit:
                 del self._blocked_by_limit[key]
-                self._unblock(key)
+                self.unblock(key, BlockReason.FETCH_LIMIT, fetch=self.fetches_early(key))
 
-    def _unblock(self, key: str) -> None:
-        blocks = self._throttle.blocks
-        request = blocks.first_waiting(host_of(key), key) if self.fetches_early(key) else None
+    def unblock(self, key: str, reason: BlockReason, *, fetch: bool) -> None:
+        """End what blocks the queue of an origin for this reason.
+
+        If ``fetch`` is set, a fetch for the first request of the queue begins. It blocks the queue,
+        too.
+        """
+        request = self._throttle.blocks.first_waiting(host_of(key), key) if fetch else None
         if request is not None:
-            self.get_or_fetch(key, request)  # the fetch blocks the queue, too
-        blocks.unblock(host_of(key), key, BlockReason.FETCH_LIMIT)
+            self.get_or_fetch(key, request)
+        self._throttle.blocks.unblock(host_of(key), key, reason)
 
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""

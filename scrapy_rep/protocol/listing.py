@@ -27,8 +27,8 @@ class Group(NamedTuple):
 
     agents: tuple[str, ...]
     """The product tokens of its user-agent lines, in lower case, each once. Empty if no crawler can
-    have such a token. One with digits is listed whole, and the group applies to the crawler of its
-    first letters, too: RFC 9309 reads ``MJ12bot`` as ``mj``."""
+    have such a token. A token with digits is listed whole. The group also applies to the crawler
+    that has its first letters as a name: RFC 9309 reads ``MJ12bot`` as ``mj``."""
     rules: tuple[Rule, ...]
     """Its rules, in the order of the file. Lines without a pattern are no rules."""
 

@@ -227,6 +227,7 @@ class Engine:
         """Whether this downloader middleware gets a request before all others.
 
         Scrapy's OffsiteMiddleware may come first: it has checked the requests of the scheduler.
+        False if the downloader does not show its middlewares.
         """
         manager = getattr(self._downloader, "middleware", None)
         for each in getattr(manager, "middlewares", ()):

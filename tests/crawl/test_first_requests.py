@@ -73,7 +73,7 @@ async def test_it_waits_in_the_downloader_only_if_another_middleware_comes_first
     settings = {"DOWNLOADER_MIDDLEWARES": middlewares, "REP_CONCURRENT_FETCHES": fetches}
     outcome = await crawl(asked, settings)
     assert [site.paths for site in sites] == [["/robots.txt", "/page"]] * len(sites)
-    # While no request waits, this package does not read those of the scheduler.
+    # Until a request waits, the engine takes what the scheduler returns.
     assert len(Observer.pages) == number
     assert outcome.stats["robotstxt/wait_count/robots_txt"] == len(sites)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scrapy_rep.reports.model import OriginReport, Report
     from testing.web import Site, Web
 
-    from .conftest import Crawl
+    from .conftest import Crawl, Outcome
 
 ROOT = Path(__file__).parents[2]
 LONGEST_WAIT = 60.0
@@ -622,18 +622,21 @@ async def test_the_part_file_is_written_while_the_crawl_runs(
 ) -> None:
     monkeypatch.setattr(extension, "WRITE_INTERVAL", 0.05)
     monkeypatch.setattr("scrapy_rep.reports.files.CHARACTERS_PER_TURN", 1)
-    site = web.site(ROBOTS)
+    site = web.site(f"{ROBOTS}Crawl-delay: 0.2\n")
     found: list[int] = []
 
     class Reader(Visitor):
         async def parse(self, response: Response, **_: Any) -> None:
+            super().parse(response)
             (path,) = parts_in(tmp_path)
             while not found or found[-1] < len(site.page_paths):
                 found.append(read_report(path).totals.sent)
                 await sleep(0.02)
 
-    await crawl(site.urls("/a", "/b", "/c"), reporting(tmp_path), spider=Reader)
+    outcome: Outcome = await crawl(site.urls("/a", "/b", "/c"), reporting(tmp_path), spider=Reader)
+    assert len(outcome.responses) == 3
     assert found == sorted(found)
+    assert found[-1] >= 1
     assert parts_in(tmp_path) == []
     assert report_in(tmp_path).totals.sent == 3
 
