@@ -56,11 +56,12 @@ def stall(*pieces: bytes) -> Misbehaviour:
 
 
 def answer_when(condition: Callable[[], object], page: Page) -> Misbehaviour:
-    """Send ``page`` as soon as the condition holds, and close the connection."""
+    """Send ``page`` when the condition holds, after the delay of the page, and close."""
 
     async def wait(_: Received, __: StreamReader, writer: StreamWriter) -> None:
         while not condition():  # noqa: ASYNC110 - it may change in another thread
             await asyncio.sleep(0.02)
+        await asyncio.sleep(page.delay)
         writer.write(replace(page, headers={**page.headers, "Connection": "close"}).octets())
         await writer.drain()
 

@@ -23,6 +23,8 @@ from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.scheduling.clock import sleep
 
 if TYPE_CHECKING:
+    import threading
+
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
@@ -87,6 +89,17 @@ class AtHome(Visitor):
     """Visits one host only."""
 
     allowed_domains = ["127.0.0.1"]  # noqa: RUF012
+
+
+class AllAsked(Visitor):
+    """Notes when all of its requests are scheduled."""
+
+    all_asked: threading.Event
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        self.all_asked.set()
 
 
 class Closer(Visitor):

@@ -17,7 +17,7 @@ from scrapy_rep.scheduling.clock import sleep
 from testing.faults import answer_when, silence
 from testing.web import Page, Site, redirect, text
 
-from .conftest import AtHome, Visitor, Watcher
+from .conftest import AllAsked, AtHome, Visitor, Watcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -157,15 +157,8 @@ class Until(Visitor):
             self.stop()
 
 
-class AllAsked(Until):
-    """Notes when all of its requests are scheduled."""
-
-    all_asked: threading.Event
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        self.all_asked.set()
+class UntilAllAsked(AllAsked, Until):
+    """Notes when all of its requests are scheduled, and stops once so many pages are there."""
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -401,7 +394,7 @@ async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
         "REP_MAX_WAITING": 20,
     }
     asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
-    await crawl(asked, settings, spider=AllAsked, pages=5, all_asked=all_asked)
+    await crawl(asked, settings, spider=UntilAllAsked, pages=5, all_asked=all_asked)
     assert len(site.page_paths) < 60
     queued = stored(tmp_path / "requests.queue")
     assert b"robotstxt" not in queued
