@@ -148,10 +148,10 @@ async def test_pages_are_crawled_while_silent_sites_are_fetched(web: Web, crawl:
 async def test_the_wait_for_a_connection_is_not_time_that_the_site_took(
     web: Web, crawl: Crawl, connections: int
 ) -> None:
-    slow = web.site(NOTHING_PRIVATE, {"*": Page(delay=1)})
+    slow = web.site(NOTHING_PRIVATE, {"*": Page(delay=1.5)})
     late = [web.site(Page(NOTHING_PRIVATE, delay=0.1), host=f"127.0.0.{n}") for n in (11, 12, 13)]
     urls = [*slow.urls("/a", "/b", "/c", "/d"), *(site.url("/") for site in late)]
-    settings = {**POOLED, "CONCURRENT_REQUESTS": connections, "REP_TIMEOUT": 0.8}
+    settings = {**POOLED, "CONCURRENT_REQUESTS": connections, "REP_TIMEOUT": 1.3}
     outcome = await crawl(urls, settings)
     assert not outcome.failures
     assert [site.paths for site in late] == [["/robots.txt", "/"]] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from twisted.python.failure import Failure
 
-    from testing.web import Received, Web
+    from testing.web import Received, Site, Web
 
     from .conftest import Crawl, Outcome
 
@@ -141,7 +142,7 @@ async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
 
 async def test_rep_max_wait_limits_the_total_wait(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(10))
-    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.5})
+    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.95})
     assert site.paths == ["/robots.txt"] * 3
     assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
     assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
@@ -150,25 +151,40 @@ async def test_rep_max_wait_limits_the_total_wait(web: Web, crawl: Crawl) -> Non
 
 
 class Late(Visitor):
-    """Asks for more, with a higher priority, while others wait."""
+    """Asks for more, with a higher priority, during the second attempt."""
 
+    site: Site
     more: list[str]
+    all_asked: threading.Event
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        await sleep(0.7)
+        while self.site.robots_fetches < 2:
+            await sleep(0.02)
         for url in self.more:
             self.outcome.requests[url] = Request(url)
             yield Request(url, priority=10, callback=self.parse, errback=self.failed)
+        self.all_asked.set()
 
 
 async def test_each_request_has_its_own_time_limit(web: Web, crawl: Crawl) -> None:
     """The first ones have waited for too long when the second attempt fails, the others not."""
-    site = web.site(Failing(2))
+    all_asked = threading.Event()
+    failing = Failing(1, "2")
+    second = answer_when(all_asked.is_set, Page(b"", 503, {"Retry-After": "1"}))
+
+    async def robots_txt(
+        received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        attempt = second if site.robots_fetches == 2 else failing
+        await attempt(received, reader, writer)
+
+    site = web.site(robots_txt)
     late = site.urls("/late/1", "/late/2")
+    settings = {**WAIT, "REP_MAX_WAIT": 2.95}
     outcome = await crawl(
-        site.urls(*numbers(5)), {**WAIT, "REP_MAX_WAIT": 1.6}, spider=Late, more=late
+        site.urls(*numbers(5)), settings, spider=Late, site=site, more=late, all_asked=all_asked
     )
     assert site.robots_fetches == 3
     assert site.page_paths == ["/late/1", "/late/2"]

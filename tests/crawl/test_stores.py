@@ -252,11 +252,11 @@ async def test_a_crawler_waits_while_another_waits_for_the_host_of_a_redirect(
     web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(policy_store, "WAIT_MARGIN", 0.1)
-    slow = web.site("User-agent: *\nCrawl-delay: 1\n", {"/rules": text(PRIVATE)}, host="127.0.0.2")
+    slow = web.site("User-agent: *\nCrawl-delay: 2\n", {"/rules": text(PRIVATE)}, host="127.0.0.2")
     site = web.site(replace(redirect(slow.url("/rules")), delay=0.1), host="127.0.0.3")
     kept = {
         "REP_STORE": f"sqlite:///{tmp_path}/robots.db",
-        "REP_TIMEOUT": 0.3,
+        "REP_TIMEOUT": 0.6,
         "REP_RETRY_TIMES": 0,
         "REP_SHARED_PACE": False,
     }
