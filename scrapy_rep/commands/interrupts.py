@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 
 @contextmanager
@@ -42,6 +43,25 @@ def delayed_interrupts() -> Iterator[None]:
         yield
     if pressed:
         raise KeyboardInterrupt
+
+
+def noted_interrupts() -> list[int]:
+    """Return a list that gets an item when Ctrl-C is pressed, before the handler of now is called.
+
+    Scrapy's handler only arranges that the event loop ends. Code that is about to block the loop
+    would not notice it.
+    """
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        if callable(before):
+            before(number, frame)
+
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGINT, note)
+    return pressed
 
 
 @contextmanager

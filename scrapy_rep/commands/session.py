@@ -26,7 +26,7 @@ from ..scrapy_settings import uses_async_process
 from ..setting_types import without_passwords
 from ..settings import read_settings
 from .exits import CommandError, ExitCode
-from .interrupts import raised_interrupts, restored_handlers
+from .interrupts import noted_interrupts, raised_interrupts, restored_handlers
 from .policy import Policy, of_origin
 
 if TYPE_CHECKING:
@@ -81,13 +81,14 @@ class Session:
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache: PolicyCache = middleware.policy_cache
         self._store = without_passwords(read_settings(crawler).store)
+        self._interrupts = noted_interrupts()  # `run` restores the handler
         if keep_bodies:
             self._cache.bodies = {}
 
     @property
     def is_closing(self) -> bool:
         """Whether Ctrl-C was pressed, so that nothing more is fetched."""
-        return self._cache.is_closing or not self._crawler.crawling
+        return bool(self._interrupts) or self._cache.is_closing or not self._crawler.crawling
 
     def tdm_rule(self, response: Response) -> TdmRule | None:
         """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
@@ -164,8 +165,13 @@ class Session:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt at once if Ctrl-C is pressed, as while a file is read."""
+        """Raise KeyboardInterrupt at once if Ctrl-C is pressed, as while a file is read.
+
+        Raises it at the start if Ctrl-C was pressed before.
+        """
         with raised_interrupts():
+            if self._interrupts:
+                raise KeyboardInterrupt
             yield
 
     def _policy(self, origin: Origin) -> Policy:

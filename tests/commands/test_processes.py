@@ -250,6 +250,26 @@ def test_the_handlers_of_scrapy_end_with_it() -> None:
     assert output_of(code).splitlines()[-3:] == ["3", "True", "True"]
 
 
+@pytest.mark.parametrize("has_reactor", [True, False])
+def test_ctrl_c_just_before_a_file_is_read(has_reactor: bool) -> None:
+    """Scrapy's handler waits for the event loop, and reading the file would block the loop."""
+    code = (
+        "import os, signal\n"
+        "from scrapy.settings import Settings\n"
+        "from scrapy_rep.commands.session import run\n"
+        "async def work(session):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    print(session.is_closing)\n"
+        "    with session.interruptible():\n"
+        "        print('read')\n"
+        "try:\n"
+        f"    run(Settings({{'TWISTED_REACTOR_ENABLED': {has_reactor}}}), work)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')"
+    )
+    assert output_of(code).splitlines()[-2:] == ["True", "interrupted"]
+
+
 @pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
 def test_ctrl_c_while_a_page_does_not_arrive(web: Web, loop: tuple[str, ...]) -> None:
     site = web.site(RULES, {"/slow": Page(delay=2 * TIMEOUT)})
