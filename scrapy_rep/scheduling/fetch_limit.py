@@ -6,6 +6,9 @@ the oldest is ended, as if it had timed out, after :data:`OLD` seconds at the ea
 that never answers cannot delay others, however many names it has. The number of connections is
 bounded, and so is the number of fetches that begin within :data:`OLD` seconds.
 
+At most :data:`MAX_PER_TURN` fetches begin before the event loop runs again, so that many first
+requests do not delay the pages of other sites.
+
 If the crawl has no more connections than CONCURRENT_REQUESTS, fetches get half of them, slow
 fetches included, and the oldest is ended after :data:`OLD_WITH_POOL` seconds at the earliest.
 """
@@ -35,6 +38,9 @@ OLD_WITH_POOL = 5.0
 
 SLOW_FACTOR = 4
 """How many times as many fetches may be in progress in all, slow ones included."""
+
+MAX_PER_TURN = 5
+"""How many fetches begin before the event loop runs again."""
 
 
 class Permit:
@@ -69,6 +75,9 @@ class FetchLimit:
         self._in_progress: OrderedDict[Permit, None] = OrderedDict()
         """All permits that were granted, the oldest first."""
         self._waiting: deque[Permit] = deque()
+        self._in_turn = 0
+        """How many permits were granted since the event loop ran."""
+        self._turn_timer = Timer(clock)
 
     def share(self, connections: int) -> None:
         """Use half of so many connections at most."""
@@ -97,7 +106,7 @@ class FetchLimit:
         ``expire`` ends the fetch. It is called once at most, when other fetches need the permit.
         """
         permit = Permit(expire)
-        if self.capacity:
+        if self.capacity and self._in_turn < MAX_PER_TURN:
             self._grant(permit)
             return permit
         permit.granted = Deferred()
@@ -122,7 +131,7 @@ class FetchLimit:
         self._fill()
 
     def _fill(self) -> None:
-        while self._waiting and self._free:
+        while self._waiting and self._free and self._in_turn < MAX_PER_TURN:
             permit = self._waiting.popleft()
             self._grant(permit)
             assert permit.granted is not None
@@ -134,6 +143,14 @@ class FetchLimit:
     def _grant(self, permit: Permit) -> None:
         self._in_progress[permit] = None
         self._begin(permit)
+        self._in_turn += 1
+        if not self._turn_timer.is_active:
+            self._turn_timer.start(0, self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._in_turn = 0
+        if self._waiting:
+            self._fill()
 
     def _begin(self, permit: Permit) -> None:
         permit.began = self._clock.monotonic()

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.scheduling.fetch_limit import OLD, OLD_WITH_POOL, SLOW, SLOW_FACTOR, FetchLimit
+from scrapy_rep.scheduling.fetch_limit import (
+    MAX_PER_TURN,
+    OLD,
+    OLD_WITH_POOL,
+    SLOW,
+    SLOW_FACTOR,
+    FetchLimit,
+)
 
-from .doubles import FakeClock, begin
+from .doubles import FakeClock, begin, settle
 
 if TYPE_CHECKING:
     from scrapy_rep.scheduling.fetch_limit import Permit
@@ -29,9 +36,14 @@ class Fetches:
         self.capacity_calls += 1
 
     async def begin(self, *numbers: int) -> None:
+        await self.begin_in_turn(*numbers)
+        await self.clock.run()
+
+    async def begin_in_turn(self, *numbers: int) -> None:
+        """Begin fetches before the event loop runs."""
         for number in numbers:
             self.acquiring[number] = begin(self._acquire(number))
-        await self.clock.run()
+        await settle()
 
     async def _acquire(self, number: int) -> None:
         self.permits[number] = await self.limit.acquire(lambda: self.expired.append(number))
@@ -53,6 +65,19 @@ async def test_no_more_fetches_begin_than_the_limit() -> None:
     await fetches.end(4)
     assert fetches.limit.capacity == 2
     assert fetches.clock.pending == []
+
+
+async def test_few_fetches_begin_before_the_event_loop_runs() -> None:
+    fetches = Fetches(100)
+    await fetches.begin_in_turn(*range(3 * MAX_PER_TURN))
+    assert list(fetches.permits) == list(range(MAX_PER_TURN))
+    assert fetches.limit.capacity == 0, "others wait"
+    await fetches.clock.run()
+    assert list(fetches.permits) == list(range(3 * MAX_PER_TURN))
+    assert fetches.limit.capacity == 100 - 3 * MAX_PER_TURN
+    assert fetches.capacity_calls == 1
+    await fetches.begin_in_turn(90)
+    assert 90 in fetches.permits, "a fetch in a later turn begins at once"
 
 
 async def test_a_slow_fetch_no_longer_counts() -> None:
