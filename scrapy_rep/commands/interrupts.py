@@ -46,10 +46,10 @@ def delayed_interrupts() -> Iterator[None]:
 
 
 def noted_interrupts() -> list[int]:
-    """Return a list that gets an item when Ctrl-C is pressed, before the handler of now is called.
+    """Return a list that gets an item at each Ctrl-C. The present handler is called after that.
 
     Scrapy's handler only arranges that the event loop ends. Code that is about to block the loop
-    would not notice it.
+    would not notice it. :func:`restored_handlers` removes the handler of this function.
     """
     pressed: list[int] = []
     before = signal.getsignal(signal.SIGINT)
