@@ -15,9 +15,9 @@ their CPU times. Two figures do not depend on that: the number of requests that 
 scheduler, and the CPU time of a read in a crawl without this package, which no crawl can save where
 the requests of silent sites come between those of live ones.
 
-Scrapy starts CONCURRENT_ITEMS tasks for each response, 100 by default. Python's garbage collector
-then runs for nearly every page, and looks at the objects of the fetches that are in progress each
-time. ``--set items=10`` measures crawls with 10, as docs/usage/scaling.md advises.
+Scrapy starts CONCURRENT_ITEMS tasks for each response, 100 by default. They make Python's garbage
+collector run often, and a full collection looks at each object of the fetches that are in progress.
+``--set items=10`` measures crawls with 10, as docs/usage/scaling.md advises.
 
 With ``fetches`` below a quarter of the silent sites, fetches are ended to begin others, and the
 requests of those sites are dropped.

@@ -56,7 +56,7 @@ def stall(*pieces: bytes) -> Misbehaviour:
 
 
 def answer_when(condition: Callable[[], object], page: Page) -> Misbehaviour:
-    """Send ``page`` when the condition holds, after the delay of the page, and close."""
+    """Send ``page`` after its delay, once the condition holds, and close the connection."""
 
     async def wait(_: Received, __: StreamReader, writer: StreamWriter) -> None:
         while not condition():  # noqa: ASYNC110 - it may change in another thread

@@ -100,13 +100,18 @@ class FetchLimit:
         in_all = self._max_in_progress - len(self._in_progress)
         return max(min(self._limit - len(self._quick), in_all), 0)
 
+    @property
+    def _can_begin(self) -> bool:
+        """Whether one more fetch may begin before the event loop runs again."""
+        return self._in_turn < MAX_PER_TURN and bool(self._free)
+
     async def acquire(self, expire: Callable[[], None]) -> Permit:
         """Wait for a permit, and return it. Give it back with :meth:`release`.
 
         ``expire`` ends the fetch. It is called once at most, when other fetches need the permit.
         """
         permit = Permit(expire)
-        if self.capacity and self._in_turn < MAX_PER_TURN:
+        if not self._waiting and self._can_begin:
             self._grant(permit)
             return permit
         permit.granted = Deferred()
@@ -131,7 +136,7 @@ class FetchLimit:
         self._fill()
 
     def _fill(self) -> None:
-        while self._waiting and self._free and self._in_turn < MAX_PER_TURN:
+        while self._waiting and self._can_begin:
             permit = self._waiting.popleft()
             self._grant(permit)
             assert permit.granted is not None
