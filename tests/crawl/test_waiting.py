@@ -17,7 +17,7 @@ from testing.counters import left_over
 from testing.faults import answer_when, silence
 from testing.web import Page, text
 
-from .conftest import AllAsked, Caller, CallerAndCloser, Closer, Visitor, Watcher, our_warnings
+from .conftest import Caller, CallerAndCloser, Closer, Visitor, Watcher, our_warnings
 from .test_scheduling import QUEUES
 
 if TYPE_CHECKING:
@@ -131,9 +131,22 @@ async def test_requests_to_silent_sites_stay_in_the_scheduler(
     assert left_over(outcome.crawler) == []
 
 
+class AllRead(Visitor):
+    """Notes when all of its requests were read from the scheduler: from then on, all wait."""
+
+    all_read: threading.Event
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        while self.outcome.stats.get("scheduler/dequeued", 0) < len(self.asked):
+            await sleep(0.02)
+        self.all_read.set()
+
+
 async def test_requests_beyond_the_limit_leave_in_their_order(web: Web, crawl: Crawl) -> None:
-    all_asked = threading.Event()
-    late = web.site(answer_when(all_asked.is_set, Page(NOTHING_PRIVATE, delay=0.6)))
+    all_read = threading.Event()
+    late = web.site(answer_when(all_read.is_set, Page(NOTHING_PRIVATE, delay=0.6)))
     paced = web.site(f"{NOTHING_PRIVATE}Crawl-delay: 0.02\n", host="127.0.0.2")
     settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 1}
     asked = [
@@ -141,7 +154,7 @@ async def test_requests_beyond_the_limit_leave_in_their_order(web: Web, crawl: C
         for number in range(40)
         for site in (late, paced)
     ]
-    outcome = await crawl(asked, settings, spider=AllAsked, all_asked=all_asked)
+    outcome = await crawl(asked, settings, spider=AllRead, all_read=all_read)
     wanted = [f"/{number}" for number in sorted(range(40), key=lambda n: -(n * 7 % 4))]
     assert late.paths == ["/robots.txt", *wanted]
     assert sorted(paced.paths[1:]) == sorted(wanted)
