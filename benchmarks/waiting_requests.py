@@ -19,8 +19,9 @@ Scrapy starts CONCURRENT_ITEMS tasks for each response, 100 by default. They mak
 collector run often, and a full collection looks at each object of the fetches that are in progress.
 ``--set items=10`` measures crawls with 10, as docs/usage/scaling.md advises.
 
-With ``fetches`` below a quarter of the silent sites, fetches are ended to begin others, and the
-requests of those sites are dropped.
+All other settings have their defaults. So attempts to fetch a robots.txt end, the first sites become
+unreachable, and their requests are dropped. ``--set fetches=150 --set timeout=600`` measures sites
+that are silent until the end.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ PARAMETERS = {
     "live": Parameter(30, 15, "sites that do"),
     "requests": Parameter(200, 40, "requests of each site"),
     "capacity": Parameter(0, 0, "REP_MAX_WAITING; 0 is its default"),
-    "fetches": Parameter(150, 150, "REP_CONCURRENT_FETCHES"),
+    "fetches": Parameter(100, 100, "REP_CONCURRENT_FETCHES"),
+    "timeout": Parameter(30, 30, "REP_TIMEOUT, in seconds"),
     "items": Parameter(100, 100, "CONCURRENT_ITEMS"),
     "last": Parameter(0, 0, "1: the scheduler returns all silent sites first"),
 }
@@ -162,7 +164,6 @@ def _crawled(
         {
             "LOG_ENABLED": False,
             "TELNETCONSOLE_ENABLED": False,
-            "REP_TIMEOUT": 600,
             "SILENT": silent,
             "LIVE": live,
             "PATHS": order,
@@ -225,6 +226,7 @@ def _measured(
     order = {"pages": options.number("requests"), "last": options.number("last")}
     settings: dict[str, Any] = {
         "REP_CONCURRENT_FETCHES": options.number("fetches"),
+        "REP_TIMEOUT": options.number("timeout"),
         "CONCURRENT_ITEMS": options.number("items"),
     }
     if options.number("capacity"):

@@ -210,6 +210,8 @@ class OriginFile(Generic[Content]):
     last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
+    is_silent: bool = field(default=False, repr=False)
+    """Whether the last attempt of this crawl was slow and failed: there may be no answer again."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
@@ -432,6 +434,18 @@ class Origin(OriginFile[RobotsTxt]):
         is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
         allowed = is_over or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+
+    def disallows_all(self, now: float, unreachable: UnreachablePolicy) -> bool:
+        """Whether :meth:`verdict` disallows each URL but that of the robots.txt, for each crawler.
+
+        Returns False for a robots.txt with rules, whatever they are.
+        """
+        if self.content is not None:
+            return False
+        if self.state is State.UNAVAILABLE:
+            return self.disallow_all
+        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
+        return self.state is State.UNREACHABLE and not is_over
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
         """Return the seconds until the next attempt at an origin that is disallowed as unreachable.

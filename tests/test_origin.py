@@ -318,6 +318,30 @@ def test_before_the_first_answer_nothing_is_allowed() -> None:
     assert origin.next_action(T) is Action.FETCH
 
 
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (DOWN, True),
+        (missing(T, disallow=True), True),
+        (missing(T), False),
+        (rules(T), False),
+        (Cancelled(), False),
+    ],
+)
+def test_whether_an_origin_disallows_all(event: FetchResult, expected: bool) -> None:
+    assert origin_after((T, event)).disallows_all(T, PATIENT) is expected
+
+
+def test_an_origin_with_a_good_copy_does_not_disallow_all() -> None:
+    assert not origin_after((T, rules(T)), (T + DAY, DOWN)).disallows_all(T + DAY, PATIENT)
+
+
+def test_an_unreachable_origin_that_may_be_crawled_does_not_disallow_all() -> None:
+    origin = origin_after((T, DOWN))
+    assert not origin.disallows_all(T, UnreachablePolicy(allow=True))
+    assert not origin.disallows_all(T + 30 * DAY, PATIENT)
+
+
 # While it is unreachable
 
 

@@ -54,7 +54,25 @@ class AdmissionControl:
         if not exempt and self._policy_cache.needs_fetch(key):
             must_wait = self._policy_cache.fetches_early(key) or not self._policy_cache.allows_fetch
             return queue if must_wait else None
+        # Requests that will be dropped must not come before others.
+        if not exempt and self._is_dropped(key):
+            return queue
         return queue if self._throttle.is_throttled(name, request) else None
+
+    def is_dropped(self, entry: WaitingRequest) -> bool:
+        """Whether a request in a queue is dropped when it starts: because it is overdue, or because
+        its site disallows all requests.
+        """
+        if entry.limit is not None:
+            return True
+        key = None if entry.request.meta.get(DONT_OBEY) else self._origin_of(entry.request)
+        return key is not None and self._is_dropped(key)
+
+    def _is_dropped(self, key: str) -> bool:
+        if not self._policy_cache.disallows_all(key):
+            return False
+        origin = self._policy_cache.origins[key]
+        return not self._outages.applies_to(origin)
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
         """Put a request into its queue."""

@@ -102,6 +102,7 @@ class RobotsTxtMiddleware:
             self._engine,
             self._throttle,
             self._clock,
+            self._unreachable_policy,
             self._on_policy,
             self._local_rules.origin,
         )
@@ -428,6 +429,8 @@ class RobotsTxtMiddleware:
         """Apply the policy of an origin that was just fetched for a request."""
         self._pace.apply(origin, request)
         self._outages.update(origin)
+        if self._policy_cache.disallows_all(origin.key):
+            self._throttle.has_disallowed = True
         if self._tdm_files is not None:
             self._tdm_files.prefetch(origin, request, self._page_url(request))
         if self._recorder is not None:
@@ -476,6 +479,7 @@ class RobotsTxtMiddleware:
     def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
         self._throttle.queues.overflow = overflow_for(scheduler, self._crawler, self._clock)
         self._throttle.on_start = self._admission.count_wait
+        self._throttle.is_dropped = self._admission.is_dropped
         is_extended = type(self).process_request is not RobotsTxtMiddleware.process_request
         self._policy_cache.can_fetch_early = not (
             is_extended or self._local_rules or not self._engine.is_first_middleware(self)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from ..origin import UnreachablePolicy
     from ..protocol.access import FetchResult
     from ..protocol.robotstxt import RobotsTxt
     from ..scheduling.clock import Clock
@@ -59,6 +60,7 @@ class PolicyCache(FileCache[Origin]):
         engine: Engine,
         throttle: Throttle,
         clock: Clock,
+        unreachable_policy: UnreachablePolicy,
         on_policy: Callable[[Origin, Request], object],
         new_origin: Callable[[str], Origin],
     ) -> None:
@@ -67,7 +69,12 @@ class PolicyCache(FileCache[Origin]):
         """The store; None if the crawl has none."""
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
-        self._fetch_limit = FetchLimit(settings.concurrent_fetches, clock, self.unblock_origins)
+        self._fetch_limit = FetchLimit(
+            settings.concurrent_fetches,
+            clock,
+            on_capacity=self.unblock_origins,
+            is_downloading=lambda: engine.is_downloading,
+        )
         self._blocked_by_limit: OrderedDict[str, None] = OrderedDict()
         """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch. In a dict,
         a search for the first one passes over all that were removed."""
@@ -92,6 +99,7 @@ class PolicyCache(FileCache[Origin]):
         self.companions: list[FileCache[Any]] = []
         """Caches of other files, which are closed with this one and use the same clock."""
         self._throttle = throttle
+        self._unreachable_policy = unreachable_policy
         self._on_policy = on_policy
 
     @property
@@ -134,6 +142,16 @@ class PolicyCache(FileCache[Origin]):
         """Whether requests to an origin have to wait for a fetch of its robots.txt."""
         origin = self._files.find(key)
         return origin is None or origin.next_action(self.now()) in (Action.FETCH, Action.WAIT)
+
+    def disallows_all(self, key: str) -> bool:
+        """Whether no request to an origin is allowed now, whatever its URL is."""
+        origin = self._files.find(key)
+        now = self.now()
+        return (
+            origin is not None
+            and origin.disallows_all(now, self._unreachable_policy)
+            and origin.next_action(now) in (Action.NONE, Action.REFRESH)
+        )
 
     @property
     def allows_fetch(self) -> bool:
@@ -184,6 +202,7 @@ class PolicyCache(FileCache[Origin]):
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self.unblock_origins()
+        self._fetch_limit.update()
         self.fetcher.disconnect_idle()
         self.now()  # notes a change of the system clock
         self.evict()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
-    from ..scheduling.fetch_limit import FetchLimit
+    from ..scheduling.fetch_limit import FetchLimit, Permit
     from ..scheduling.throttle import Throttle
     from .addresses import Address
     from .exchange import Exchange
@@ -162,14 +162,16 @@ class RobotsTxtDownloader:
     async def send(
         self,
         request: Request,
+        permit: Permit,
         seconds: float,
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
     ) -> tuple[RobotsTxtResponse, float]:
         """Return the response, and the seconds that it took.
 
-        The download may take ``seconds``. The time that the request waits for its host does not
-        count, up to ``max_wait`` seconds. Raises TimeoutError, and the errors of Scrapy.
+        ``permit`` is that of this fetch. The download may take ``seconds``. The time that the
+        request waits for its host does not count, up to ``max_wait`` seconds. Raises TimeoutError,
+        and the errors of Scrapy.
 
         ``record`` is called with each response that a download handler received, also if a
         component then fails or replaces it.
@@ -185,7 +187,7 @@ class RobotsTxtDownloader:
             body: bytes | None = None
             try:
                 try:
-                    response = await self._download(request, seconds, max_wait)
+                    response = await self._download(request, permit, seconds, max_wait)
                 except StopDownload as stop:  # another component stopped it, as a failure
                     if stop.response is None:
                         raise
@@ -212,25 +214,24 @@ class RobotsTxtDownloader:
         )
         return result, self._clock.monotonic() - download.started
 
-    async def _download(self, request: Request, seconds: float, max_wait: float) -> Response:
+    async def _download(
+        self, request: Request, permit: Permit, seconds: float, max_wait: float
+    ) -> Response:
         engine = self._crawler.engine
         assert engine is not None
         timeout = _Timeout(self._clock, seconds, max_wait, lambda: self._is_waiting(request))
-        permit = await self._fetch_limit.acquire(timeout.expire)
+        await self._connection_limit.acquire(request)
+        permit.expire = timeout.expire
+        if self._engine.connection_limit:
+            self._fetch_limit.restart(permit)
+        transfer = request.meta[TRANSFER] = Transfer(_reached_downloader, _downloaded)
         try:
-            await self._connection_limit.acquire(request)
-            if self._engine.connection_limit:
-                self._fetch_limit.restart(permit, timeout.expire)
-            transfer = request.meta[TRANSFER] = Transfer(_reached_downloader, _downloaded)
-            try:
-                return await timeout.run(engine.download_async(request), request.url)
-            finally:
-                transfer.end()
-                self._engine.include_download(request)
-                self._throttle.finish(request, sent=True)
-                self._connection_limit.release(request)
+            return await timeout.run(engine.download_async(request), request.url)
         finally:
-            self._fetch_limit.release(permit)
+            transfer.end()
+            self._engine.include_download(request)
+            self._throttle.finish(request, sent=True)
+            self._connection_limit.release(request)
 
     def _is_waiting(self, request: Request) -> bool:
         return self._throttle.is_waiting(request) or self._engine.is_held(request)

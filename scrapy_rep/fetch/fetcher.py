@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..protocol.freshness import CacheHeaders
     from ..scheduling.clock import Clock
     from ..scheduling.engine import Engine
-    from ..scheduling.fetch_limit import FetchLimit
+    from ..scheduling.fetch_limit import FetchLimit, Permit
     from ..scheduling.throttle import Throttle
     from ..settings import Settings
     from .downloader import RobotsTxtResponse
@@ -71,6 +71,10 @@ FIRST_RETRY_PAUSE = 1
 MAX_RETRY_PAUSE = 60
 """Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
 RFC 9309 nor Google gives a number."""
+
+SILENT = 2.0
+"""Seconds. If an attempt took longer and failed, later ones for the same file wait until few others
+like it are in progress."""
 
 # RFC 9110 §5.5, field-value: visible characters, obs-text, SP and HTAB; no control characters.
 _FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
@@ -103,6 +107,7 @@ class Fetcher:
         assert crawler.stats is not None
         self._stats: StatsCollector = crawler.stats
         self._downloader = RobotsTxtDownloader(crawler, engine, throttle, fetch_limit, clock)
+        self._fetch_limit = fetch_limit
         self._settings = settings
         self._clock = clock
         self._now = clock.time
@@ -166,14 +171,20 @@ class Fetcher:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
                 return self._disallowed(file, url)
-            request = self._request(file, page, url)
+            asked = self._clock.monotonic()
+            permit = await self._fetch_limit.acquire(is_silent=file.is_silent)
             started = self._clock.monotonic()
+            deadline += started - asked
             response = event = None
             try:
-                response, took = await self._send(file, request, left, deadline)
+                request = self._request(file, page, url)
+                response, took = await self._send(file, request, permit, left, deadline)
             # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
             except Exception as error:
                 event, took = self._failed(file, error, url), self._clock.monotonic() - started
+            finally:
+                self._fetch_limit.release(permit)
+            file.is_silent = response is None and took >= SILENT
             if response is not None:
                 refusal = redirects.response_refusal(response)
                 if refusal is not None:
@@ -264,11 +275,17 @@ class Fetcher:
         return meta
 
     async def _send(
-        self, file: OriginFile[Any], request: Request, left: float, deadline: float
+        self,
+        file: OriginFile[Any],
+        request: Request,
+        permit: Permit,
+        left: float,
+        deadline: float,
     ) -> tuple[RobotsTxtResponse, float]:
         self._count(file, "request_count")
         response, took = await self._downloader.send(
             request,
+            permit,
             left,
             deadline - self._clock.monotonic() - left,
             partial(self._record_exchange, file) if self._is_recorded(file) else None,

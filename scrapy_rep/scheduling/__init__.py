@@ -17,6 +17,7 @@ over. Then it waits in a queue of this package, and does not use up CONCURRENT_R
 ``blocks``            queues of which no request may start
 ``throttle``          when a request may start
 ``reservation``       hosts that are shared with other crawlers
+``drop_pace``         how often requests start that are dropped then
 ``scheduler``         queues requests between the engine and the crawl's scheduler
 ``fetch_limit``       how many robots.txt files are fetched at once
 ``connection_limit``  the connections of download handlers with a pool

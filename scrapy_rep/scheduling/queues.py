@@ -62,8 +62,9 @@ class WaitQueues:
         self.overflowed = 0
         """How many requests are in the overflow."""
         self.busy: set[str] = set()
-        """The hosts for which as many requests wait as they get at once. No other request of
-        theirs has to be read from the scheduler before one of these has started."""
+        """The hosts for which as many requests wait as they get at once, or one if its queue is
+        blocked. No other request of theirs has to be read from the scheduler before one of these
+        has started."""
         self.in_downloader: set[Request] = set()
         """The requests that wait inside of the downloader."""
         self.closed = False
@@ -109,11 +110,13 @@ class WaitQueues:
             self.add(host, key, entry, from_scheduler=True)
         else:
             self._push(queue, entry, host.name)
-        if host.name not in self.busy and self._is_busy(host, entry):
+        if host.name not in self.busy and self._is_busy(host, queue, entry):
             self.busy.add(host.name)
         return is_queued
 
-    def _is_busy(self, host: Host, entry: WaitingRequest) -> bool:
+    def _is_busy(self, host: Host, queue: WaitQueue, entry: WaitingRequest) -> bool:
+        if queue.blocks and BlockReason.UNREACHABLE not in queue.blocks:
+            return True  # none of its requests may start
         return host.waiting >= self._engine.slots.limits(entry.request)[0]
 
     def _push(self, queue: WaitQueue, entry: WaitingRequest, host: str) -> None:

@@ -20,6 +20,7 @@ from ..meta_keys import PAGE_DIRECTIVES, ROBOTSTXT, USAGE, USAGE_SOURCES
 from ..protocol.pages import PageDirectives
 from ..protocol.verdict import Verdict
 from .clock import Timer, sleep
+from .drop_pace import DropPace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from .clock import Clock
     from .engine import Engine
+    from .hosts import WaitingRequest
     from .throttle import Throttle
 
 logger = logging.getLogger(__name__)
@@ -39,9 +41,8 @@ MAX_PASS_SECONDS = 0.002
 how long. After a pass the event loop runs, so that other requests proceed."""
 
 MAX_PER_STEP = 2
-"""How many requests that have waited start before the event loop runs. A request that is dropped
-uses up none of CONCURRENT_REQUESTS. Without this limit, the thousands of an unreachable site would
-delay the responses of other sites."""
+"""How many requests that have waited start before the event loop runs. Some of them may be dropped.
+They use up none of CONCURRENT_REQUESTS, and would delay the responses of other sites."""
 
 PAUSE = 0.5
 MIN_PAUSE = 0.02
@@ -53,7 +54,7 @@ BACKOFF_READS = 100_000
 quickly, and a scheduler with millions of requests of slow sites does not go to the overflow at
 once."""
 
-REST = 19
+REST = 49
 """For how long the requests of busy hosts stay in the scheduler after a pass that may read them, in
 multiples of the duration of that pass. Most of them have to wait. Some may start: those that need
 not obey robots.txt, and those of another origin of the host."""
@@ -115,6 +116,7 @@ class WaitingScheduler(BaseScheduler):
         self._steps = 0
         """How many requests that have waited were started since the event loop ran."""
         self._step_timer = Timer(clock)
+        self._drop_pace = DropPace(engine, clock)
         self._pass_ended = -inf
         self._pass_seconds = 0.0
         self._unstored: list[Request] = []
@@ -151,6 +153,7 @@ class WaitingScheduler(BaseScheduler):
         self._pause_timer.cancel()
         self._rest_timer.cancel()
         self._step_timer.cancel()
+        self._drop_pace.cancel()
         first, self._unstored = self._unstored[::-1], []
         if self._next is not None:
             first.append(self._next)
@@ -209,12 +212,14 @@ class WaitingScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the next request that may start, if there is one."""
-        if self._throttle.hosts or self._next is not None or self._unstored:
+        throttle = self._throttle
+        must_choose = throttle.hosts or throttle.has_disallowed
+        if must_choose or self._next is not None or self._unstored:
             request = self._choose()
         else:
             request = self._scheduler.next_request()
         if request is not None:
-            self._throttle.from_scheduler.add(request)
+            throttle.from_scheduler.add(request)
         return request
 
     def try_reschedule(self, request: Request) -> bool:
@@ -232,9 +237,14 @@ class WaitingScheduler(BaseScheduler):
     def _choose(self) -> Request | None:
         """Return a request that has waited, or one of the scheduler.
 
-        The higher priority comes first. With equal priorities they alternate.
+        The higher priority comes first. With equal priorities they alternate. Requests that are
+        dropped when they start get their part of the time, or start when there are no others.
         """
         while True:
+            if self._drop_pace.may_start and (dropped := self._throttle.peek(drop=True)):
+                request = self._start_drop(dropped)
+                if request is not None or not self._engine.has_capacity:
+                    return request
             # A request that has waited starts without a delay.
             needs_read = not self._has_read_ahead or self._throttle.peek() is None
             unthrottled = self._read() if needs_read else None
@@ -244,7 +254,10 @@ class WaitingScheduler(BaseScheduler):
                 self._throttle.recheck()
                 entry = self._throttle.peek()
                 if entry is None:
-                    return None
+                    dropped = self._throttle.peek(drop=True)
+                    if dropped is None or not self._drop_pace.may_start_alone:
+                        return None
+                    return self._start_drop(dropped)
             if entry is None or (
                 unthrottled is not None and self._comes_first(unthrottled, -entry.sort_key[0])
             ):
@@ -262,6 +275,10 @@ class WaitingScheduler(BaseScheduler):
             if request is not None or not self._engine.has_capacity:
                 self._read_ahead_later()
                 return request
+
+    def _start_drop(self, entry: WaitingRequest) -> Request | None:
+        self._drop_pace.count(entry.request)
+        return self._throttle.pop(drop=True)
 
     def _read_ahead_later(self) -> None:
         if not self._ahead_timer.is_active:

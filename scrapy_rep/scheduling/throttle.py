@@ -61,6 +61,12 @@ class Throttle:
         self.blocks = Blocks(self.queues, self.in_progress, clock, self._host, self._update)
         self._ready: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have a request for the engine; the one that waits longest comes first."""
+        self._ready_drops: OrderedDict[str, Host] = OrderedDict()
+        """The same for hosts whose next request is dropped when it starts."""
+        self.is_dropped: Callable[[WaitingRequest], bool] = lambda _: False
+        """Returns whether a queued request is dropped when it starts."""
+        self.has_disallowed = False
+        """Whether an origin was found that disallows all requests."""
         self.from_scheduler: set[Request] = set()
         """The requests that the engine has from the scheduler. The downloader has others, too:
         those of callers of ``engine.download_async``."""
@@ -249,20 +255,23 @@ class Throttle:
             self._update(host)
         return is_queued
 
-    def peek(self) -> WaitingRequest | None:
-        """Return what :meth:`pop` would start, if there is a request that may start."""
-        found = self._first_ready()
+    def peek(self, *, drop: bool = False) -> WaitingRequest | None:
+        """Return what :meth:`pop` would start, if there is a request that may start.
+
+        Requests that are dropped when they start are returned with ``drop``, and only then.
+        """
+        found = self._first_ready(drop)
         return found[1] if found is not None else None
 
-    def pop(self) -> Request | None:
+    def pop(self, *, drop: bool = False) -> Request | None:
         """Start the request that :meth:`peek` returns, and return it.
 
         Returns None if the request waits inside of the downloader, and continues there.
         """
-        found = self._first_ready()
+        found = self._first_ready(drop)
         assert found is not None
         host, entry = found
-        self._ready.move_to_end(host.name)
+        (self._ready_drops if drop else self._ready).move_to_end(host.name)
         self._start_entry(host, entry)
         self._update_ready(host)
         return entry.request if entry.waiter is None else None
@@ -331,8 +340,8 @@ class Throttle:
             return host.first_immediate() is not None
         return self._is_wanted(host)
 
-    def _first_ready(self) -> tuple[Host, WaitingRequest] | None:
-        for host in self._ready.values():
+    def _first_ready(self, drop: bool) -> tuple[Host, WaitingRequest] | None:
+        for host in (self._ready_drops if drop else self._ready).values():
             entry = host.first_from_scheduler()
             if entry is not None and self._may_start(host, entry.request):
                 return host, entry
@@ -357,14 +366,18 @@ class Throttle:
     def _update_ready(self, host: Host) -> None:
         """Offer the first request from the scheduler to the engine, or wait until it may start."""
         if self.queues.closed:
-            self._ready.pop(host.name, None)
+            self._remove_ready(host)
             return
         entry = host.first_from_scheduler()
         if entry is not None and not self._update_later(host, entry.request):
-            self._ready[host.name] = host
+            ready, other = self._ready, self._ready_drops
+            if self.is_dropped(entry):
+                ready, other = other, ready
+            ready[host.name] = host
+            other.pop(host.name, None)
             self._engine.wake()
         else:
-            self._ready.pop(host.name, None)
+            self._remove_ready(host)
         immediate = host.first_immediate()
         if immediate is not None:
             self._update_later(host, immediate.request)
@@ -398,7 +411,11 @@ class Throttle:
     def _forget_if_idle(self, host: Host) -> None:
         """Remove a host that has no requests and no delay."""
         if self.queues.remove_if_idle(host):
-            self._ready.pop(host.name, None)
+            self._remove_ready(host)
+
+    def _remove_ready(self, host: Host) -> None:
+        self._ready.pop(host.name, None)
+        self._ready_drops.pop(host.name, None)
 
     # Requests that the downloader has when a host gets its first delay.
 

@@ -131,6 +131,35 @@ async def test_requests_to_silent_sites_stay_in_the_scheduler(
     assert left_over(outcome.crawler) == []
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("jobdir", [False, True], ids=["in memory", "JOBDIR"])
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_requests_that_are_dropped_do_not_delay_pages(
+    web: Web, crawl: Crawl, tmp_path: Path, queue: str, jobdir: bool
+) -> None:
+    """Scrapy's queues return those of the unreachable sites first: as the latest ones, or because
+    the sites have no download in progress."""
+    live = web.site(Page(NOTHING_PRIVATE), {"*": Page(delay=0.02)})
+    down = answer_when(lambda: bool(live.page_paths), Page(status=503))
+    dead = [web.site(down, host=f"127.0.0.{number}") for number in range(11, 31)]
+    settings = {
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "JOBDIR": str(tmp_path) if jobdir else None,
+        "CONCURRENT_REQUESTS": 2,
+        "REP_RETRY_TIMES": 0,
+        "REP_STORE": None,
+    }
+    paths = [f"/{number}" for number in range(40)]
+    asked = [*live.urls(*paths), *(site.url(path) for path in paths for site in dead)]
+    outcome = await crawl(asked, settings, spider=AtOnce, pages=40)
+    assert live.page_paths == sorted(paths)
+    assert 0 < len(outcome.failures) < 400, "most of them are left"
+    assert left_over(outcome.crawler) == []
+    if jobdir:
+        again = await crawl([], settings)
+        assert len(outcome.failures) + len(again.failures) == 800, "no request is lost"
+
+
 class AllRead(Visitor):
     """Notes when all of its requests were read from the scheduler: from then on, all wait."""
 

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.scheduling.fetch_limit import (
+    MAX_FACTOR,
     MAX_PER_TURN,
     OLD,
+    OLD_SHARE,
     OLD_WITH_POOL,
+    SILENT_SHARE,
     SLOW,
-    SLOW_FACTOR,
     FetchLimit,
 )
 
 from .doubles import FakeClock, begin, settle
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from scrapy_rep.scheduling.fetch_limit import Permit
 
 
@@ -27,10 +31,15 @@ class Fetches:
     def __init__(self, limit: int) -> None:
         self.clock = FakeClock()
         self.capacity_calls = 0
-        self.limit = FetchLimit(limit, self.clock, self._on_capacity)
+        self.is_downloading = False
+        self.limit = FetchLimit(
+            limit, self.clock, self._on_capacity, is_downloading=lambda: self.is_downloading
+        )
         self.permits: dict[int, Permit] = {}
         self.expired: list[int] = []
         self.acquiring: dict[int, Any] = {}
+        self.silent: Collection[int] = ()
+        """Fetches of files whose last fetch was slow and failed."""
 
     def _on_capacity(self) -> None:
         self.capacity_calls += 1
@@ -46,7 +55,9 @@ class Fetches:
         await settle()
 
     async def _acquire(self, number: int) -> None:
-        self.permits[number] = await self.limit.acquire(lambda: self.expired.append(number))
+        permit = await self.limit.acquire(is_silent=number in self.silent)
+        permit.expire = lambda: self.expired.append(number)
+        self.permits[number] = permit
 
     async def end(self, number: int) -> None:
         self.limit.release(self.permits[number])
@@ -92,12 +103,12 @@ async def test_a_slow_fetch_no_longer_counts() -> None:
 
 async def test_the_oldest_fetch_is_ended_when_there_are_too_many() -> None:
     fetches = Fetches(1)
-    for number in range(SLOW_FACTOR):
+    for number in range(MAX_FACTOR):
         await fetches.begin(number)
         await fetches.clock.run(SLOW)
-    assert len(fetches.permits) == SLOW_FACTOR
+    assert len(fetches.permits) == MAX_FACTOR
     await fetches.begin(90)
-    await fetches.clock.run(OLD - SLOW * SLOW_FACTOR - 0.1)
+    await fetches.clock.run(OLD - SLOW * MAX_FACTOR - 0.1)
     fetches.limit.end_oldest()
     assert fetches.expired == [], "it is slow, but not old"
     await fetches.clock.run(0.1)
@@ -140,7 +151,8 @@ async def test_a_restarted_fetch_is_the_youngest() -> None:
     fetches.limit.share(4)
     await fetches.begin(1, 2)
     await fetches.clock.run(OLD_WITH_POOL - 1)
-    fetches.limit.restart(fetches.permits[1], lambda: fetches.expired.append(-1))
+    fetches.permits[1].expire = lambda: fetches.expired.append(-1)
+    fetches.limit.restart(fetches.permits[1])
     await fetches.clock.run(1)
     await fetches.begin(3)  # ends the oldest one
     assert fetches.expired == [2]
@@ -149,6 +161,96 @@ async def test_a_restarted_fetch_is_the_youngest() -> None:
     await fetches.clock.run(OLD_WITH_POOL)
     fetches.limit.end_oldest(2)
     assert fetches.expired == [2, -1]
+
+
+# While pages are downloaded, they come first.
+
+
+def downloading(limit: int, *, silent: Collection[int] = ()) -> Fetches:
+    """Return the fetches of a crawl that downloads pages."""
+    fetches = Fetches(limit)
+    fetches.is_downloading = True
+    fetches.silent = silent
+    return fetches
+
+
+async def test_few_fetches_of_silent_files_are_in_progress() -> None:
+    fetches = downloading(8, silent=range(9))
+    most = int(8 * SILENT_SHARE)
+    await fetches.begin(*range(9))
+    assert list(fetches.permits) == list(range(most))
+    await fetches.begin(90)
+    assert 90 in fetches.permits, "other fetches begin meanwhile"
+    assert fetches.limit.capacity > 0
+    await fetches.end(0)
+    assert most in fetches.permits
+    fetches.is_downloading = False
+    fetches.limit.update()
+    await fetches.clock.run()
+    assert len(fetches.permits) == 9, "eight are in progress: the limit of all fetches"
+    await fetches.clock.run(SLOW)
+    assert len(fetches.permits) == 10
+
+
+async def test_old_fetches_of_silent_files_are_ended_for_those_that_wait() -> None:
+    fetches = downloading(8, silent=range(9))
+    most = int(8 * SILENT_SHARE)
+    await fetches.begin(*range(most + 1))
+    await fetches.clock.run(OLD - 0.1)
+    fetches.limit.end_oldest()
+    assert fetches.expired == []
+    await fetches.clock.run(0.2)
+    fetches.limit.end_oldest()
+    assert fetches.expired == [0], "no more than needed"
+
+
+async def test_few_old_fetches_are_in_progress() -> None:
+    fetches = downloading(8)
+    kept = int(8 * OLD_SHARE)
+    await fetches.begin(*range(8))
+    await fetches.clock.run(OLD - 0.1)
+    fetches.limit.end_oldest()
+    assert fetches.expired == []
+    fetches.is_downloading = False
+    await fetches.clock.run(0.2)
+    fetches.limit.end_oldest()
+    assert fetches.expired == [], "nothing else needs the time"
+    fetches.is_downloading = True
+    fetches.limit.end_oldest()
+    assert fetches.expired == list(range(8 - kept))
+
+
+async def test_few_fetches_are_ended_before_the_event_loop_runs() -> None:
+    fetches = downloading(8 * MAX_PER_TURN)
+    await fetches.begin(*range(8 * MAX_PER_TURN))
+    await fetches.clock.run(OLD + 0.1)
+    assert fetches.expired == []
+    fetches.limit.end_oldest()
+    assert fetches.expired == list(range(MAX_PER_TURN))
+    await fetches.clock.run()
+    assert fetches.expired == list(range(4 * MAX_PER_TURN))
+
+
+async def test_fetches_begin_for_half_of_the_time() -> None:
+    fetches = downloading(100)
+    await fetches.begin_in_turn(*range(2 * MAX_PER_TURN))
+    fetches.clock.now += 0.03  # the turn takes so long
+    await fetches.clock.run(0.02)
+    assert len(fetches.permits) == MAX_PER_TURN
+    await fetches.clock.run(0.02)
+    assert len(fetches.permits) == 2 * MAX_PER_TURN
+    fetches.is_downloading = False
+    await fetches.begin_in_turn(*range(50, 50 + 2 * MAX_PER_TURN))
+    fetches.clock.now += 0.03
+    await fetches.clock.run()
+    assert len(fetches.permits) == 4 * MAX_PER_TURN, "nothing else needs the time"
+
+
+async def test_half_of_the_connections_are_enough_for_pages() -> None:
+    fetches = downloading(100, silent=range(20))
+    fetches.limit.share(8)
+    await fetches.begin(*range(20))
+    assert len(fetches.permits) == 4
 
 
 async def test_a_fetch_that_is_canceled_while_it_waits_leaves_nothing() -> None:
@@ -161,6 +263,19 @@ async def test_a_fetch_that_is_canceled_while_it_waits_leaves_nothing() -> None:
     assert list(fetches.permits) == [1, 3]
     await fetches.end(3)
     assert fetches.limit.capacity == 1
+    assert fetches.clock.pending == []
+
+
+async def test_a_silent_one_that_is_canceled_while_it_waits_leaves_nothing() -> None:
+    fetches = downloading(4, silent=range(3))
+    await fetches.begin(0, 1)
+    fetches.acquiring[1].addErrback(lambda _: None)
+    fetches.acquiring[1].cancel()
+    await fetches.clock.run()
+    await fetches.begin(2)
+    await fetches.end(0)
+    assert list(fetches.permits) == [0, 2]
+    await fetches.end(2)
     assert fetches.clock.pending == []
 
 

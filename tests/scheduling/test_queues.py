@@ -37,12 +37,18 @@ def stored(url: str = f"{KEY}/", priority: int = 0, **meta: Any) -> dict[str, An
 
 
 def busy(
-    waiting: int = 8, reason: BlockReason = BlockReason.POLICY, seconds: float = 1
+    waiting: int = 8, reason: BlockReason | None = BlockReason.POLICY, seconds: float = 1
 ) -> Throttle:
-    """Return a throttle with a blocked queue, in which so many requests have waited."""
+    """Return a throttle with a queue in which so many requests have waited.
+
+    The queue is blocked for a reason. Without one, its host has a long delay.
+    """
     clock = FakeClock()
     throttle = make_throttle(clock, FakeEngine())
-    throttle.blocks.block(HOST, KEY, reason)
+    if reason is None:
+        throttle.set_delay(HOST, KEY, 60, clock.now)
+    else:
+        throttle.blocks.block(HOST, KEY, reason)
     for number in range(waiting):
         throttle.enqueue(Request(f"{KEY}/{number}", priority=1), HOST, KEY)
     clock.now += seconds
@@ -75,14 +81,23 @@ def test_requests_that_have_to_wait_move_unread(
 @pytest.mark.parametrize(
     "throttle",
     [
-        pytest.param(busy(7), id="not busy"),
+        pytest.param(busy(7, None), id="not busy"),
+        pytest.param(busy(0), id="no request waits"),
         pytest.param(busy(seconds=0.4), id="not silent for long"),
         pytest.param(busy(reason=BlockReason.UNREACHABLE), id="has a share of the capacity"),
+        pytest.param(busy(1, BlockReason.UNREACHABLE), id="not busy, and has a share"),
     ],
 )
 def test_other_requests_are_read(throttle: Throttle) -> None:
     throttle.queues.overflow = Shared(stored())
     assert throttle.queues.move_waiting() == 0
+
+
+@pytest.mark.parametrize("throttle", [busy(1), busy(8, None)], ids=["blocked", "slow"])
+def test_a_host_is_busy_if_no_more_requests_of_it_may_start(throttle: Throttle) -> None:
+    throttle.queues.overflow = Shared(stored())
+    assert throttle.queues.busy == {HOST}
+    assert throttle.queues.move_waiting() == 1
 
 
 @pytest.mark.parametrize("is_blocked", [True, False])

@@ -8,6 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from scrapy_rep.scheduling.drop_pace import MIN_REST
 from scrapy_rep.scheduling.hosts import BlockReason
 from scrapy_rep.scheduling.scheduler import (
     BACKOFF_READS,
@@ -242,7 +243,7 @@ def test_requests_of_a_busy_host_are_read_for_a_share_of_the_time() -> None:
     exempt = Request(f"http://{SLOW}/exempt", meta={"dont_obey_robotstxt": True})
     crawl.inner.requests.insert(MAX_PER_PASS, exempt)
     assert crawl.next() is None
-    crawl.clock.advance(REST * MAX_PER_PASS * QUICK)
+    crawl.clock.advance(REST * MAX_PER_PASS * QUICK - 0.01)
     wakes = crawl.engine.wakes
     crawl.clock.advance(0.02)
     assert crawl.engine.wakes == wakes + 1
@@ -261,6 +262,54 @@ def test_a_host_of_which_a_request_has_started_is_read_again() -> None:
     assert crawl.next() == f"http://{SLOW}/0"
     assert crawl.next() == f"http://{SLOW}/1"
     assert crawl.inner.reads == MAX_PER_PASS + 1
+
+
+# Requests that are dropped when they start.
+
+
+def unreachable(count: int, live: int = 0) -> Crawl:
+    """Return a crawl with requests of a site that is unreachable, and of one that is not."""
+    crawl = Crawl(capacity=1000, seconds=QUICK)
+    crawl.throttle.is_dropped = lambda entry: SLOW in entry.request.url
+    for number in range(count):
+        crawl.throttle.enqueue(Request(f"http://{SLOW}/{number}"), SLOW, f"http://{SLOW}")
+    crawl.add(LIVE, live)
+    return crawl
+
+
+def test_requests_that_are_dropped_get_a_small_part_of_the_time() -> None:
+    crawl = unreachable(10, live=3)
+    crawl.engine.is_downloading = True
+    dropped = [f"http://{SLOW}/{number}" for number in range(10)]
+    assert [crawl.next() for _ in range(3)] == [*dropped[:2], f"http://{LIVE}/0"]
+    crawl.clock.advance(0)
+    assert [crawl.next() for _ in range(3)] == [f"http://{LIVE}/1", f"http://{LIVE}/2", None]
+    wakes = crawl.engine.wakes
+    crawl.clock.advance(MIN_REST + 0.001)
+    assert crawl.engine.wakes > wakes
+    assert [crawl.next() for _ in range(3)] == [*dropped[2:4], None]
+    crawl.engine.is_downloading = False
+    crawl.clock.advance(0)
+    assert [crawl.next() for _ in range(3)] == [*dropped[4:6], None], "nothing else is left"
+    assert len(crawl.scheduler) == 4
+
+
+def test_requests_that_are_dropped_come_last_if_nothing_is_downloaded() -> None:
+    crawl = unreachable(4, live=4)
+    crawl.scheduler._drop_pace._rests = True
+    assert [crawl.next() for _ in range(4)] == [f"http://{LIVE}/{number}" for number in range(4)]
+    assert crawl.next() == f"http://{SLOW}/0"
+
+
+def test_requests_that_are_dropped_are_found_after_others_of_their_host() -> None:
+    crawl = unreachable(1)
+    crawl.throttle.is_dropped = lambda _: False
+    crawl.throttle.blocks.unblock(SLOW, f"http://{SLOW}", BlockReason.POLICY)
+    crawl.throttle.recheck()
+    assert crawl.throttle.peek(drop=True) is not None, "it was added as one that is dropped"
+    crawl.throttle.enqueue(Request(f"http://{SLOW}/b"), SLOW, f"http://{SLOW}")
+    assert crawl.throttle.peek(drop=True) is None
+    assert crawl.throttle.peek() is not None
 
 
 def test_nothing_wakes_the_engine_when_the_crawl_is_over() -> None:

@@ -1,0 +1,79 @@
+"""How often requests start that are dropped then, such as those of an unreachable site.
+
+Such a request uses up none of CONCURRENT_REQUESTS, but costs Scrapy most of what a small page
+costs. While pages are downloaded, these requests get a small part of the time. Without this limit,
+the thousands of a site would delay the pages of all others: Scrapy's DownloaderAwarePriorityQueue
+returns the requests of sites first that have no download in progress.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .clock import Timer
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from .clock import Clock
+    from .engine import Engine
+
+MAX_PER_TURN = 2
+"""How many of these requests start before the event loop runs again."""
+
+REST = 19
+MIN_REST = 0.02
+MAX_REST = 0.5
+"""For how long none of them starts while pages are downloaded, in multiples of the duration of the
+turn of the event loop in which the last ones started, and the limits of that in seconds."""
+
+
+class DropPace:
+    """The pace of the requests of one crawl that are dropped when they start."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._started: set[Request] = set()
+        """Requests that were started and that the downloader may still have."""
+        self._in_turn = 0
+        """How many have started since the event loop ran."""
+        self._began = 0.0
+        self._timer = Timer(clock)
+        self._rests = False
+
+    @property
+    def may_start(self) -> bool:
+        """Whether one more request may start beside pages that are downloaded."""
+        return not self._rests and self._in_turn < MAX_PER_TURN
+
+    @property
+    def may_start_alone(self) -> bool:
+        """Whether one more request may start because nothing else is downloaded."""
+        if self._in_turn >= MAX_PER_TURN:
+            return False
+        self._started.intersection_update(self._engine.active)
+        return not self._engine.is_downloading_besides(self._started)
+
+    def count(self, request: Request) -> None:
+        """Count a request that starts."""
+        self._started.add(request)
+        self._in_turn += 1
+        if self._in_turn == 1:
+            self._began = self._clock.monotonic()
+            self._timer.start(0, self._end_turn)
+
+    def cancel(self) -> None:
+        """Cancel the timer: the crawl is over."""
+        self._timer.cancel()
+
+    def _end_turn(self) -> None:
+        took = self._clock.monotonic() - self._began
+        self._in_turn = 0
+        self._rests = True
+        self._timer.start(min(max(REST * took, MIN_REST), MAX_REST), self._end_rest)
+        self._engine.wake()
+
+    def _end_rest(self) -> None:
+        self._rests = False
+        self._engine.wake()
