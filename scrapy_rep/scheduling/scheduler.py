@@ -41,8 +41,9 @@ MAX_PASS_SECONDS = 0.002
 how long. After a pass the event loop runs, so that other requests proceed."""
 
 MAX_PER_STEP = 2
-"""How many requests that have waited start before the event loop runs. Some of them may be dropped.
-They use up none of CONCURRENT_REQUESTS, and would delay the responses of other sites."""
+"""How many requests start before the event loop runs, in a crawl in which requests wait. Without
+this limit, pages that end together are followed by others that end together again. Then each of
+them waits until all are processed."""
 
 PAUSE = 0.5
 MIN_PAUSE = 0.02
@@ -114,7 +115,7 @@ class WaitingScheduler(BaseScheduler):
         self._in_a_row = 0
         """How many requests were read, since the last one that may start."""
         self._steps = 0
-        """How many requests that have waited were started since the event loop ran."""
+        """How many requests were started since the event loop ran."""
         self._step_timer = Timer(clock)
         self._drop_pace = DropPace(engine, clock)
         self._pass_ended = -inf
@@ -258,6 +259,8 @@ class WaitingScheduler(BaseScheduler):
                     if dropped is None or not self._drop_pace.may_start_alone:
                         return None
                     return self._start_drop(dropped)
+            if self._steps >= MAX_PER_STEP:
+                return None  # the engine is woken when the event loop has run
             if entry is None or (
                 unthrottled is not None and self._comes_first(unthrottled, -entry.sort_key[0])
             ):
@@ -265,10 +268,9 @@ class WaitingScheduler(BaseScheduler):
                 self._next = None
                 self._prefers_waiting = True
                 self._throttle.start(unthrottled)
+                self._count_step()
                 self._read_ahead_later()
                 return unthrottled
-            if self._steps >= MAX_PER_STEP:
-                return None  # the engine is woken when the event loop has run
             self._prefers_waiting = False
             self._count_step()
             request = self._throttle.pop()
