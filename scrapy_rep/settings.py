@@ -84,7 +84,8 @@ class Settings:
         2,
         count,
         "How often the fetch of an unreachable robots.txt is retried at once, after pauses of 1, "
-        "2, 4, … seconds. Requests to the site wait during these retries.",
+        "2, 4, … seconds. Requests to the site wait during these retries. If many sites do not "
+        "answer, their retries wait for each other while pages are downloaded.",
     )
     too_many_redirects: str = _setting(
         "REP_TOO_MANY_REDIRECTS",
@@ -186,9 +187,10 @@ class Settings:
         100,
         positive_count,
         "How many robots.txt files are fetched at the same time, in addition to "
-        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 0.5 seconds no longer counts, so "
-        "that slow sites do not block others. At most four times as many fetches run in total. "
-        "If more are needed then, those that have taken 8 seconds are ended.",
+        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 0.25 seconds no longer counts, so "
+        "that slow sites do not block others. At most six times as many fetches run in total. "
+        "If more are needed then, those that have taken 8 seconds are ended. While pages are "
+        "downloaded, fewer fetches are for sites that have not answered before.",
     )
     obey_crawl_delay: bool = _setting(
         "REP_OBEY_CRAWL_DELAY",

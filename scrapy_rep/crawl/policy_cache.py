@@ -201,8 +201,8 @@ class PolicyCache(FileCache[Origin]):
 
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
-        self.unblock_origins()
         self._fetch_limit.update()
+        self.unblock_origins()
         self.fetcher.disconnect_idle()
         self.now()  # notes a change of the system clock
         self.evict()

@@ -42,12 +42,10 @@ class DropPace:
         self._timer = Timer(clock)
         self._rests = False
 
-    @property
     def may_start(self) -> bool:
         """Whether one more request may start beside pages that are downloaded."""
         return not self._rests and self._in_turn < MAX_PER_TURN
 
-    @property
     def may_start_alone(self) -> bool:
         """Whether one more request may start because nothing else is downloaded."""
         if self._in_turn >= MAX_PER_TURN:

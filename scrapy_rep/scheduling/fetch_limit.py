@@ -50,6 +50,11 @@ SILENT_SHARE = 0.25
 """How many old fetches, and how many fetches of silent files, may be in progress while pages are
 downloaded, as a share of the limit."""
 
+WAITING_FOR_EACH = 16
+"""How many fetches of silent files may wait for each one in progress. If more wait, more of them
+are in progress, so that their number stays bounded in a crawl that finds silent files all the time.
+"""
+
 MAX_PER_TURN = 5
 """How many fetches begin, or are ended, before the event loop runs again."""
 
@@ -132,11 +137,16 @@ class FetchLimit:
         """Return a share of the limit while pages come first; else how many may be in progress."""
         return max(int(self._limit * share), 1) if self._gives_way() else self._max_in_progress
 
+    @property
+    def _max_silent(self) -> int:
+        waiting = len(self._waiting_silent)
+        return max(self._share(SILENT_SHARE), waiting // WAITING_FOR_EACH)
+
     def _can_begin(self, *, is_silent: bool) -> bool:
         """Whether one more fetch may begin before the event loop runs again."""
         if self._in_turn >= MAX_PER_TURN or not self._free:
             return False
-        return not is_silent or len(self._silent) < self._share(SILENT_SHARE)
+        return not is_silent or len(self._silent) < self._max_silent
 
     async def acquire(self, *, is_silent: bool = False) -> Permit:
         """Wait for a permit, and return it. Give it back with :meth:`release`.
@@ -245,7 +255,7 @@ class FetchLimit:
         most = min(in_all, self._share(OLD_SHARE))
         self._end_old(self._in_progress, len(self._in_progress) - most)
         silent = len(self._silent) + len(self._waiting_silent)
-        self._end_old(self._silent, silent - self._share(SILENT_SHARE))
+        self._end_old(self._silent, silent - self._max_silent)
 
     def _end_old(self, permits: Iterable[Permit], most: int) -> None:
         """End the first of these fetches if they are old, ``most`` of them at most."""

@@ -242,7 +242,7 @@ class WaitingScheduler(BaseScheduler):
         dropped when they start get their part of the time, or start when there are no others.
         """
         while True:
-            if self._drop_pace.may_start and (dropped := self._throttle.peek(drop=True)):
+            if self._drop_pace.may_start() and (dropped := self._throttle.peek(drop=True)):
                 request = self._start_drop(dropped)
                 if request is not None or not self._engine.has_capacity:
                     return request
@@ -256,7 +256,7 @@ class WaitingScheduler(BaseScheduler):
                 entry = self._throttle.peek()
                 if entry is None:
                     dropped = self._throttle.peek(drop=True)
-                    if dropped is None or not self._drop_pace.may_start_alone:
+                    if dropped is None or not self._drop_pace.may_start_alone():
                         return None
                     return self._start_drop(dropped)
             if self._steps >= MAX_PER_STEP:

@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.fetch import fetcher
 from scrapy_rep.scheduling import fetch_limit, scheduler
 from scrapy_rep.scheduling.clock import sleep
 from testing.counters import left_over
@@ -158,6 +159,27 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
     if jobdir:
         again = await crawl([], settings)
         assert len(outcome.failures) + len(again.failures) == 800, "no request is lost"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_site_that_was_silent_waits_for_others_like_it(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetcher, "SILENT", 0.7)
+    acquire = fetch_limit.FetchLimit.acquire
+    kinds: list[bool] = []
+
+    async def note(limit: fetch_limit.FetchLimit, *, is_silent: bool) -> fetch_limit.Permit:
+        kinds.append(is_silent)
+        return await acquire(limit, is_silent=is_silent)
+
+    monkeypatch.setattr(fetch_limit.FetchLimit, "acquire", note)
+    settings = {"REP_RETRY_TIMES": 1, "REP_TIMEOUT": 0.8, "REP_STORE": None}
+    await crawl([web.site(silence).url("/")], settings)
+    assert kinds == [False, True]
+    kinds.clear()
+    await crawl([web.site(Page(status=503)).url("/")], settings)
+    assert kinds == [False, False], "it has answered"
 
 
 class AllRead(Visitor):

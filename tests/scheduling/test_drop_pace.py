@@ -33,10 +33,10 @@ class Drops:
 def test_few_start_in_one_turn_of_the_event_loop() -> None:
     drops = Drops()
     for _ in range(MAX_PER_TURN):
-        assert drops.pace.may_start
+        assert drops.pace.may_start()
         drops.start()
-    assert not drops.pace.may_start
-    assert not drops.pace.may_start_alone
+    assert not drops.pace.may_start()
+    assert not drops.pace.may_start_alone()
 
 
 @pytest.mark.parametrize(("turn", "rest"), [(0, MIN_REST), (0.005, REST * 0.005), (10, MAX_REST)])
@@ -47,10 +47,10 @@ def test_none_starts_for_many_times_as_long_as_the_turn_took(turn: float, rest: 
     drops.clock.advance(0)
     assert drops.engine.wakes == 1
     drops.clock.advance(rest - 0.001)
-    assert not drops.pace.may_start
+    assert not drops.pace.may_start()
     assert drops.engine.wakes == 1
     drops.clock.advance(0.002)
-    assert drops.pace.may_start
+    assert drops.pace.may_start()
     assert drops.engine.wakes == 2
 
 
@@ -59,12 +59,12 @@ def test_they_need_not_rest_if_nothing_else_is_downloaded() -> None:
     drops.engine.is_downloading = False
     for _ in range(3):
         drops.start(MAX_PER_TURN)
-        assert not drops.pace.may_start_alone, "the event loop has to run"
+        assert not drops.pace.may_start_alone(), "the event loop has to run"
         drops.clock.advance(0)
-        assert drops.pace.may_start_alone, "the downloader has only requests like these"
-        assert not drops.pace.may_start
+        assert drops.pace.may_start_alone(), "the downloader has only requests like these"
+        assert not drops.pace.may_start()
     drops.engine.in_downloader = {Request("http://live.example/")}
-    assert not drops.pace.may_start_alone
+    assert not drops.pace.may_start_alone()
 
 
 def test_requests_that_have_ended_are_forgotten() -> None:
@@ -73,9 +73,9 @@ def test_requests_that_have_ended_are_forgotten() -> None:
     request, _ = drops.start(2)
     drops.clock.advance(0)
     drops.engine.in_downloader.clear()
-    assert drops.pace.may_start_alone
+    assert drops.pace.may_start_alone()
     drops.engine.in_downloader = {request}  # the spider has sent it again
-    assert not drops.pace.may_start_alone
+    assert not drops.pace.may_start_alone()
 
 
 def test_nothing_is_left_when_the_crawl_is_over() -> None:

@@ -14,6 +14,7 @@ from scrapy_rep.scheduling.fetch_limit import (
     OLD_WITH_POOL,
     SILENT_SHARE,
     SLOW,
+    WAITING_FOR_EACH,
     FetchLimit,
 )
 
@@ -190,6 +191,17 @@ async def test_few_fetches_of_silent_files_are_in_progress() -> None:
     assert len(fetches.permits) == 9, "eight are in progress: the limit of all fetches"
     await fetches.clock.run(SLOW)
     assert len(fetches.permits) == 10
+
+
+async def test_more_fetches_of_silent_files_are_in_progress_if_many_wait() -> None:
+    count = 5 * WAITING_FOR_EACH
+    fetches = downloading(8, silent=range(count))
+    await fetches.begin(*range(count))
+    begun = list(fetches.permits)
+    assert len(begun) == 4, "one for each 16 of the 76 others"
+    for number in begun:
+        await fetches.end(number)
+    assert len(fetches.permits) == 8, "one for each 16 of the 72 others"
 
 
 async def test_old_fetches_of_silent_files_are_ended_for_those_that_wait() -> None:
