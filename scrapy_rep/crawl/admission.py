@@ -54,7 +54,7 @@ class AdmissionControl:
         if not exempt and self._policy_cache.needs_fetch(key):
             must_wait = self._policy_cache.fetches_early(key) or not self._policy_cache.allows_fetch
             return queue if must_wait else None
-        # Requests that will be dropped must not come before others.
+        # A request that is dropped must not come before others.
         if not exempt and self._is_dropped(key):
             return queue
         return queue if self._throttle.is_throttled(name, request) else None
@@ -72,7 +72,7 @@ class AdmissionControl:
         if not self._policy_cache.disallows_all(key):
             return False
         origin = self._policy_cache.origins[key]
-        return not self._outages.applies_to(origin)
+        return not self._outages.applies_to(origin) or self._outages.drops_new(origin)
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
         """Put a request into its queue."""

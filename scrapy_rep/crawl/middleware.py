@@ -429,8 +429,7 @@ class RobotsTxtMiddleware:
         """Apply the policy of an origin that was just fetched for a request."""
         self._pace.apply(origin, request)
         self._outages.update(origin)
-        if self._policy_cache.disallows_all(origin.key):
-            self._throttle.has_disallowed = True
+        self._throttle.has_disallowed |= self._policy_cache.disallows_all(origin.key)
         if self._tdm_files is not None:
             self._tdm_files.prefetch(origin, request, self._page_url(request))
         if self._recorder is not None:

@@ -178,10 +178,11 @@ class Fetcher:
             response = event = None
             try:
                 request = self._request(file, page, url)
-                response, took = await self._send(file, request, permit, left, deadline)
-            # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
-            except Exception as error:
-                event, took = self._failed(file, error, url), self._clock.monotonic() - started
+                try:
+                    response, took = await self._send(file, request, permit, left, deadline)
+                # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
+                except Exception as error:
+                    event, took = self._failed(file, error, url), self._clock.monotonic() - started
             finally:
                 self._fetch_limit.release(permit)
             file.is_silent = response is None and took >= SILENT

@@ -297,6 +297,21 @@ def test_requests_that_are_dropped_get_a_small_part_of_the_time() -> None:
     assert len(crawl.scheduler) == 4
 
 
+def test_requests_of_a_site_that_is_known_as_disallowed_are_queued() -> None:
+    crawl = unreachable(0)
+    crawl.add(SLOW, 1)
+    crawl.add(LIVE, 1)
+    crawl.scheduler._queue_for = lambda request: (
+        (SLOW, f"http://{SLOW}") if SLOW in request.url else None
+    )
+    crawl.throttle.has_disallowed = True
+    crawl.engine.is_downloading = True
+    crawl.scheduler._drop_pace._rests = True
+    assert not crawl.throttle.hosts
+    assert [crawl.next() for _ in range(2)] == [f"http://{LIVE}/0", None]
+    assert len(crawl.scheduler) == 1
+
+
 def test_requests_that_are_dropped_come_last_if_nothing_is_downloaded() -> None:
     crawl = unreachable(4, live=4)
     crawl.scheduler._drop_pace._rests = True
