@@ -32,5 +32,6 @@ class WorkerSpider(ReportingSpider):
         stats: Any = self.crawler.stats
         fetched = stats.get_value("robotstxt/response_count", 0)
         shared = stats.get_value("robotstxt/store/hit_count", 0)
-        print(f"worker {self.number}: {self.summary()}; ", end="")
-        print(f"robots.txt: {fetched} fetched, {shared} shared")
+        robots = f"robots.txt: {fetched} fetched, {shared} shared"
+        # In one piece: other workers write to the same output.
+        print(f"worker {self.number}: {self.summary()}; {robots}\n", end="")
