@@ -332,7 +332,7 @@ class Engine:
 
     def is_downloading_besides(self, requests: set[Request]) -> bool:
         """Whether a request that is not one of these uses up CONCURRENT_REQUESTS."""
-        return bool(set(self._downloader.active) - self._excluded - requests)
+        return not self.included <= requests
 
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""

@@ -322,6 +322,14 @@ def test_requests_that_are_dropped_come_last_if_nothing_is_downloaded() -> None:
     assert crawl.next() == f"http://{SLOW}/0"
 
 
+def test_no_timer_of_the_requests_that_are_dropped_is_left_when_the_crawl_is_over() -> None:
+    crawl = unreachable(10)
+    crawl.engine.is_downloading = True
+    assert crawl.next() == f"http://{SLOW}/0"
+    crawl.scheduler.close("finished")
+    assert crawl.clock.pending == []
+
+
 def test_requests_that_are_dropped_are_found_after_others_of_their_host() -> None:
     crawl = unreachable(1)
     crawl.throttle.is_dropped = lambda _: False
