@@ -1,9 +1,10 @@
 """How often requests start that are dropped then, such as those of an unreachable site.
 
-Such a request uses up none of CONCURRENT_REQUESTS, but costs Scrapy most of what a small page
-costs. While pages are downloaded, these requests get a small part of the time. Without this limit,
-the thousands of a site would delay the pages of all others: Scrapy's DownloaderAwarePriorityQueue
-returns the requests of sites first that have no download in progress.
+Such a request is excluded from CONCURRENT_REQUESTS: Scrapy 2.14 keeps it for a tenth of a second.
+But it costs Scrapy most of what a small page costs. While pages are downloaded, these requests get
+a small part of the time. Without this limit, the thousands of a site would delay the pages of all
+others: Scrapy's DownloaderAwarePriorityQueue returns the requests of sites first that have no
+download in progress.
 """
 
 from __future__ import annotations
@@ -48,14 +49,12 @@ class DropPace:
 
     def may_start_alone(self) -> bool:
         """Whether one more request may start because nothing else is downloaded."""
-        if self._in_turn >= MAX_PER_TURN:
-            return False
-        self._started.intersection_update(self._engine.active)
-        return not self._engine.is_downloading_besides(self._started)
+        return self._in_turn < MAX_PER_TURN and not self._engine.is_downloading
 
     def count(self, request: Request) -> None:
-        """Count a request that starts."""
+        """Count a request that starts, and exclude it from CONCURRENT_REQUESTS."""
         self._started.add(request)
+        self._engine.exclude(request)
         self._in_turn += 1
         if self._in_turn == 1:
             self._began = self._clock.monotonic()
@@ -64,6 +63,7 @@ class DropPace:
     def cancel(self) -> None:
         """Cancel the timer: the crawl is over."""
         self._timer.cancel()
+        self._include(self._started.copy())
 
     def _end_turn(self) -> None:
         took = self._clock.monotonic() - self._began
@@ -73,5 +73,15 @@ class DropPace:
         self._engine.wake()
 
     def _end_rest(self) -> None:
-        self._rests = False
-        self._engine.wake()
+        self._include(self._started.difference(self._engine.active))
+        if self._started:
+            self._timer.start(MIN_REST, self._end_rest)
+        if self._rests:
+            self._rests = False
+            self._engine.wake()
+
+    def _include(self, requests: set[Request]) -> None:
+        """Forget requests that have ended."""
+        self._started -= requests
+        for request in requests:
+            self._engine.include_page(request)

@@ -330,10 +330,6 @@ class Engine:
         """Whether a request uses up CONCURRENT_REQUESTS."""
         return not self._excluded.issuperset(self._downloader.active)
 
-    def is_downloading_besides(self, requests: set[Request]) -> bool:
-        """Whether a request that is not one of these uses up CONCURRENT_REQUESTS."""
-        return not self.included <= requests
-
     def _http_handlers(self) -> list[Any]:
         """Return the download handlers of HTTP, or their paths."""
         schemes = self._downloader.handlers._schemes

@@ -279,7 +279,10 @@ class WaitingScheduler(BaseScheduler):
                 return request
 
     def _start_drop(self, entry: WaitingRequest) -> Request | None:
-        self._drop_pace.count(entry.request)
+        if self._throttle.is_dropped(entry):  # still
+            self._drop_pace.count(entry.request)
+        else:
+            self._count_step()
         return self._throttle.pop(drop=True)
 
     def _read_ahead_later(self) -> None:

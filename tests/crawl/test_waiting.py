@@ -163,16 +163,17 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
         "REP_STORE": None,
         **unreachable,
     }
-    paths = [f"/{number}" for number in range(40)]
+    paths = [f"/{number}" for number in range(80)]  # more than needed: there is always a next one
     asked = [*live.urls(*paths), *(site.url(path) for path in paths[:20] for site in dead)]
     outcome = await crawl(asked, settings, spider=AtOnce, pages=40)
-    assert live.page_paths == sorted(paths)
+    assert len(outcome.responses) >= 40
     assert 0 < len(outcome.failures) < 200, "most of them are left"
     assert outcome.middleware._throttle.has_disallowed
     assert left_over(outcome.crawler) == []
     if jobdir:
         again = await crawl([], settings)
-        assert len(outcome.failures) + len(again.failures) == 400, "no request is lost"
+        assert live.page_paths == sorted(paths), "no request is lost"
+        assert len(outcome.failures) + len(again.failures) == 400
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -156,9 +156,6 @@ class FakeEngine:
     def included(self) -> set[Request]:
         return self.in_downloader - self.excluded
 
-    def is_downloading_besides(self, requests: set[Request]) -> bool:
-        return self.is_downloading or not self.in_downloader <= requests
-
     def is_active(self, request: Request) -> bool:
         return request in self.in_downloader
 

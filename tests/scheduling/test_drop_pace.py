@@ -61,21 +61,28 @@ def test_they_need_not_rest_if_nothing_else_is_downloaded() -> None:
         drops.start(MAX_PER_TURN)
         assert not drops.pace.may_start_alone(), "the event loop has to run"
         drops.clock.advance(0)
-        assert drops.pace.may_start_alone(), "the downloader has only requests like these"
+        assert drops.pace.may_start_alone()
         assert not drops.pace.may_start()
-    drops.engine.in_downloader = {Request("http://live.example/")}
+    drops.engine.is_downloading = True
     assert not drops.pace.may_start_alone()
 
 
-def test_requests_that_have_ended_are_forgotten() -> None:
+def test_they_use_up_no_capacity_until_they_have_ended() -> None:
     drops = Drops()
-    drops.engine.is_downloading = False
-    request, _ = drops.start(2)
-    drops.clock.advance(0)
+    first, second = drops.start(2)
+    assert drops.engine.excluded == {first, second}
+    drops.engine.in_downloader = {second}
+    drops.clock.advance(MIN_REST)
+    assert drops.engine.excluded == {second}
+    assert drops.pace.may_start()
+    wakes = drops.engine.wakes
+    drops.clock.advance(10 * MIN_REST)
+    assert drops.engine.excluded == {second}
+    assert drops.engine.wakes == wakes
     drops.engine.in_downloader.clear()
-    assert drops.pace.may_start_alone()
-    drops.engine.in_downloader = {request}  # the spider has sent it again
-    assert not drops.pace.may_start_alone()
+    drops.clock.advance(MIN_REST)
+    assert drops.engine.excluded == set()
+    assert drops.clock.pending == []
 
 
 def test_nothing_is_left_when_the_crawl_is_over() -> None:
@@ -83,3 +90,4 @@ def test_nothing_is_left_when_the_crawl_is_over() -> None:
     drops.start()
     drops.pace.cancel()
     assert drops.clock.pending == []
+    assert drops.engine.excluded == set()

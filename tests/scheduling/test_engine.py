@@ -257,19 +257,6 @@ def test_excluded_requests_use_up_no_capacity_beside_a_throttler() -> None:
     assert downloader._download_handler_slots_full()
 
 
-def test_whether_other_requests_are_downloaded() -> None:
-    engine = make_engine()
-    engine.open(lambda scheduler: scheduler)
-    page, dropped, waiting = (Request(f"http://example.com/{name}") for name in "abc")
-    engine._downloader.active.update({dropped, waiting})
-    engine.exclude(waiting)
-    assert engine.is_downloading
-    assert not engine.is_downloading_besides({dropped})
-    assert engine.is_downloading_besides(set())
-    engine._downloader.active.add(page)
-    assert engine.is_downloading_besides({dropped})
-
-
 @pytest.mark.parametrize("name", ["_throttler_needs_backout", "_download_handler_slots_full"])
 def test_what_scrapy_does_not_find_full_is_not_full(name: str) -> None:
     engine = make_engine(throttled=True)
