@@ -57,7 +57,7 @@ OUTAGE = Scenario(
         "REP_MAX_WAITING": 2,
         "REP_UNREACHABLE": "wait",
     },
-    turn=0.5,
+    turn=1.5,
 )
 """The next attempt begins before all requests that are overdue are dropped."""
 
