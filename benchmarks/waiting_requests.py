@@ -19,9 +19,9 @@ Scrapy starts CONCURRENT_ITEMS tasks for each response, 100 by default. They mak
 collector run often, and a full collection looks at each object of the fetches that are in progress.
 ``--set items=10`` measures crawls with 10, as docs/usage/scaling.md advises.
 
-All other settings have their defaults. So attempts to fetch a robots.txt end, the first sites
-become unreachable, and their requests are dropped. ``--set fetches=150 --set timeout=600`` measures
-sites that are silent until the end.
+All other settings have their defaults, so that attempts to fetch a robots.txt end and are repeated.
+With ``--set timeout=2``, silent sites become unreachable during the crawl, and their requests are
+dropped. With ``--set fetches=150 --set timeout=600``, the first attempts go on until the end.
 """
 
 from __future__ import annotations

@@ -431,8 +431,7 @@ class Origin(OriginFile[RobotsTxt]):
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
             reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
             return Verdict(allowed, reason, None, None, self._unavailable_detail)
-        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
-        allowed = is_over or path_of(url) == ROBOTS_TXT
+        allowed = self._may_be_crawled(unreachable, now) or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
 
     def disallows_all(self, now: float, unreachable: UnreachablePolicy) -> bool:
@@ -444,8 +443,7 @@ class Origin(OriginFile[RobotsTxt]):
             return False
         if self.state is State.UNAVAILABLE:
             return self.disallow_all
-        is_over = unreachable.allow or self._is_unreachable_for(unreachable.days, now)
-        return self.state is State.UNREACHABLE and not is_over
+        return self.state is State.UNREACHABLE and not self._may_be_crawled(unreachable, now)
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
         """Return the seconds until the next attempt at an origin that is disallowed as unreachable.
@@ -455,7 +453,7 @@ class Origin(OriginFile[RobotsTxt]):
         is_retried = self.state is State.FETCHING and self.unreachable_since is not None
         if not (is_retried or self.state is State.UNREACHABLE) or self.content is not None:
             return None
-        if unreachable.allow or self._is_unreachable_for(unreachable.days, now):
+        if self._may_be_crawled(unreachable, now):
             return None
         return max(self.refresh_at - now, 0)
 
@@ -483,6 +481,7 @@ class Origin(OriginFile[RobotsTxt]):
     def _unavailable_detail(self) -> str:
         return f"status {self.status}" if self.status else "too many redirects"
 
-    def _is_unreachable_for(self, days: float, now: float) -> bool:
+    def _may_be_crawled(self, unreachable: UnreachablePolicy, now: float) -> bool:
+        """Whether the site may be crawled although its robots.txt is unreachable."""
         since = self.unreachable_since
-        return since is not None and now - since >= days * DAY
+        return unreachable.allow or (since is not None and now - since >= unreachable.days * DAY)

@@ -69,10 +69,9 @@ class AdmissionControl:
         return key is not None and self._is_dropped(key)
 
     def _is_dropped(self, key: str) -> bool:
-        if not self._policy_cache.disallows_all(key):
-            return False
-        origin = self._policy_cache.origins[key]
-        return not self._outages.applies_to(origin) or self._outages.drops_new(origin)
+        return self._policy_cache.disallows_all(key) and not self._outages.makes_wait(
+            self._policy_cache.origins[key]
+        )
 
     def enqueue(self, request: Request, queue: tuple[str, str]) -> None:
         """Put a request into its queue."""

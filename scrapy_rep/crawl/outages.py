@@ -121,10 +121,10 @@ class Outages:
         else:
             origin.reported_drops = False
 
-    def drops_new(self, origin: Origin) -> bool:
-        """Whether the next attempt is too late for a new request, which is dropped then."""
+    def makes_wait(self, origin: Origin) -> bool:
+        """Whether a new request waits for the next attempt, which is not too late for it."""
         seconds = self._seconds_left(origin)
-        return seconds is not None and seconds > self._max_wait
+        return seconds is not None and seconds <= self._max_wait
 
     def _seconds_left(self, origin: Origin) -> float | None:
         if not self.is_enabled:

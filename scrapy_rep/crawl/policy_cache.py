@@ -146,11 +146,10 @@ class PolicyCache(FileCache[Origin]):
     def disallows_all(self, key: str) -> bool:
         """Whether no request to an origin is allowed now, whatever its URL is."""
         origin = self._files.find(key)
-        now = self.now()
         return (
             origin is not None
-            and origin.disallows_all(now, self._unreachable_policy)
-            and origin.next_action(now) in (Action.NONE, Action.REFRESH)
+            and origin.disallows_all(self.now(), self._unreachable_policy)
+            and not self.needs_fetch(key)
         )
 
     @property

@@ -148,7 +148,7 @@ class FetchLimit:
             return False
         return not is_silent or len(self._silent) < self._max_silent
 
-    async def acquire(self, *, is_silent: bool = False) -> Permit:
+    async def acquire(self, *, is_silent: bool) -> Permit:
         """Wait for a permit, and return it. Give it back with :meth:`release`.
 
         ``is_silent`` says that the last fetch of the file was slow and failed. The caller sets
@@ -246,7 +246,8 @@ class FetchLimit:
         self.update()
 
     def end_oldest(self, wanted: int = 0) -> None:
-        """End the oldest fetches, so that those that wait and ``wanted`` others may begin.
+        """End the oldest fetches, so that those that wait and ``wanted`` others may begin, and so
+        that few old ones are in progress while pages come first.
 
         Only fetches that are old are ended, and no more than needed. Call this from time to time:
         a fetch may have become old.
