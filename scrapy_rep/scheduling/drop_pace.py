@@ -51,8 +51,8 @@ class DropPace:
         """Whether one more request may start because nothing else is downloaded."""
         return self._in_turn < MAX_PER_TURN and not self._engine.is_downloading
 
-    def count(self, request: Request) -> None:
-        """Count a request that starts, and exclude it from CONCURRENT_REQUESTS."""
+    def start(self, request: Request) -> None:
+        """Note that a request starts, and exclude it from CONCURRENT_REQUESTS until it ends."""
         self._started.add(request)
         self._engine.exclude(request)
         self._in_turn += 1
@@ -61,7 +61,7 @@ class DropPace:
             self._timer.start(0, self._end_turn)
 
     def cancel(self) -> None:
-        """Cancel the timer: the crawl is over."""
+        """Cancel the timer, and forget all requests: the crawl is over."""
         self._timer.cancel()
         self._include(self._started.copy())
 
@@ -81,7 +81,7 @@ class DropPace:
             self._engine.wake()
 
     def _include(self, requests: set[Request]) -> None:
-        """Forget requests that have ended."""
+        """Forget requests, which no longer have to be excluded."""
         self._started -= requests
         for request in requests:
             self._engine.include_page(request)

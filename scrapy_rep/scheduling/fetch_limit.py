@@ -93,8 +93,8 @@ class FetchLimit:
         self._max_in_progress = limit * MAX_FACTOR
         self._clock = clock
         self._on_capacity = on_capacity
-        self._gives_way = is_downloading
-        """Returns whether pages come first now."""
+        self._pages_come_first = is_downloading
+        """Returns whether they do now."""
         self._quick: OrderedDict[Permit, None] = OrderedDict()
         """The permits that count, the oldest first."""
         self._slow_timer = Timer(clock)
@@ -116,7 +116,7 @@ class FetchLimit:
         """Use half of so many connections at most."""
         self._limit = self._max_in_progress = min(self._limit, max(connections // 2, 1))
         self._slow = self._old = OLD_WITH_POOL
-        self._gives_way = lambda: False  # half of the connections are for pages already
+        self._pages_come_first = lambda: False  # half of the connections are for pages already
 
     def restart(self, permit: Permit) -> None:
         """Count a fetch from now on: until now it has waited for a connection."""
@@ -135,7 +135,9 @@ class FetchLimit:
 
     def _share(self, share: float) -> int:
         """Return a share of the limit while pages come first; else how many may be in progress."""
-        return max(int(self._limit * share), 1) if self._gives_way() else self._max_in_progress
+        return (
+            max(int(self._limit * share), 1) if self._pages_come_first() else self._max_in_progress
+        )
 
     @property
     def _max_silent(self) -> int:
@@ -215,7 +217,7 @@ class FetchLimit:
             self._turn_timer.start(0, self._end_turn)
 
     def _end_turn(self) -> None:
-        if self._gives_way():
+        if self._pages_come_first():
             seconds = self._clock.monotonic() - self._turn_began
             self._turn_timer.start(seconds, self._begin_turn)
         else:

@@ -280,7 +280,7 @@ class WaitingScheduler(BaseScheduler):
 
     def _start_drop(self, entry: WaitingRequest) -> Request | None:
         if self._throttle.is_dropped(entry):  # still
-            self._drop_pace.count(entry.request)
+            self._drop_pace.start(entry.request)
         else:
             self._count_step()
         return self._throttle.pop(drop=True)

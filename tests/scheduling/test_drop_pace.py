@@ -25,7 +25,7 @@ class Drops:
     def start(self, count: int = 1) -> list[Request]:
         requests = [Request(f"http://a.example/{number}") for number in range(count)]
         for request in requests:
-            self.pace.count(request)
+            self.pace.start(request)
             self.engine.in_downloader.add(request)
         return requests
 
