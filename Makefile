@@ -18,10 +18,11 @@ pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
 # What depends on Scrapy and on the reactor: crawls and stores, without the topologies of Redis and
 # without tests that use no event loop.
 CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
+EACH_LOOP := tests/crawl tests/stores -m each_loop
 # What does not depend on the version of Scrapy.
-PURE := tests/protocol tests/reports tests/stores/test_entry.py tests/stores/test_url.py \
+PURE := tests/protocol tests/reports tests/stores/test_entry.py \
 	$(patsubst %,tests/test_%.py,atomic_write command_lines conformance_page corpus documentation \
-	harness lint_page origin packaging reference_pages results) $(filter-out \
+	harness lint_page origin packaging reference_pages) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 MYPY := $(BIN)/mypy
@@ -40,14 +41,20 @@ say = @printf '\n== %s\n' "$(1)"
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: example test start lint types contracts docs types-and-docs tests loops oldest matrix dist
+.PHONY: example test test-all start lint types contracts docs types-and-docs tests each-loop loops oldest
+.PHONY: matrix dist
 .PHONY: linkcheck benchmark checks compatibility format fuzz clean
 
 example: .venv/example
 	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: start lint contracts types-and-docs tests loops oldest
+test: start lint contracts types-and-docs tests each-loop
+	@echo
+	@$(BIN)/python -m testing.results $(RESULTS)
+
+# All crawls on each event loop, with the newest and with the oldest Scrapy.
+test-all: start loops oldest
 	@echo
 	@$(BIN)/python -m testing.results $(RESULTS)
 
@@ -91,6 +98,15 @@ tests: .venv/test $(COMPILED)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
 
+# A part of the crawls: `make test-all` has the rest.
+each-loop: .venv/test .venv-oldest/test
+	$(call say,Some crawls on the default reactor of Twisted: about 15 seconds)
+	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(EACH_LOOP)
+	$(call say,The same without a reactor: about 15 seconds)
+	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(EACH_LOOP)
+	$(call say,The same with the oldest Scrapy: about 15 seconds)
+	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(EACH_LOOP)
+
 loops: .venv/test
 	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
 	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS)
@@ -104,7 +120,7 @@ oldest: .venv-oldest/test
 	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
 	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS)
 
-# Other versions: not part of `test`. `make matrix ARGUMENTS=--list` shows the sessions,
+# Other versions: not part of `test-all`. `make matrix ARGUMENTS=--list` shows the sessions,
 # `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.
 matrix: .venv/test
 	$(BIN)/python $(INSTALL) -e '.[matrix]'
@@ -148,7 +164,7 @@ clean:
 .venv/example: pyproject.toml
 	$(call say,Install Scrapy and scrapy-rep into .venv: about 30 seconds)
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python $(INSTALL) -e .
+	@$(BIN)/python $(INSTALL) -e ".[report]"
 	@touch $@
 
 .venv/test: pyproject.toml

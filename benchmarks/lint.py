@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from protego import Protego
 
 from scrapy_rep import lint
-from scrapy_rep.protocol.lint_fix import fix
+from scrapy_rep.protocol.lint import fix
 from testing import harness
 from testing.harness import Duration, Parameter, Result
 from testing.hostile import ALL, ATTACKS, HOSTILE, LIMIT, RECORDS

@@ -4,8 +4,6 @@ Starts a crawl, and gives its middleware one file of each new origin, as after a
 are repeated until there are enough origins. At several numbers of origins it measures the memory,
 and the time of three kinds of requests: to origins that are new, whose file needs no download here,
 to one that was used just now, and to origins that have not been used for long.
-
-`--set plot=PATH` draws the figures, as in docs/usage/scaling.md.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.protocol.access import CopyInfo, Rules
 from testing.corpus import load
 from testing.harness import Duration, Parameter, Result, Row
-from testing.plot import Line, Panel, svg
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -40,7 +37,6 @@ DURATION = Duration(240, 15)
 PARAMETERS = {
     "files": Parameter(2000, 300, "generated files"),
     "origins": Parameter(1_000_000, 10_000, "origins"),
-    "plot": Parameter("", "", "the path of an SVG file"),
 }
 
 FIRST = 1000
@@ -112,7 +108,7 @@ class Meter(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        files = middleware.policy_cache._fetcher = Files(self.bodies)
+        files = middleware.policies._fetcher = Files(self.bodies)
         gc.collect()
         before = resident()
         chance = Random(9309)
@@ -134,7 +130,7 @@ class Meter(Spider):
 
     def _add(self, middleware: Any, files: Files, number: int) -> None:
         """Add an origin after a fetch of its file and one verdict."""
-        cache, now = middleware.policy_cache, time.time()
+        cache, now = middleware.policies, time.time()
         origin = cache._files.find_or_add(_key(number))
         origin.start_fetch(now)
         origin.apply(files.next_for(origin), now)
@@ -184,8 +180,6 @@ def run(options: Options) -> Result:
     process.crawl(Meter)
     process.start()
     figures = Meter.figures
-    if options.text("plot"):
-        Path(options.text("plot")).write_text(_plot(figures))
     rows = [
         row
         for each in figures
@@ -200,16 +194,4 @@ def run(options: Options) -> Result:
     return Result(
         [*rows, Row("memory of all", figures[-1].octets * figures[-1].origins / 2**20, "MiB")],
         [corpus.source],
-    )
-
-
-def _plot(figures: list[Figures]) -> str:
-    memory = Line("", [(each.origins, each.octets / 1024) for each in figures])
-    times = [
-        Line(f"a request to {kind}", [(each.origins, each.microseconds[kind]) for each in figures])
-        for kind in (NEW, IDLE, KNOWN)
-    ]
-    return svg(
-        [Panel("Memory of an origin, KiB", [memory]), Panel("Time of a request, µs", times)],
-        "origins",
     )

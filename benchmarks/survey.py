@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from protego import Protego
 
-from scrapy_rep.commands.survey_workers import default_processes, survey_of
-from scrapy_rep.reports.survey import Sample
+from scrapy_rep.commands.survey_workers import rows_of
+from scrapy_rep.reports.survey_row import Sample
 from testing import corpus
 from testing.harness import Duration, Parameter, Result, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from testing.harness import Options
 
@@ -37,16 +37,16 @@ def run(options: Options) -> Result:
     """Return the files in a second, and the growth of memory."""
     found = corpus.load(options.folder, files=options.number("files"))
     bodies, times = found.bodies, options.number("times")
-    number, cores = len(bodies) * times, default_processes()
+    number = len(bodies) * times
     protego, protego_cpu = _seconds(partial(_parse, bodies, times))
-    one, one_cpu = _seconds(partial(survey_of, _samples(bodies, times), 1))
-    every, _ = _seconds(partial(survey_of, _samples(bodies, times), cores))
+    one, one_cpu = _seconds(partial(_count, bodies, times, 1))
+    every, _ = _seconds(partial(_count, bodies, times, None))
     growth = _octets(bodies, 4) / _octets(bodies, 1)
     rows = [
         Row("Protego, one process", number / protego, "files/s"),
         Row("survey, one process", number / one, "files/s"),
         Row("  CPU time, Protego's is 1", one_cpu / protego_cpu, "ratio", 10),
-        Row(f"survey, {cores} processes", number / every, "files/s"),
+        Row("survey, a process for each core", number / every, "files/s"),
         Row("  wall time, Protego's is 1", every / protego, "ratio"),
         Row("memory for four times as many files", growth, "ratio", 1.5),
     ]
@@ -65,14 +65,16 @@ def _parse(bodies: Sequence[bytes], times: int) -> None:
         Protego.parse(body.decode("utf-8", "replace"))
 
 
-def _samples(bodies: Sequence[bytes], times: int) -> Iterator[Sample]:
-    return map(Sample, chain.from_iterable(repeat(bodies, times)))
+def _count(bodies: Sequence[bytes], times: int, processes: int | None) -> None:
+    samples = (Sample("a", body) for body in chain.from_iterable(repeat(bodies, times)))
+    for _ in rows_of(samples, processes):
+        pass
 
 
 def _octets(bodies: Sequence[bytes], times: int) -> int:
     """Return the most octets that a survey has at once."""
     tracemalloc.start()
-    survey_of(_samples(bodies[:500], times), 1)
+    _count(bodies[:500], times, 1)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most

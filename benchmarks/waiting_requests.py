@@ -6,9 +6,9 @@ ones, which never answer. A crawl stops after the last live page. The ratio comp
 from the first request that a server received to the last live page. It is measured with each of
 Scrapy's priority queues, with a disk queue (JOBDIR), and with scrapy-redis.
 
-With scrapy-redis, the queue is its FifoQueue. Its default queue sorts requests of equal priority by
-their octets, and so by host. Then Scrapy downloads 8 pages at once
-(CONCURRENT_REQUESTS_PER_DOMAIN), with or without silent sites.
+With scrapy-redis, the queue is RedisQueue of this package, or its own FifoQueue. Its default queue
+sorts requests of equal priority by their octets, and so by host. Then Scrapy downloads 8 pages at
+once (CONCURRENT_REQUESTS_PER_DOMAIN), with or without silent sites.
 
 On a machine that does other work, both crawls wait for the processor, and the ratio is that of
 their CPU times. Two figures do not depend on that: the number of requests that were read from the
@@ -55,7 +55,6 @@ PARAMETERS = {
     "silent": Parameter(500, 100, "sites that never answer"),
     "live": Parameter(30, 15, "sites that do"),
     "requests": Parameter(200, 40, "requests of each site"),
-    "capacity": Parameter(0, 0, "REP_MAX_WAITING; 0 is its default"),
     "fetches": Parameter(100, 100, "REP_CONCURRENT_FETCHES"),
     "timeout": Parameter(30, 30, "REP_TIMEOUT, in seconds"),
     "items": Parameter(100, 100, "CONCURRENT_ITEMS"),
@@ -66,7 +65,11 @@ PRIORITY_QUEUES = {
     "plain": "scrapy.pqueues.ScrapyPriorityQueue",
     "downloader-aware": "scrapy.pqueues.DownloaderAwarePriorityQueue",
 }
-CASES = (*PRIORITY_QUEUES, "disk", "scrapy-redis")
+REDIS_QUEUES = {
+    "redis": "scrapy_rep.frontier.redis_queue.RedisQueue",
+    "redis-fifo": "scrapy_redis.queue.FifoQueue",
+}
+CASES = (*PRIORITY_QUEUES, "disk", *REDIS_QUEUES)
 RATIO = 1.10
 
 
@@ -140,7 +143,7 @@ def crawl(
     ended = time.monotonic()
     stats = spider.crawler.stats
     assert stats.get_value("finish_reason") == "complete"
-    name = "scheduler/dequeued/redis" if case == "scrapy-redis" else "scheduler/dequeued"
+    name = "scheduler/dequeued/redis" if case in REDIS_QUEUES else "scheduler/dequeued"
     return {
         "cpu": spider.cpu,
         "peak": peak(),
@@ -229,20 +232,18 @@ def _measured(
         "REP_TIMEOUT": options.number("timeout"),
         "CONCURRENT_ITEMS": options.number("items"),
     }
-    if options.number("capacity"):
-        settings["REP_MAX_WAITING"] = options.number("capacity")
     with tempfile.TemporaryDirectory() as name:
         server = None
         if case == "disk":
             settings["JOBDIR"] = f"{name}/crawl"
-        elif case == "scrapy-redis":
+        elif case in REDIS_QUEUES:
             from testing.redis_server import RedisServer
 
             server = RedisServer(Path(name))
             settings |= {
                 "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
                 "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-                "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
+                "SCHEDULER_QUEUE_CLASS": REDIS_QUEUES[case],
                 "SCHEDULER_PERSIST": True,
                 "REDIS_URL": server.url,
             }

@@ -36,7 +36,8 @@ ROOT = Path(__file__).parents[1]
 TIMEOUT = 3600
 """Seconds for one command."""
 
-DEMO = ("scrapy", "crawl", "demo")
+DEMO = ("scrapy", "crawl", "demo", "-s", "REP_REPORT=")
+REPORT = ("scrapy", "crawl", "demo", "-s", "REP_REPORT=demo.html")
 ARCHIVE = (*DEMO, "-s", "REP_ARCHIVE=exchanges.warc.gz")
 REDIS = (*DEMO, "-s", "REP_STORE=redis://127.0.0.1:1/0")
 
@@ -53,9 +54,11 @@ class Feature(NamedTuple):
 
 FEATURES = {
     "archive": Feature(ARCHIVE, "0 disallowed pages", "pip install warcio"),
-    "cli": Feature(("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "pip install rich"),
+    "cli": Feature(("scrapy-rep", "lint", "robots.txt"), "misspelled-field", "scrapy-rep[cli]"),
     # No server has this address: the store says so.
     "redis": Feature(REDIS, "refused", "pip install redis"),
+    "report": Feature(REPORT, "0 disallowed pages", "scrapy-rep[report]"),
+    "survey": Feature(("scrapy-rep", "survey", ".", "--json"), '"files"', "scrapy-rep[cli]"),
 }
 
 TOOLS = {

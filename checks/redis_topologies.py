@@ -20,8 +20,9 @@ from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 
 from scrapy_rep import Addon
-from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import fallback, redis_client
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.stores import fallback
+from scrapy_rep.stores import redis as redis_store
 from testing.harness import Duration, Parameter, Result, Row
 from testing.processes import call
 from testing.redis_server import RedisCluster, RedisServer, RedisWithSentinel
@@ -48,6 +49,8 @@ RETRY_INTERVAL = 1.0
 """In place of 30 s, so that the store is used again during the crawl."""
 SOCKET_TIMEOUT = 1.0
 """In place of 5 s."""
+FAILED_AFTER = 1000
+"""Milliseconds after which a server that does not answer is replaced."""
 
 
 def run(options: Options) -> Result:
@@ -63,7 +66,7 @@ def run(options: Options) -> Result:
 
 
 def _on_cluster(folder: Path, options: Options) -> tuple[list[Any], list[str]]:
-    cluster = RedisCluster(folder)
+    cluster = RedisCluster(folder, FAILED_AFTER)
 
     def kill(site: Site) -> None:
         primary = cluster.primary_of(_key(site))
@@ -93,7 +96,7 @@ def _on_cluster(folder: Path, options: Options) -> tuple[list[Any], list[str]]:
 
 
 def _with_sentinel(folder: Path, options: Options) -> tuple[list[Any], list[str]]:
-    servers = RedisWithSentinel(folder)
+    servers = RedisWithSentinel(folder, FAILED_AFTER)
 
     def kill(_: Site) -> None:
         primary = servers.primary
@@ -179,7 +182,7 @@ def _crawl(
 def work(store: str, roots: list[str], number: int, seconds: float) -> dict[str, Any]:
     """Crawl in this process: two pages of each site, and one that is disallowed."""
     fallback.RETRY_INTERVAL = RETRY_INTERVAL
-    redis_client.SOCKET_TIMEOUT = SOCKET_TIMEOUT
+    redis_store.SOCKET_TIMEOUT = SOCKET_TIMEOUT
     log = _Log()
     logging.getLogger().addHandler(log)
     failed = 0

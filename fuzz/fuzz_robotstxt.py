@@ -11,8 +11,7 @@ import atheris
 
 with atheris.instrument_imports(include=["scrapy_rep.protocol"]):
     from scrapy_rep.protocol.agents import product_tokens
-    from scrapy_rep.protocol.lint import lint
-    from scrapy_rep.protocol.lint_fix import fix
+    from scrapy_rep.protocol.lint import fix, lint
     from scrapy_rep.protocol.paths import origin_of
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 

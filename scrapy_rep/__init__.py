@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from .crawl.fingerprinter import RequestFingerprinter
     from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import RobotsTxtDisallowed
-    from .pages.access_terms import AccessTermsMiddleware
+    from .pages.access_terms import AccessTerms, AccessTermsMiddleware, PaymentOffer
+    from .pages.directives import PageDirectives
     from .pages.link_filter import LinkFilterMiddleware
     from .pages.middleware import PageDirectivesMiddleware, page_directives
-    from .protocol.access_terms import AccessTerms, PaymentOffer
     from .protocol.lint import Finding, Severity, lint
-    from .protocol.listing import Group
-    from .protocol.pages import PageDirectives
+    from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
     from .protocol.records import CleanParam, RequestRate, Window
     from .protocol.robotstxt import RobotsTxt
@@ -73,16 +72,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AccessTerms": "protocol.access_terms",
+    "AccessTerms": "pages.access_terms",
     "AccessTermsMiddleware": "pages.access_terms",
     "Addon": "addon",
     "CleanParam": "protocol.records",
     "Finding": "protocol.lint",
-    "Group": "protocol.listing",
+    "Group": "protocol.parser",
     "LinkFilterMiddleware": "pages.link_filter",
-    "PageDirectives": "protocol.pages",
+    "PageDirectives": "pages.directives",
     "PageDirectivesMiddleware": "pages.middleware",
-    "PaymentOffer": "protocol.access_terms",
+    "PaymentOffer": "pages.access_terms",
     "Reason": "protocol.verdict",
     "RequestFingerprinter": "crawl.fingerprinter",
     "RequestRate": "protocol.records",

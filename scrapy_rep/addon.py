@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
+from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .pages.access_terms import AccessTermsMiddleware
 from .pages.link_filter import LinkFilterMiddleware
 from .pages.middleware import PageDirectivesMiddleware
@@ -33,10 +35,13 @@ FILTER_PRIORITY = 30
 """The priority of the spider middleware for links. It gets the requests that all others have kept,
 so that a link is dropped for the same reason as without it."""
 
-REPORT_EXTENSION = "scrapy_rep.reports.extension.CrawlReport"
-"""The extension that REP_REPORT enables. It is not imported otherwise."""
 
-REPORT_PRIORITY = 500
+QUEUES = {
+    DownloaderAwarePriorityQueue: OriginPriorityQueue,
+    ScrapyPriorityQueue: PriorityFirstQueue,
+}
+"""The priority queues of Scrapy's scheduler, each with the one of this package that does the same
+and knows which requests may start."""
 
 
 class Addon:
@@ -69,19 +74,15 @@ class Addon:
             middlewares = settings.getdict("SPIDER_MIDDLEWARES")
             added, priority = LinkFilterMiddleware, FILTER_PRIORITY
             _add(settings, "SPIDER_MIDDLEWARES", middlewares, added, priority)
-        if settings.get("REP_REPORT"):
-            extensions = settings.getdict("EXTENSIONS")
-            if REPORT_EXTENSION not in map(_path, extensions):
-                extensions[REPORT_EXTENSION] = REPORT_PRIORITY
-                _set(settings, "EXTENSIONS", extensions)
+        for built_in, queue in QUEUES.items():
+            if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is built_in:
+                priority = settings.getpriority("SCHEDULER_PRIORITY_QUEUE") or 0
+                settings.set("SCHEDULER_PRIORITY_QUEUE", queue, priority)
+                break
         handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if handler is not None and load_object(handler) is BuiltInHandler:
             handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
             _set(settings, "DOWNLOAD_HANDLERS", handlers)
-
-
-def _path(component: Any) -> str:
-    return component if isinstance(component, str) else global_object_name(component)
 
 
 def _add(

@@ -25,8 +25,8 @@ from .protocol.access import (
     Unreachable,
     retry_interval,
 )
-from .protocol.pacing import Pacing
-from .protocol.paths import ROBOTS_TXT, host_of, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
+from .protocol.records import Pacing
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
@@ -210,8 +210,8 @@ class OriginFile(Generic[Content]):
     last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
-    is_silent: bool = field(default=False, repr=False)
-    """Whether the last attempt of this crawl was slow and failed: there may be no answer again."""
+    is_error_reported: bool = field(default=False, repr=False)
+    """Whether an error in a fetch that nobody foresaw was logged."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
@@ -399,6 +399,10 @@ class Origin(OriginFile[RobotsTxt]):
     """Whether the pace of the good copy was compared with ``reported_pace``."""
     reported_pace: str | None = field(default=None, repr=False)
     """The text about the pace that was logged last."""
+    outage_began: float = field(default=inf, repr=False)
+    """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
+    is_unused: bool = field(default=False, repr=False)
+    """Whether no request has used the last answer yet."""
     reported_drops: bool = field(default=False, repr=False)
     """Whether a warning about dropped requests was logged since the origin became unreachable."""
     _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
@@ -422,9 +426,23 @@ class Origin(OriginFile[RobotsTxt]):
     ) -> Verdict:
         """Return whether a crawler with these product tokens may fetch ``url``, and why.
 
+        All paths that a handler may send for the URL have to be allowed.
+
         The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch,
         or if :meth:`next_attempt` does not return None.
         """
+        verdict = self.verdict_on(url, agents, now, unreachable)
+        if verdict.allowed:
+            for path in other_paths(url):
+                other = self.verdict_on(path, agents, now, unreachable)
+                if not other.allowed:
+                    return other.as_sent(path)
+        return verdict
+
+    def verdict_on(
+        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
+    ) -> Verdict:
+        """Return the verdict on a URL or a path alone, as if every handler sent it as it is."""
         if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
@@ -464,6 +482,16 @@ class Origin(OriginFile[RobotsTxt]):
         if self._paced is None or self._paced[0] is not self.content or self._paced[1] != agents:
             self._paced = self.content, agents, Pacing.of(self.content, agents)
         return self._paced[2]
+
+    def last_delay(self, now: float) -> float:
+        """Return the delay in seconds, for the crawler that asked last; 0 if there is none."""
+        pacing = self._paced[2] if self._paced is not None else None
+        return pacing.seconds_between(now) if pacing is not None else 0
+
+    def seconds_until_visit_time(self, now: float) -> float:
+        """Return the seconds until the Visit-time begins, for the crawler that asked last."""
+        pacing = self._paced[2] if self._paced is not None else None
+        return pacing.seconds_until_visit_time(now) if pacing is not None else 0
 
     def summary(self) -> str:
         """Return one line, for people, that describes what the robots.txt means."""

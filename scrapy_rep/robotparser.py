@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser as ScrapyRobotParser
 
-from .protocol.lines import SIZE_LIMIT
+from .protocol.lines import SIZE_LIMIT, unwrap_browser_page
+from .protocol.paths import other_paths
 from .protocol.robotstxt import RobotsTxt
-from .protocol.unwrap import unwrap_browser_page
 from .settings import is_strict
 from .startup import abort_on_setting_error
 
@@ -49,7 +49,7 @@ class RobotParser(ScrapyRobotParser):
         return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether a crawler may fetch a URL.
+        """Return whether a crawler may fetch a URL, and all paths that a handler may send for it.
 
         `user_agent` is a product token or a whole User-Agent header. A URL whose scheme has no
         robots.txt, such as ``s3:``, is allowed, because Scrapy's middleware also checks such URLs.
@@ -58,7 +58,8 @@ class RobotParser(ScrapyRobotParser):
         if isinstance(url, bytes):
             url = url.decode()
         try:
-            return self.robots.allowed(url, user_agent)
+            paths = (url, *other_paths(url))
+            return all(self.robots.allowed(path, user_agent) for path in paths)
         except ValueError:
             if _HAS_SCHEME(url):
                 return True

@@ -1,48 +1,235 @@
 """Every setting of the package: its name, its default, its parser and its meaning.
 
 They are read once, when the crawl starts, into a frozen :class:`Settings`. An unusable value stops
-the crawl with a :class:`SettingError`.
+the crawl with a :class:`SettingError`. Only this module reads the settings of a crawl, also those
+of Scrapy and of other plugins.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.settings import default_settings
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
-from .scrapy_settings import page_agent, zyte_api_params
-from .setting_types import (
-    archive_path,
-    boolean,
-    choice,
-    count,
-    days,
-    host_names,
-    paths,
-    positive_count,
-    seconds,
-    statuses,
-    store,
-    strings,
-    tokens,
-    toml_path,
-    user_agents,
-    without_passwords,
-)
+from .protocol.agents import product_tokens
+from .protocol.paths import origin_of
+from .stores.registry import StoreSource, find_type, store_forms, without_password
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""
+
+_WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
+"""The modules of the download handlers that open as many connections as they get requests."""
+
+_TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
+
+
+# Parsers. Each takes the value of a setting, which is text if it comes from a command line, and
+# returns it in the type that the package uses. It raises ValueError, which says what the value must
+# be, for an unusable value.
+
+
+def boolean(value: object) -> bool:
+    """Parse True or False, or one of the texts and numbers that stand for them."""
+    match value:
+        case bool():
+            return value
+        case int() | str() if str(value).strip().lower() in {"1", "true"}:
+            return True
+        case int() | str() if str(value).strip().lower() in {"0", "false"}:
+            return False
+    raise ValueError("True or False")
+
+
+def count(value: object) -> int:
+    """Parse a whole number, 0 or more."""
+    return _whole_number(value, minimum=0)
+
+
+def positive_count(value: object) -> int:
+    """Parse a whole number, 1 or more."""
+    return _whole_number(value, minimum=1)
+
+
+def seconds(value: object) -> float:
+    """Parse a finite number of seconds above 0."""
+    number = _number(value)
+    if not 0 < number < float("inf"):
+        raise ValueError("a number of seconds above 0")
+    return number
+
+
+def days(value: object) -> float:
+    """Parse a finite number of days, 0 or more."""
+    number = _number(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError("a number of days, 0 or more")
+    return number
+
+
+def strings(value: object) -> tuple[str, ...]:
+    """Parse a list of texts, or one text that separates them by commas."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        raise ValueError("a list")
+    texts = tuple(str(item).strip() for item in value)
+    return tuple(text for text in texts if text)
+
+
+def paths(value: object) -> tuple[str, ...]:
+    """Parse a path, or a list of paths. A text separates them by commas. None means no path."""
+    if value is None:
+        return ()
+    values = [value] if isinstance(value, PathLike) else value
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        values = [fspath(item) if isinstance(item, PathLike) else item for item in values]
+        if not all(isinstance(item, str) for item in values):
+            raise ValueError("None, a path or a list of paths")
+    try:
+        return strings(values)
+    except ValueError:
+        raise ValueError("None, a path or a list of paths") from None
+
+
+def tokens(value: object) -> tuple[str, ...]:
+    """Parse a list of product tokens. The result has them in lower case, each once."""
+    found = [product_tokens(text) for text in strings(value)]
+    if not all(found):
+        raise ValueError("a list of product tokens")
+    return tuple(dict.fromkeys(token for one in found for token in one))
+
+
+def statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
+    """Return a parser for a list of HTTP statuses from ``low`` to ``high``."""
+
+    def parse(value: object) -> frozenset[int]:
+        expected = f"a list of statuses from {low} to {high}"
+        try:
+            found = frozenset(int(text) for text in strings(value))
+        except ValueError:
+            raise ValueError(expected) from None
+        if any(not low <= status <= high for status in found):
+            raise ValueError(expected)
+        return found
+
+    return parse
+
+
+def host_names(value: object) -> frozenset[str]:
+    """Parse a list of host names. The result has them as :class:`~scrapy_rep.origin.Origin` has."""
+    try:
+        return frozenset(map(_host_name, strings(value)))
+    except ValueError:
+        raise ValueError("a list of host names, without scheme, port, path or wildcards") from None
+
+
+def choice(*choices: str) -> Callable[[object], str]:
+    """Return a parser for one of several texts."""
+
+    def parse(value: object) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise ValueError(" or ".join(repr(text) for text in choices))
+
+    return parse
+
+
+def toml_path(value: object) -> str | None:
+    """Parse the path of a TOML file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str):
+            return path
+    raise ValueError("None or the path of a TOML file")
+
+
+def archive_path(value: object) -> str | None:
+    """Parse the path of a WARC file. None and an empty text mean that there is none."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, (str, PathLike)):
+        path = fspath(value)
+        if isinstance(path, str) and path.endswith(".warc.gz") and _TEMPLATE.fullmatch(path):
+            return path
+    raise ValueError(
+        "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
+        "replaced and %% stands for %"
+    )
+
+
+def _whole_number(value: object, *, minimum: int) -> int:
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = minimum - 1
+    if isinstance(value, bool) or number < minimum:
+        raise ValueError(f"a whole number, {minimum} or more")
+    return number
+
+
+def _number(value: object) -> float:
+    """Return a value as a number; NaN if it is not a number."""
+    try:
+        return float("nan") if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        return float("nan")
+
+
+def _host_name(name: str) -> str:
+    is_ipv6 = name.count(":") > 1 and not name.startswith("[")
+    origin = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
+    parts = urlsplit(origin or "")
+    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
+        raise ValueError
+    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
+        raise ValueError
+    return parts.hostname
+
+
+def store(value: object) -> StoreSource | None:
+    """Parse the URL of a store, or what returns one. None and the empty text mean no store."""
+    if value is None or value == "":
+        return None
+    if callable(value) or (isinstance(value, str) and find_type(value) is not None):
+        return value
+    raise ValueError(f"None, {store_forms()}")
+
+
+def user_agents(value: object) -> str | tuple[str, ...] | None:
+    """Parse a User-Agent header, a product token, or a list of tokens. None means none of these."""
+    if not value:
+        return None
+    # A header may contain commas. On a command line, commas separate the tokens of a list.
+    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
+        return value
+    try:
+        return strings(value)
+    except ValueError:
+        expected = "a product token, a list of them, or a User-Agent header"
+        raise ValueError(expected) from None
+
+
+# The settings
 
 
 _ROBOTS_AGENT = {"name": "ROBOTSTXT_USER_AGENT", "default": None, "parse": user_agents}
@@ -84,8 +271,7 @@ class Settings:
         2,
         count,
         "How often the fetch of an unreachable robots.txt is retried at once, after pauses of 1, "
-        "2, 4, … seconds. Requests to the site wait during these retries. If many sites do not "
-        "answer, their retries wait for each other while pages are downloaded.",
+        "2, 4, … seconds. Requests to the site wait during these retries.",
     )
     too_many_redirects: str = _setting(
         "REP_TOO_MANY_REDIRECTS",
@@ -140,9 +326,8 @@ class Settings:
         choice("disallow", "allow", "wait"),
         "What happens to requests to a site whose robots.txt is unreachable if there is no good "
         "copy of it. `disallow` drops them. `wait` keeps them until the next attempt to fetch the "
-        "robots.txt; it drops those that exceed `REP_MAX_WAITING` or `REP_MAX_WAIT`. `allow` "
-        "sends them. This breaks RFC 9309 §2.3.1.4, which says that crawlers MUST assume complete "
-        "disallow.",
+        "robots.txt, for up to `REP_MAX_WAIT` in all, and then drops them. `allow` sends them. "
+        "This breaks RFC 9309 §2.3.1.4, which says that crawlers MUST assume complete disallow.",
     )
     unreachable_days: float = _setting(
         "REP_UNREACHABLE_DAYS",
@@ -173,15 +358,6 @@ class Settings:
         "origins are removed first. The files of all but the 5,000 most recently used ones are "
         "compressed, to about 1 KB for each. See [scaling](../usage/scaling.md#memory).",
     )
-    max_waiting: int = _setting(
-        "REP_MAX_WAITING",
-        10_000,
-        positive_count,
-        "How many requests may wait in memory, ready to start, for a robots.txt or for the delay "
-        "of their site. More requests are kept as the scheduler keeps them: in memory; with "
-        "`JOBDIR` in a temporary file; with scrapy-redis in Redis. If the process is killed, "
-        "those that are not in Redis are lost.",
-    )
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES",
         100,
@@ -189,8 +365,7 @@ class Settings:
         "How many robots.txt files are fetched at the same time, in addition to "
         "`CONCURRENT_REQUESTS`. A fetch that takes longer than 0.25 seconds no longer counts, so "
         "that slow sites do not block others. At most six times as many fetches run in total. "
-        "If more are needed then, those that have taken 8 seconds are ended. While pages are "
-        "downloaded, fewer fetches are for sites that have not answered before.",
+        "If more are needed then, those that have taken 8 seconds are ended.",
     )
     obey_crawl_delay: bool = _setting(
         "REP_OBEY_CRAWL_DELAY",
@@ -209,10 +384,11 @@ class Settings:
         "REP_MAX_WAIT",
         300.0,
         seconds,
-        "Seconds that a request waits at most until the `Visit-time` of its site begins. A "
-        "request that would wait longer is dropped with the reason `visit-time`. With "
-        '`REP_UNREACHABLE="wait"`, this is also the total time that a request waits for an '
-        "unreachable robots.txt; after that, it is dropped with the reason `unreachable`.",
+        "Seconds that the requests of a site wait at most until its `Visit-time` begins. If they "
+        "would wait longer, they are dropped with the reason `visit-time`. With "
+        '`REP_UNREACHABLE="wait"`, this is also the time that the requests of a site wait in all '
+        "after the crawl has found its robots.txt unreachable; if the next attempt is later, they "
+        "are dropped with the reason `unreachable`.",
     )
     check_final_url: str = _setting(
         "REP_CHECK_FINAL_URL",
@@ -269,15 +445,6 @@ class Settings:
         "The uses for which you collect content, such as `['train-ai']`. Items of pages that "
         "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
     )
-    bing_usage: bool = _setting(
-        "REP_BING_USAGE",
-        False,
-        boolean,
-        "Read `noarchive` and `nocache` of a page as a refusal of `train-ai` and `ai-use`. This is "
-        "Microsoft's reading for Bing, announced in September 2023: content with `noarchive` is "
-        "used neither in chat answers nor for training, and of content with `nocache` only URL, "
-        "title and snippet are used. Other sites and crawlers may mean only cached copies.",
-    )
     training_tokens: tuple[str, ...] = _setting(
         "REP_TRAINING_TOKENS",
         (),
@@ -320,19 +487,6 @@ class Settings:
         "keeps the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in "
         "that directory.",
     )
-    store_days: float = _setting(
-        "REP_STORE_DAYS",
-        60.0,
-        days,
-        "Days after which the store deletes the entry of a site that was not updated.",
-    )
-    shared_pace: bool = _setting(
-        "REP_SHARED_PACE",
-        True,
-        boolean,
-        "Apply the delay between two requests to a site across all crawlers that share the store "
-        "in `REP_STORE`. `False` applies it in each crawler on its own.",
-    )
     archive: str | None = _setting(
         "REP_ARCHIVE",
         None,
@@ -359,6 +513,14 @@ class Settings:
     robots_agent: str | tuple[str, ...] | None = None
     """ROBOTSTXT_USER_AGENT: a User-Agent header, or product tokens in order of preference."""
     jobdir: str | None = None
+    concurrent_requests: int = 16
+    """CONCURRENT_REQUESTS; 0 means no limit."""
+    domain_concurrency: int = 8
+    """CONCURRENT_REQUESTS_PER_DOMAIN."""
+    slot_concurrency: Mapping[str, int] = field(default_factory=dict)
+    """The concurrency of the slots in DOWNLOAD_SLOTS that set one."""
+    connections: int | None = None
+    """How many connections the download handler of HTTP has; None if it has no limit of its own."""
     zyte_api_params: tuple[str, ...] | None = None
     """The names in ZYTE_API_AUTOMAP_PARAMS; None if scrapy-zyte-api is not configured."""
     splash_url: str = ""
@@ -393,6 +555,10 @@ class Settings:
             **values,
             robots_agent=robots_agent,
             jobdir=settings["JOBDIR"] or None,
+            concurrent_requests=_integer(settings, "CONCURRENT_REQUESTS"),
+            domain_concurrency=_integer(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"),
+            slot_concurrency=slot_concurrency(settings),
+            connections=connection_limit(settings),
             zyte_api_params=zyte_api_params(settings),
             splash_url=str(settings.get("SPLASH_URL") or "http://127.0.0.1:8050"),
             zyte_api_transparent_mode=settings.getbool("ZYTE_API_TRANSPARENT_MODE"),
@@ -401,6 +567,10 @@ class Settings:
             page_agent=agent,
             has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
         )
+
+    def concurrency_of(self, slot: str) -> int:
+        """Return how many requests of a download slot may be in progress at once."""
+        return self.slot_concurrency.get(slot, self.domain_concurrency)
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
         """Return the user agent whose rules apply to a request with this User-Agent header."""
@@ -469,9 +639,125 @@ def _documented_fields() -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _read(settings: BaseSettings, metadata: Mapping[str, Any]) -> Any:
-    value = settings.get(metadata["name"], metadata["default"])
+    name = metadata["name"]
+    value = settings.get(name, metadata["default"])
     try:
         return metadata["parse"](value)
     except ValueError as expected:
-        name, shown = metadata["name"], without_passwords(value)
-        raise SettingError(f"{name} is {shown!r}: it must be {expected}") from None
+        raise _unusable(name, value, str(expected)) from None
+
+
+def _unusable(name: str, value: object, expected: str) -> SettingError:
+    return SettingError(f"{name} is {without_passwords(value)!r}: it must be {expected}")
+
+
+def without_passwords(value: object) -> object:
+    """Return the value of a setting with ``***`` in place of each password in a URL."""
+    match value:
+        case str():
+            return without_password(value)
+        case bytes():
+            return without_password(value.decode("latin-1")).encode("latin-1")
+        case list() | tuple():
+            return type(value)(without_passwords(item) for item in value)
+        case Mapping():
+            return {without_passwords(key): without_passwords(item) for key, item in value.items()}
+    return value
+
+
+# Settings of Scrapy and of other plugins
+
+
+@contextmanager
+def _readable(settings: BaseSettings, name: str, expected: str) -> Iterator[None]:
+    """Raise :class:`SettingError` if the value of a setting cannot be read."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        raise _unusable(name, settings[name], expected) from None
+
+
+def _integer(settings: BaseSettings, name: str) -> int:
+    with _readable(settings, name, "a whole number"):
+        return settings.getint(name)
+
+
+def robotstxt_obey(crawler: Crawler) -> bool:
+    """Whether the setting ROBOTSTXT_OBEY is on."""
+    return crawler.settings.getbool("ROBOTSTXT_OBEY")
+
+
+def uses_async_process(settings: BaseSettings) -> bool:
+    """Return whether Scrapy's own commands use an AsyncCrawlerProcess with these settings."""
+    # The next setting exists since Scrapy 2.15.
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        return True
+    is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
+    return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
+
+
+def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
+    """Return those of some settings of Scrapy that have a value, as text."""
+    return {
+        name: global_object_name(value) if isinstance(value, type) else str(value)
+        for name in names
+        if (value := crawler.settings.get(name)) is not None
+    }
+
+
+def downloader_middlewares(crawler: Crawler) -> list[type]:
+    """Return the enabled downloader middlewares, in the order in which they process requests."""
+    priorities = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+    return [load_object(middleware) for middleware in build_component_list(priorities)]
+
+
+def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
+    """Return the User-Agent header of requests that do not set one; None if there is none."""
+    # Scrapy sets the header after this middleware: DefaultHeadersMiddleware first, then
+    # UserAgentMiddleware, which prefers the attribute of the spider to the setting.
+    for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
+        if value is not None and str(name).lower() == "user-agent":
+            return value if isinstance(value, bytes) else str(value)
+    for agent in (getattr(spider, "user_agent", None), settings["USER_AGENT"]):
+        if isinstance(agent, (str, bytes)) and agent:
+            return agent
+    return None
+
+
+def zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
+    """Return the names in ZYTE_API_AUTOMAP_PARAMS; None without scrapy-zyte-api."""
+    with _readable(settings, "ZYTE_API_AUTOMAP_PARAMS", "a dict"):
+        params = settings.getdict("ZYTE_API_AUTOMAP_PARAMS")
+    return tuple(params) if params or settings.getbool("ZYTE_API_TRANSPARENT_MODE") else None
+
+
+def slot_concurrency(settings: BaseSettings) -> dict[str, int]:
+    """Return the concurrency of the download slots in DOWNLOAD_SLOTS that set one."""
+    with _readable(settings, "DOWNLOAD_SLOTS", "a dict of dicts, with integers as concurrency"):
+        slots = settings.getdict("DOWNLOAD_SLOTS").items()
+        return {str(key): int(slot["concurrency"]) for key, slot in slots if "concurrency" in slot}
+
+
+def connection_limit(settings: BaseSettings) -> int | None:
+    """Return how many connections the download handler of HTTP has; None if it has no limit.
+
+    Scrapy's own handlers for Twisted open as many as they get requests. Others have a pool, of
+    CONCURRENT_REQUESTS connections in most cases.
+    """
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    paths = [handlers.get(scheme) for scheme in ("http", "https")]
+    has_pool = any(path is not None and _has_pool(path) for path in paths)
+    return _integer(settings, "CONCURRENT_REQUESTS") or None if has_pool else None
+
+
+def _has_pool(path: str | type) -> bool:
+    try:
+        bases = load_object(path).__mro__
+    except Exception:  # Scrapy logs an error for it
+        return False
+    for base in bases:
+        if base.__module__.startswith(_WITHOUT_POOL):
+            return False
+        if {"download_request", "_make_request"} & vars(base).keys():
+            return True
+    return True

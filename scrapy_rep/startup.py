@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,9 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
-from .protocol.vocabularies import nearest_use
-from .scrapy_settings import downloader_middlewares
-from .settings import unknown_settings
+from .logs import get_logger
+from .protocol.usage import nearest_use
+from .settings import downloader_middlewares, unknown_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from .settings import Settings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RUN_AFTER = (DownloaderStats, HttpCacheMiddleware)
 """Middlewares that must run after the one of this package: they count requests, or answer them from

@@ -5,14 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from scrapy_rep.fetch.exchange import Exchange
+from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.paths import origin_of
-from scrapy_rep.reports.warc_records import (
-    exchange_records,
-    file_sha256,
-    make_record_id,
-    warcinfo_record,
-)
+from scrapy_rep.reports.warc_records import Records, file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +47,7 @@ def response(
 
 def write_archive(path: Path, responses: Iterable[Exchange]) -> Path:
     """Write the archive of a crawl. Returns its path."""
-    crawl = make_record_id()
-    start = warcinfo_record(crawl, path.name, 0, {"software": "scrapy-rep"})
-    path.write_bytes(start + b"".join(exchange_records(each, crawl) for each in responses))
+    records = Records()
+    start = records.warcinfo(path.name, 0, {"software": "scrapy-rep"})
+    path.write_bytes(start + b"".join(map(records.exchange, responses)))
     return path

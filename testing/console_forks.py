@@ -17,7 +17,7 @@ from scrapy_rep.commands.main import console
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_IMPORTED = ["scrapy_rep.commands.session", "scrapy_rep.commands.agents_text"]
+_IMPORTED = ["scrapy_rep.commands.session", "scrapy_rep.commands.crawlers"]
 """Modules that import Scrapy and rich."""
 
 OUT, ERRORS = "out", "errors"

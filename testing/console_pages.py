@@ -31,7 +31,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.reports.rendering import json_text
+from scrapy_rep.reports.records import json_text
 from scrapy_rep.stores import Entry, open_store
 from testing import console_forks, report_samples
 from testing.archives import response, write_archive
@@ -78,12 +78,12 @@ _TIMES = (
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
     (re.compile(r"\b(?:\d+ s|\d minutes?) ago"), "just now"),
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
-    (re.compile(r'"fetched_at": "[^"]*"'), '"fetched_at": "2026-11-22T10:00:00Z"'),
-    (re.compile(r'"expires_at": "[^"]*"'), '"expires_at": "2026-11-23T10:00:00Z"'),
+    (re.compile(r'"fetched_at":"[^"]*"'), '"fetched_at":"2026-11-22T10:00:00Z"'),
+    (re.compile(r'"expires_at":"[^"]*"'), '"expires_at":"2026-11-23T10:00:00Z"'),
     (re.compile(r'"fetched_at": [0-9.]+'), '"fetched_at": 1795341600.0'),
     (re.compile(r'"refresh_at": [0-9.]+'), '"refresh_at": 1795419360.0'),
     (re.compile(r'"expires_at": [0-9.]+'), '"expires_at": 1795428000.0'),
-    (re.compile(r'"age": 72\d\d\.\d+'), '"age": 7200.0'),
+    (re.compile(r'"age":72\d\d\.\d+'), '"age":7200.0'),
 )
 
 

@@ -13,29 +13,22 @@ if TYPE_CHECKING:
 def left_over(crawler: Crawler) -> list[str]:
     """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    throttle, engine = middleware._throttle, middleware._engine
-    cache, reservations = middleware._policy_cache, throttle._reservations
+    cache, frontier = middleware.policies, middleware.frontier
+    reservations = frontier.reservations
     claims = len(cache.store._claims) + cache.store._saves if cache.store is not None else 0
     limit = crawler.settings.getint("CONCURRENT_REQUESTS")
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        "waiting": len(throttle.queues),
-        "in the overflow": throttle.queues.overflowed,
-        "in progress": len(throttle.in_progress),
-        "queues": sum(len(host.queues) for host in throttle.hosts.values()),
-        "excluded": len(engine._excluded),
-        "counted": len(getattr(engine.slots, "_counted", ())),
+        **dict(frontier.left_over()),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "added to CONCURRENT_REQUESTS": downloader.total_concurrency - limit,
         "fetches": len(cache._fetches),
         "responses that wait": len(cache._waiting_responses),
-        "blocked by the limit of fetches": len(cache._blocked_by_limit),
         "claims and saves": claims,
         "attempts to reserve": len(reservations._attempts) if reservations is not None else 0,
         "calls for hosts": reservations.calls_in_progress if reservations is not None else 0,
-        "timers": sum(host.timer.is_active for host in throttle.hosts.values()),
-        "permits": len(cache._fetch_limit._in_progress),
+        "permits": len(cache._fetch_limit),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.commands.crawler_list import crawler_rows
 from scrapy_rep.commands.crawlers import well_known_crawlers
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "crawlers.md"
@@ -19,15 +18,15 @@ def table() -> str:
         "| Source | Note |",
         "|---|---|---|---|---|---|---|",
     ]
-    for crawler, row in zip(crawlers, crawler_rows(crawlers), strict=True):
-        groups = " → ".join(f"`{group}`" for group in row.groups.split(", "))
-        source = f"[{row.seen}]({crawler.source.url})"
+    for crawler in crawlers:
+        groups = " → ".join(f"`{group}`" for group in crawler.groups.split(", "))
+        source = f"[{crawler.source.seen.isoformat()}]({crawler.source.url})"
         cells = (
-            f"`{row.name}`",
-            row.operator,
-            row.purposes,
-            "none" if row.groups == "none" else groups,
-            row.robots_txt,
+            f"`{crawler.name}`",
+            crawler.operator,
+            ", ".join(crawler.purposes),
+            "none" if crawler.groups == "none" else groups,
+            crawler.compliance_text,
             source,
             (crawler.note or "").replace("*", r"\*"),
         )

@@ -1,23 +1,27 @@
-"""Broken responses for :mod:`testing.web`."""
+"""Broken responses for :mod:`testing.web`, and errors that nobody foresaw."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gzip
+import random
 import socket
 import struct
 import zlib
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from testing.web import Page, redirect, text
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from testing.web import Misbehaviour, Received, Site
 
@@ -276,3 +280,42 @@ def outcome_of(site: Site) -> str:
     outcomes = {("/public",): RULES_HOLD, PATHS: ALLOWED, (): DISALLOWED}
     received = tuple(path for path in site.page_paths if path in PATHS)
     return outcomes.get(received, repr(received))
+
+
+@dataclass(frozen=True)
+class ErrorFault:
+    """Errors that nobody foresaw, in some calls of a function."""
+
+    place: str
+    error: type[BaseException]
+    share: float
+    """Which part of the calls fails."""
+    seed: int
+
+    def injected(self) -> AbstractContextManager[object]:
+        """Return a context manager that replaces the function."""
+        return patch(self.place, self._failing(resolve_name(self.place)))
+
+    def _failing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its errors."""
+        chance = random.Random(self.seed)
+
+        def fail() -> None:
+            if chance.random() < self.share:
+                raise self.error("unforeseen")
+
+        if asyncio.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def call_async(*arguments: Any, **options: Any) -> Any:
+                fail()
+                return await function(*arguments, **options)
+
+            return call_async
+
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            fail()
+            return function(*arguments, **options)
+
+        return call

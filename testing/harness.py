@@ -13,7 +13,6 @@ import json
 import pkgutil
 import subprocess
 import sys
-import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .processes import call
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
-WIDTH = 80
-_NAME, _FIGURE, _UNIT, _LIMIT = 42, 11, 10, 7
-_DETAILS = 10
+DETAILS = 10
 """The number of detail lines that the table shows. ``--json`` has all of them."""
 
 
@@ -95,67 +92,78 @@ class Report(NamedTuple):
 
     name: str
     seconds: float
-    result: Result
+    rows: Sequence[Row] = ()
+    details: Sequence[str] = ()
     error: str = ""
     """The error that the module raised."""
 
     @property
     def broken(self) -> list[str]:
         """The names of the rows that exceed their limits."""
-        return ["error"] * bool(self.error) + [row.name for row in self.result.rows if not row.ok]
+        return ["error"] * bool(self.error) + [row.name for row in self.rows if not row.ok]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        rows = [{**row._asdict(), "ok": row.ok} for row in self.rows]
+        return {**self._asdict(), "rows": rows}
 
 
 def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
     """Run the modules of a package that the arguments name, and return the exit status."""
-    modules = _modules(package)
-    options = _parser(package, modules).parse_args(arguments)
-    unknown = [name for name in options.names if name not in modules]
-    if unknown:
-        return _usage(f"no such name: {', '.join(unknown)}; there are {', '.join(modules)}")
+    modules = modules_of(package)
+    parser = parser_of(package, modules)
+    options = parser.parse_args(arguments)
     chosen = {name: modules[name] for name in options.names or modules}
     if options.list:
-        _list(chosen, parameters=bool(options.names))
+        for name, module in chosen.items():
+            print(f"{name:<17} {_title(module)}")
+            for key, (default, quick, meaning) in _parameters(module).items():
+                print(f"  --set {key}=…: {meaning} ({default!r}, {quick!r} with --quick)")
         return 0
-    try:
-        values = _values(chosen, options.set, quick=options.quick)
-    except ValueError as error:
-        return _usage(str(error))
     if options.folder is not None and not options.folder.is_dir():
-        return _usage(f"{options.folder} is no folder")
+        parser.error(f"{options.folder} is no folder")
+    given = dict(options.set)
+    if unknown := given.keys() - {key for each in chosen.values() for key in _parameters(each)}:
+        parser.error(f"{', '.join(chosen)}: no parameter {', '.join(sorted(unknown))}")
     reports = []
-    for number, (name, module) in enumerate(chosen.items()):
-        _progress(name, module, quick=options.quick)
-        report = _report(module, Options(options.folder, options.quick, values[name]))
-        reports.append(report)
+    for name, module in chosen.items():
+        duration: Duration = module.DURATION
+        seconds = duration.quick if options.quick else duration.full
+        print(f"{name} (about {seconds:.0f} s): {_title(module)}", file=sys.stderr, flush=True)
+        values = {
+            key: type(each.default)(given.get(key, each.quick if options.quick else each.default))
+            for key, each in _parameters(module).items()
+        }
+        reports.append(_report(module, Options(options.folder, options.quick, values)))
         if not options.json:
-            _show(report, header=not number)
+            _show(reports[-1])
     broken = [f"{report.name}: {name}" for report in reports for name in report.broken]
     if options.json:
-        print(json.dumps([_as_json(report) for report in reports], indent=2))
+        print(json.dumps([report.as_dict() for report in reports], indent=2))
     else:
-        print(f"\n{len(broken)} broken:" if broken else "\nAll limits hold.")
-        for line in broken:
-            print(_cut(f"  {line}"))
+        print("\n  ".join([f"{len(broken)} broken:", *broken]) if broken else "All limits hold.")
     return 1 if broken else 0
 
 
-def _modules(package: ModuleType) -> dict[str, ModuleType]:
-    # A subpackage has an entry point of its own.
-    names = [
-        module.name
+def modules_of(package: ModuleType) -> dict[str, ModuleType]:
+    """Return the modules of a package by name. A subpackage has an entry point of its own."""
+    return {
+        module.name: importlib.import_module(f"{package.__name__}.{module.name}")
         for module in pkgutil.iter_modules(package.__path__)
         if not module.ispkg and not module.name.startswith("_")
-    ]
-    return {name: importlib.import_module(f"{package.__name__}.{name}") for name in names}
+    }
 
 
-def _parser(package: ModuleType, modules: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
+def parser_of(package: ModuleType, modules: Mapping[str, ModuleType]) -> argparse.ArgumentParser:
+    """Return the parser of the arguments for the modules of a package."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {package.__name__}",
         description=package.__doc__,
         epilog="The exit status is 1 if a limit is broken.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(modules))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=", ".join(modules), type=_one_of(modules)
+    )
     parser.add_argument("--list", action="store_true", help="say what there is, and run nothing")
     parser.add_argument(
         "--folder",
@@ -169,91 +177,48 @@ def _parser(package: ModuleType, modules: Mapping[str, ModuleType]) -> argparse.
         action="append",
         default=[],
         metavar="NAME=VALUE",
+        type=_pair,
         help="a parameter of the named ones; --list NAME shows what there is",
     )
     return parser
 
 
-def _usage(problem: str) -> int:
-    print(problem, file=sys.stderr)
-    return 2
+def _one_of(modules: Mapping[str, ModuleType]) -> Callable[[str], str]:
+    def name(text: str) -> str:
+        if text not in modules:
+            raise argparse.ArgumentTypeError(f"no {text}; there are {', '.join(modules)}")
+        return text
+
+    return name
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=VALUE")
+    return key, value
 
 
 def _parameters(module: ModuleType) -> dict[str, Parameter]:
     return getattr(module, "PARAMETERS", {})
 
 
-def _values(
-    modules: Mapping[str, ModuleType], given: Sequence[str], *, quick: bool
-) -> dict[str, dict[str, int | str]]:
-    """Return the parameters of each module. Raises ValueError for a wrong ``--set``."""
-    values = {
-        name: {
-            key: parameter.quick if quick else parameter.default
-            for key, parameter in _parameters(module).items()
-        }
-        for name, module in modules.items()
-    }
-    for each in given:
-        key, equals, text = each.partition("=")
-        having = [name for name in values if key in values[name]]
-        if not having or not equals:
-            raise ValueError(f"--set {each}: {', '.join(modules)} have no such parameter")
-        for name in having:
-            default = _parameters(modules[name])[key].default
-            try:
-                values[name][key] = int(text) if isinstance(default, int) else text
-            except ValueError:
-                raise ValueError(f"--set {each}: {key} is a whole number") from None
-    return values
-
-
-def _list(modules: Mapping[str, ModuleType], *, parameters: bool) -> None:
-    for name, module in modules.items():
-        print(_cut(f"{name:<15} {_title(module)}"))
-        if parameters:
-            _, _, rest = (module.__doc__ or "").strip().partition("\n")
-            for paragraph in filter(None, textwrap.dedent(rest).strip().split("\n\n")):
-                print(textwrap.fill(paragraph, WIDTH, initial_indent="  ", subsequent_indent="  "))
-            for key, parameter in _parameters(module).items():
-                default = f"{parameter.default!r}, {parameter.quick!r} with --quick"
-                line = f"--set {key}=…: {parameter.meaning} ({default})"
-                print(textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="    "))
-
-
 def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
-
-
-def _progress(name: str, module: ModuleType, *, quick: bool) -> None:
-    """Print the name of a module to stderr. Only the table or the JSON goes to stdout."""
-    duration: Duration = module.DURATION
-    seconds = duration.quick if quick else duration.full
-    about = f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
-    line = f"{name} ({about}): {_title(module)}"
-    print(textwrap.fill(line, WIDTH, subsequent_indent="  "), file=sys.stderr, flush=True)
-
-
 def _report(module: ModuleType, options: Options) -> Report:
     name = module.__name__.rpartition(".")[2]
-    began = time.monotonic()
     folder = str(options.folder.resolve()) if options.folder else None
+    began = time.monotonic()
     # This ends a module that hangs. No machine is so slow.
     timeout = 600 + 20 * module.DURATION.full
-    error = ""
-    rows: list[Any] = []
-    details: list[str] = []
+    values = [module.__name__, folder, options.quick, dict(options.parameters)]
     try:
-        values = [folder, options.quick, dict(options.parameters)]
-        rows, details = call(run_here, module.__name__, *values, timeout=timeout)
+        rows, details = call(run_here, *values, timeout=timeout)
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
-        error = str(problem)
-    result = Result([Row(*row) for row in rows], details)
-    return Report(name, time.monotonic() - began, result, error)
+        return Report(name, time.monotonic() - began, error=str(problem))
+    return Report(name, time.monotonic() - began, [Row(*row) for row in rows], details)
 
 
 def run_here(
@@ -265,40 +230,22 @@ def run_here(
     return result.rows, result.details
 
 
-def _show(report: Report, *, header: bool) -> None:
-    if header:
-        print(f"{'':<{_NAME}} {'figure':>{_FIGURE}} {'unit':<{_UNIT}} {'limit':>{_LIMIT}}")
-    print(_cut(f"{report.name} ({report.seconds:.0f} s)"))
-    for row in report.result.rows:
-        *firsts, last = textwrap.wrap(row.name, _NAME - 2) or [""]
-        for first in firsts:
-            print(f"  {first}")
-        limit = "" if row.limit is None else f"{_number(row.limit):>{_LIMIT}}"
-        ok = "" if row.limit is None else "ok" if row.ok else "BROKEN"
-        figure = f"{_number(row.figure):>{_FIGURE}} {row.unit:<{_UNIT}}"
-        print(f"  {last:<{_NAME - 2}} {figure} {limit} {ok}".rstrip())
-    for line in report.result.details[:_DETAILS]:
-        print(_cut(f"    {line}"))
-    if len(report.result.details) > _DETAILS:
-        print(f"    … and {len(report.result.details) - _DETAILS} more; --json shows all")
+def _show(report: Report) -> None:
+    print(f"{report.name} ({report.seconds:.0f} s)")
+    for row in report.rows:
+        line = f"  {row.name:<52} {_number(row.figure):>11} {row.unit:<10}"
+        if row.limit is not None:
+            line += f" limit {_number(row.limit):>7} {'ok' if row.ok else 'BROKEN'}"
+        print(line.rstrip())
+    for detail in report.details[:DETAILS]:
+        print(f"    {detail[:200]}")
+    if len(report.details) > DETAILS:
+        print(f"    … and {len(report.details) - DETAILS} more; --json shows all")
     if report.error:
-        print(textwrap.indent(report.error, "    "))
+        print(report.error)
     sys.stdout.flush()
 
 
 def _number(value: float) -> str:
     """Format whole numbers in full, and others with three significant digits."""
-    if value == int(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    digits = 3 if abs(value) < 1 else 2 if abs(value) < 10 else 1
-    return f"{value:.{digits}f}"
-
-
-def _as_json(report: Report) -> dict[str, Any]:
-    return {
-        "name": report.name,
-        "seconds": round(report.seconds, 1),
-        "rows": [{**row._asdict(), "ok": row.ok} for row in report.result.rows],
-        "details": list(report.result.details),
-        "error": report.error,
-    }
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLOTS = 16_384
-NODE_TIMEOUT = 1000
-"""Milliseconds after which a node of a cluster, or a Sentinel, counts a silent server as failed."""
+NODE_TIMEOUT = 20_000
+"""Milliseconds after which a node of a cluster, or a Sentinel, counts a silent server as failed. No
+test kills one, and a busy machine may stop each of them for seconds."""
 
 
 def executable() -> str:
@@ -128,8 +129,8 @@ class RedisServer:
 class RedisCluster:
     """Three primaries, each with one replica. ``nodes`` has the primaries first."""
 
-    def __init__(self, folder: Path) -> None:
-        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT)]
+    def __init__(self, folder: Path, timeout: int = NODE_TIMEOUT) -> None:
+        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(timeout)]
         self.nodes = [
             RedisServer(folder, arguments=[*options, "--cluster-config-file", f"{name}.conf"])
             for name in range(6)
@@ -175,15 +176,26 @@ class RedisCluster:
     def replica_of(self, primary: RedisServer) -> RedisServer:
         """Return the replica of a primary."""
         for _, _, (_, port, *_), *replicas in self._call(primary, "CLUSTER", "SLOTS"):
-            if port == primary.port:
+            if port == primary.port and replicas:
                 return self._at(replicas[0][1])
-        raise RuntimeError("it has no replica")
+        raise redis.exceptions.RedisClusterException("it has no replica")
 
     def fail_over(self, key: str) -> None:
-        """Make the replica of the node that has a key the primary."""
-        replica = self.replica_of(self.primary_of(key))
-        self._call(replica, "CLUSTER", "FAILOVER")
-        wait_until(lambda: self.primary_of(key) is replica, "the failover")
+        """Make the replica of the node that has a key the primary.
+
+        On a busy machine a node may have no replica for a moment, and gives a failover up after
+        5 s. So this asks again.
+        """
+        before, asked_at = self.primary_of(key), float("-inf")
+
+        def is_done() -> bool:
+            nonlocal asked_at
+            if self.primary_of(key) is before and time.monotonic() - asked_at > 6:
+                self._call(self.replica_of(before), "CLUSTER", "FAILOVER")
+                asked_at = time.monotonic()
+            return self.primary_of(key) is not before
+
+        wait_until(is_done, "the failover")
 
     def slot_of(self, key: str) -> int:
         return int(self._call(self._running()[0], "CLUSTER", "KEYSLOT", key))
@@ -195,11 +207,6 @@ class RedisCluster:
         self._call(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", self._id(source))
         self._call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", self._id(target))
         self._moving = (slot, source, target)
-
-    def move_one_key(self, key: str) -> None:
-        """Move a key of the slot. While only some are moved, a script gets TRYAGAIN."""
-        _, source, target = self._moving
-        self._call(source, "MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
 
     def end_move(self) -> None:
         """Move the other keys of the slot, and the slot itself."""
@@ -264,7 +271,7 @@ class RedisWithSentinel:
 
     SERVICE = "robots"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, timeout: int = NODE_TIMEOUT) -> None:
         self.servers = [RedisServer(folder)]
         address = f"127.0.0.1 {self.servers[0].port}"
         self.servers.append(RedisServer(folder, arguments=["--replicaof", *address.split()]))
@@ -273,7 +280,7 @@ class RedisWithSentinel:
             file = folder / f"sentinel-{number}.conf"
             file.write_text(
                 f"sentinel monitor {self.SERVICE} {address} 2\n"
-                f"sentinel down-after-milliseconds {self.SERVICE} {NODE_TIMEOUT}\n"
+                f"sentinel down-after-milliseconds {self.SERVICE} {timeout}\n"
                 f"sentinel failover-timeout {self.SERVICE} 5000\n"
             )
             self.sentinels.append(RedisServer(folder, config=[file.name, "--sentinel"]))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
+from statistics import median_high
 
-from scrapy_rep.reports.gaps import Gaps
-from scrapy_rep.reports.model import (
+from scrapy_rep.reports.records import (
     AskedPace,
     Counts,
     Deciding,
+    Gaps,
     HostPace,
-    Limits,
     OriginReport,
     Report,
     RobotsFile,
     RuleText,
     Run,
     Seen,
-    Time,
     Timeline,
     TimeSlot,
-    Usage,
     Version,
+    utc,
 )
 
 START = 1_795_336_200.0
@@ -49,14 +49,6 @@ _NAMES = """
 _SITES = _NAMES.split()
 
 
-def limits(**left_out: int) -> Limits:
-    """Return the limits of a record."""
-    usual = Limits(100_000, 100_000, 200_000, 500, 20, 2_000, 65_536, 20_000_000, 5, 10_000_000)
-    for name, value in left_out.items():
-        setattr(usual, name, value)
-    return usual
-
-
 def run(**values: object) -> Run:
     """Return a run that ended well. ``values`` replace its fields."""
     found = Run(
@@ -64,11 +56,11 @@ def run(**values: object) -> Run:
         "catalog",
         "scrapy-rep 0.1.0, Scrapy 2.19.0",
         "catalogbot/1.2 (+https://bot.example/about)",
+        utc(START),
+        utc(START + 2_700),
         ["catalogbot"],
         {"REP_REPORT": "['reports/catalog.html']", "REP_STORE": "'sqlite:///robots.db'"},
-        Time(START),
-        Time(START + 2_700),
-        Time(START + 2_700),
+        utc(START + 2_700),
         "finished",
         scrapy_settings={
             "USER_AGENT": "catalogbot/1.2 (+https://bot.example/about)",
@@ -88,20 +80,62 @@ def run(**values: object) -> Run:
     return found
 
 
+def empty(*runs: Run) -> Report:
+    """Return a report without requests."""
+    return Report(utc(START + 3_000), list(runs) or [run()])
+
+
+def finished(made: Report) -> Report:
+    """Return a report after its sums are made, and its origins are in order."""
+    for origin in made.origins:
+        counts = origin.counts
+        counts.sent = counts.sent_allowed + counts.sent_exempt
+        counts.sent += counts.sent_disallowed + counts.sent_unchecked
+        counts.dropped = sum(counts.dropped_for.values())
+        origin.state = origin.versions[-1].result if origin.versions else "unknown"
+    made.totals = Counts()
+    for name in Counts.__struct_fields__:
+        if name != "dropped_for":
+            setattr(made.totals, name, sum(getattr(each.counts, name) for each in made.origins))
+    reasons: Counter[str] = Counter()
+    for origin in made.origins:
+        reasons.update(origin.counts.dropped_for)
+    made.totals.dropped_for = dict(reasons)
+    made.origins.sort(
+        key=lambda each: (
+            not each.counts.disallowed,
+            each.state != "unreachable",
+            -each.counts.sent - each.counts.dropped,
+            each.origin,
+        )
+    )
+    return made
+
+
+def gaps(lengths: list[float]) -> Gaps:
+    """Return these gaps."""
+    if not lengths:
+        return Gaps()
+    return Gaps(len(lengths), min(lengths), median_high(lengths))
+
+
 def report(origins: int = 15, seed: int = 1) -> Report:
     """Return the report of a crawl of this many origins. One in seven has no rules."""
     chance = random.Random(seed)
-    made = Report(limits(), [run()])
+    made = empty()
     for number in range(origins):
         _add_origin(made, number, chance)
+    finished(made)
     seconds = 8
     for slot in range(2_700 // seconds):
         wave = 0.6 + 0.4 * chance.random() if slot < 250 else 0.2 * chance.random()
+        dropped = round(made.totals.dropped / 260 * chance.random())
         made.timeline.slots.append(
             TimeSlot(
-                Time((START // seconds + slot) * seconds),
+                utc((START // seconds + slot) * seconds),
                 round(made.totals.sent / 260 * wave),
-                {"rules": round(made.totals.dropped / 260 * chance.random())},
+                dropped,
+                {"rules": dropped},
                 1 if slot < origins * 2 else 0,
             )
         )
@@ -122,12 +156,12 @@ def _add_origin(made: Report, number: int, chance: random.Random) -> None:
         result,
         {"rules": "rules", "unavailable": "allow", "unreachable": "disallow"}[result],
         "site",
+        utc(START + number % 60),
+        utc(START + number % 60 + 1_800),
         {"rules": 200, "unavailable": 404, "unreachable": 503}[result],
         f"https://{host}/robots.txt",
-        first_at=Time(START + number % 60),
-        last_at=Time(START + number % 60 + 1_800),
         fetches=2,
-        expires_at=Time(START + 86_400),
+        expires_at=utc(START + 86_400),
     )
     origin.versions.append(version)
     requests = chance.randrange(20, 400)
@@ -136,14 +170,9 @@ def _add_origin(made: Report, number: int, chance: random.Random) -> None:
     if result == "unreachable":
         version.failure = "status 503"
         counts.dropped_for["unreachable"] = requests
+        pages = [f"https://{host}/page/{page}" for page in range(3)]
         origin.deciding.append(
-            Deciding(
-                "unreachable",
-                False,
-                dropped=requests,
-                detail="status 503",
-                examples=[f"https://{host}/page/{page}" for page in range(3)],
-            )
+            Deciding("unreachable", False, dropped=requests, detail="status 503", examples=pages)
         )
     elif result == "unavailable":
         counts.sent_allowed = requests
@@ -154,60 +183,44 @@ def _add_origin(made: Report, number: int, chance: random.Random) -> None:
         made.files[version.sha256] = RobotsFile(len(body), body)
         dropped = requests // 6
         counts.sent_allowed, counts.dropped_for["rules"] = requests - dropped, dropped
-        origin.deciding += [
-            Deciding(
-                "rules",
-                True,
-                version.sha256,
-                "*",
-                sent=requests - dropped - 3,
-                examples=[f"https://{host}/item/{page}" for page in range(5)],
-            ),
-            Deciding(
-                "rules",
-                False,
-                version.sha256,
-                "*",
-                RuleText(False, "/search", 3),
-                dropped=dropped,
-                examples=[f"https://{host}/search?q={q}" for q in "abc"],
-            ),
-            Deciding(
-                "rules",
-                True,
-                version.sha256,
-                "*",
-                RuleText(True, "/search/about", 5),
-                sent=3,
-                examples=[f"https://{host}/search/about"],
-            ),
-        ]
+        items = [f"https://{host}/item/{page}" for page in range(5)]
+        searches = [f"https://{host}/search?q={q}" for q in "abc"]
+        about = [f"https://{host}/search/about"]
+        for rule, sent, kept_back, examples in (
+            (None, requests - dropped - 3, 0, items),
+            (RuleText(False, "/search", 3), 0, dropped, searches),
+            (RuleText(True, "/search/about", 5), 3, 0, about),
+        ):
+            by_rule = Deciding("rules", not kept_back, version.sha256, "*", rule)
+            by_rule.sent, by_rule.dropped, by_rule.examples = sent, kept_back, examples
+            origin.deciding.append(by_rule)
     _add_pace(made, origin, delay if result == "rules" else 0, chance)
     if number % 5 == 1:
         origin.directives["noindex"] = Seen(4, 0, [f"https://{host}/item/2"])
-        origin.usage["train-ai"] = Usage(0, 12, 0, [f"https://{host}/item/1"])
-    made.totals.add(counts)
+        origin.usage["train-ai"] = Seen(12, 0, [f"https://{host}/item/1"], refused=12)
 
 
 def _add_pace(made: Report, origin: OriginReport, delay: int, chance: random.Random) -> None:
     counts = origin.counts
-    pace = HostPace(origin.host, counts.sent + 2, Time(START), Time(START + 2_700))
+    sent = counts.sent_allowed
+    lengths = [
+        delay * (1 + 0.3 * chance.random() ** 3) if delay else 0.05 + 4 * chance.random()
+        for _ in range(min(sent, 40))
+    ]
+    pace = HostPace(origin.host, sent + 2, utc(START), utc(START + 2_700), gaps(lengths))
     made.hosts.append(pace)
-    for _ in range(min(counts.sent, 40)):
-        gap = delay * (1 + 0.3 * chance.random() ** 3) if delay else 0.05 + 4 * chance.random()
-        pace.gaps.add(gap)
-        if delay:
-            pace.paced_gaps.add(gap)
     if delay:
-        counts.delayed, counts.delay_seconds = counts.sent - 1, 60.0 * delay
+        pace.paced_gaps = gaps(lengths)
+        counts.delayed, counts.delay_seconds = sent - 1, 60.0 * delay
         pace.shortest_delay = pace.longest_delay = float(delay)
-        origin.pace.append(AskedPace(Time(START), f"Crawl-delay: {delay}", 0.0, float(delay)))
+        origin.pace.append(AskedPace(utc(START), f"Crawl-delay: {delay}", 0.0, float(delay)))
 
 
 def troubled(origins: int = 15) -> Report:
     """Return a report in which the crawl did what it should not, and whose record has gaps."""
     made = report(origins)
-    first, second = made.origins[0], made.origins[1]
+    names = {origin.origin: origin for origin in made.origins}
+    first, second = names["https://shop.example"], names["https://news.example"]
     first.counts.sent_disallowed = 2
     first.deciding[1].sent = 2
     first.versions.insert(
@@ -216,40 +229,40 @@ def troubled(origins: int = 15) -> Report:
             "unavailable",
             "allow",
             "store",
+            utc(START - 5_000),
+            utc(START - 4_000),
             404,
             first.versions[0].url,
             [f"{first.origin}/old"],
-            first_at=Time(START - 5_000),
-            last_at=Time(START - 4_000),
-            fetches=1,
         ),
     )
     second.counts.final_url_disallowed = second.counts.final_url_dropped = 1
     second.counts.sent_exempt = 3
     second.deciding.append(Deciding("exempt", sent=3, examples=[f"{second.origin}/mine"]))
-    made.totals.add(Counts(2, 3, 2, final_url_disallowed=1, final_url_dropped=1))
     made.hosts[1].too_short = 4
-    made.hosts[1].paced_gaps.add(0.4)
+    made.hosts[1].paced_gaps.count += 1
+    made.hosts[1].paced_gaps.smallest = 0.4
     made.runs.append(run(id="2", ended_at=None, finish_reason=None, damage="line 7 cannot be read"))
     made.limits.origins_left_out, made.limits.files_left_out = 120, 3
-    return made
+    return finished(made)
 
 
 def hostile(texts: list[str]) -> Report:
     """Return a report in which each text of a site is one of these, in turn."""
-    made = Report(limits())
+    made = empty(*(_hostile_run(text) for text in texts))
+    at = utc(START)
     for number, text in enumerate(texts):
         digest = f"{number:02}{text}"
-        gaps = Gaps()
-        gaps.add(1)
+        state = [text], text, digest, 10
         made.origins.append(
             OriginReport(
                 f"https://{number}{text}",
                 f"{number}{text}",
-                Counts(1, 1, 1, 1, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1, 1),
+                text,
+                Counts(4, 1, 1, 1, 1, 3, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1, 1),
                 [
-                    Version(text, text, text, 200, text, [text], text, digest, 10),
-                    Version("unreachable", text, text, 200, text, [text], text, digest, 10),
+                    Version(text, text, text, at, at, 200, text, *state),
+                    Version("unreachable", text, text, at, at, 200, text, *state),
                 ],
                 deciding=[
                     Deciding(
@@ -262,40 +275,38 @@ def hostile(texts: list[str]) -> Report:
                         1,
                         1,
                         1,
-                        1,
-                        1,
                         [text],
                     ),
                     Deciding(text, None, detail=text, examples=[text]),
                 ],
-                pace=[AskedPace(Time(START), text, 1.0, 1.0)],
+                pace=[AskedPace(at, text, 1.0, 1.0)],
                 directives={text: Seen(1, 1, [text], [text])},
-                usage={text: Usage(1, 1, 1, [text])},
+                usage={text: Seen(2, 1, [text], [text], 1)},
                 terms={text: Seen(1, 1, [text], [text])},
                 licenses={text: Seen(1, 1, [text], [text])},
             )
         )
-        made.hosts.append(
-            HostPace(f"{number}{text}", 2, Time(START), Time(START), gaps, 1.0, 2.0, gaps, 1)
-        )
+        found = gaps([1.0])
+        made.hosts.append(HostPace(f"{number}{text}", 2, at, at, found, 1.0, 2.0, found, 1))
         made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
-        made.totals.add(made.origins[-1].counts)
-        made.runs.append(
-            run(
-                id=text,
-                spider=text,
-                software=text,
-                user_agent=text,
-                settings={text: text},
-                scrapy_settings={"USER_AGENT": text, text: text},
-                finish_reason=text,
-                damage=text,
-                downloads={text: 1},
-            )
-        )
+    made.totals = made.origins[0].counts
     made.invalid_hosts = texts[:5]
-    made.timeline = Timeline(1, [TimeSlot(Time(START), 1, dict.fromkeys(texts, 1), 1)])
+    made.timeline = Timeline(1, [TimeSlot(at, 1, len(texts), dict.fromkeys(texts, 1), 1)])
     return made
+
+
+def _hostile_run(text: str) -> Run:
+    return run(
+        id=text,
+        spider=text,
+        software=text,
+        user_agent=text,
+        settings={text: text},
+        scrapy_settings={"USER_AGENT": text, text: text},
+        finish_reason=text,
+        damage=text,
+        downloads={text: 1},
+    )
 
 
 def large(origins: int = 10_000, rules: int = 20) -> Report:

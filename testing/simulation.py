@@ -12,12 +12,12 @@ The laws of every crawl:
 1. every request ends once;
 2. no page is requested that the newest known policy of its origin disallows;
 3. all counters are zero and all queues empty at its end;
-4. requests of one origin and one priority are sent in their original order;
+4. requests of one origin and one priority are sent in their original order, if the queue is ours;
 5. requests to a host keep the known Crawl-delay of its origins;
 6. no robots.txt is requested more often than necessary;
 7. the crawl ends within a limit;
 8. no page is requested outside of the Visit-time of its site;
-9. no more requests wait in memory than REP_MAX_WAITING allows.
+9. whatever raises, wherever, a robots.txt is requested at most REP_RETRY_TIMES + 1 times in a row.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ import logging
 import selectors
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+from urllib.parse import urljoin
 
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import seed as random_seed
@@ -42,13 +43,16 @@ from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
-from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
+from scrapy_rep.stores.sqlite import MemoryStore
 from testing.counters import left_over
+from testing.faults import ErrorFault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
@@ -66,12 +70,42 @@ LONGEST = 50_000.0
 MOST_TURNS = 40_000
 """The limit of a crawl, in turns of its event loop. The longest crawls need some 10,000."""
 
-PATHS = ("/a", "/b", "/private/a", "/private/b")
+PATHS = ("/a", "/b", "/private/a", "/private/b", "/a/../private/a", "/./private/b", "/a;", "/b/..")
 RULES = {
     "allow": "User-agent: *\nDisallow:\n",
     "private": "User-agent: *\nDisallow: /private/\n",
     "nothing": "User-agent: *\nDisallow: /\n",
 }
+
+
+IN_A_ROW = 55.0
+"""Seconds within which requests for one robots.txt are in a row. The first retry of an unreachable
+one comes after 60 seconds."""
+
+PLACES = (
+    "scrapy_rep.crawl.policy_cache.PolicyCache._on_content",
+    "scrapy_rep.crawl.policy_cache.PolicyCache._on_result",
+    "scrapy_rep.crawl.policy_cache.PolicyCache._record_result",
+    "scrapy_rep.crawl.policy_store.PolicyStore.entry",
+    "scrapy_rep.crawl.policy_store.PolicyStore.load",
+    "scrapy_rep.fetch.downloader.RobotsTxtDownloader.send",
+    "scrapy_rep.fetch.fetcher.Fetcher._event",
+    "scrapy_rep.fetch.fetcher.Fetcher._request",
+    "scrapy_rep.fetch.fetcher.RedirectPolicy.response_refusal",
+    "testing.simulation.After.process_robots",
+    "testing.simulation.Before.process_robots",
+    "testing.simulation.Handler.download_robots",
+    "testing.simulation.SimulatedStore.claim",
+    "testing.simulation.SimulatedStore.close",
+    "testing.simulation.SimulatedStore.get",
+    "testing.simulation.SimulatedStore.put",
+    "testing.simulation.SimulatedStore.release",
+    "testing.simulation.SimulatedStore.renew",
+    "testing.simulation.SimulatedStore.reserve_host",
+)
+"""Functions of a fetch and of a store, which may raise any error."""
+
+ERRORS = (AttributeError, KeyError, OSError, ValueError, asyncio.CancelledError)
 
 
 @dataclass(frozen=True)
@@ -149,18 +183,7 @@ class Scenario:
     """How many robots.txt files are parsed. The others are packed."""
     turn: float = TURN
     """Seconds that each turn of the loop takes. A machine that is busy needs longer."""
-
-    @property
-    def waiting_limit(self) -> float:
-        """How many requests of the scheduler may wait in memory.
-
-        The shares of the first unreachable origins are larger. The first request of each origin,
-        and those that the engine has already, may wait in any case.
-        """
-        origins = len(self.sites)
-        shares = sum(1 / number for number in range(1, origins + 1))
-        capacity: int = self.settings["REP_MAX_WAITING"]
-        return capacity * shares + 2 * origins + int(self.settings["CONCURRENT_REQUESTS"])
+    faults: tuple[ErrorFault, ...] = ()
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -170,7 +193,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(_NoSelector(self))
         self.now = 0.0
         self.turn = turn
-        self.on_turn: Callable[[], None] = lambda: None
 
     def time(self) -> float:
         return self.now
@@ -193,7 +215,6 @@ class _NoSelector(selectors.SelectSelector):
         self._loop.now += timeout + self._loop.turn
         if self._loop.now > LONGEST:
             raise AssertionError("the crawl does not end")
-        self._loop.on_turn()
         return []
 
 
@@ -212,8 +233,11 @@ class Network:
         default_factory=lambda: defaultdict(list)
     )
     """The start, the end and the URL of each request to a host."""
+    rows: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """When the requests for a robots.txt began that were the last ones in a row."""
+    ended: dict[str, float] = field(default_factory=dict)
+    """When the last request for a robots.txt ended."""
     problems: list[str] = field(default_factory=list)
-    most_waiting: int = 0
 
     def __post_init__(self) -> None:
         self.sites = {site.root: site for site in self.scenario.sites}
@@ -246,7 +270,14 @@ class Network:
         self.asked[site.root] += 1
         answer = site.answers[min(number, len(site.answers) - 1)]
         limit = float(request.meta["download_timeout"])
-        await asyncio.sleep(min(answer.latency, limit))
+        self._check_row(site)
+        try:
+            await asyncio.sleep(min(answer.latency, limit))
+        except asyncio.CancelledError:
+            self.rows[site.root].clear()
+            raise
+        finally:
+            self.ended[site.root] = self.loop.now
         if answer.latency > limit:
             raise TimeoutError("too late")
         self.robots[site.root].append((self.loop.now, answer))
@@ -254,9 +285,23 @@ class Network:
         headers = {"Retry-After": str(answer.retry_after)} if answer.retry_after else {}
         return TextResponse(request.url, status=answer.status, headers=headers, body=body)
 
-    def _known(self, site: Site) -> Answer | None:
-        """The newest answer that the crawler knew before this moment."""
-        known = [answer for at, answer in self.robots[site.root] if at < self.loop.now - MOMENT]
+    def _check_row(self, site: Site) -> None:
+        """Check how many requests for a robots.txt are in a row."""
+        row = self.rows[site.root]
+        pause = min(answer.retry_after or IN_A_ROW for answer in site.answers)
+        if self.loop.now - self.ended.get(site.root, 0) >= min(pause, IN_A_ROW):
+            row.clear()
+        row.append(self.loop.now)
+        most = self.scenario.settings["REP_RETRY_TIMES"] + 1
+        if any(at < row[0] - IN_A_ROW for at, _ in self.robots[site.root]):
+            most *= 2  # a refresh before the end of its lifetime, and a fetch at the end
+        is_kept = self.scenario.settings["REP_CACHE_SIZE"] >= len(self.scenario.sites)
+        if is_kept and len(row) > most:
+            self.problems.append(f"{site.root} was asked {len(row)} times in a row")
+
+    def _known(self, site: Site, seconds: float = MOMENT) -> Answer | None:
+        """The newest answer that the crawler has known for so many seconds."""
+        known = [answer for at, answer in self.robots[site.root] if at < self.loop.now - seconds]
         return known[-1] if known else None
 
     def _check_rules(self, site: Site, request: Request, path: str) -> None:
@@ -265,6 +310,10 @@ class Network:
         answers = self.robots[site.root]
         if not answers:
             self.problems.append(f"{request.url} was sent before its robots.txt was there")
+        if self.scenario.faults:  # an answer may not be known because of an error
+            if not any(self._allows([answer], path) for _, answer in answers):
+                self.problems.append(f"{request.url} was sent, against all of {answers}")
+            return
         # An answer of this very moment may be known already, or not yet.
         first = max(sum(at < self.loop.now - MOMENT for at, _ in answers), 1)
         if answers and not any(
@@ -280,17 +329,22 @@ class Network:
             answers = answers[:-1]  # while an origin is unreachable, its last answer holds
         last = answers[-1]
         if last.status == 200:
-            return RobotsTxt.parse(last.body).allowed(path, "testbot")
+            robots = RobotsTxt.parse(last.body)
+            sent = (path, urljoin("http://site.test", path))  # some handlers resolve dot segments
+            return all(robots.allowed(url, "testbot") for url in sent)
         return last.status < 500
 
     def _check_pace(self, site: Site, request: Request, began: float) -> None:
         """Check the delay, if it was known and has not changed since the last request."""
-        if self.scenario.settings["REP_CACHE_SIZE"] < len(self.sites):
+        if self.scenario.settings["REP_CACHE_SIZE"] < len(self.sites) or self.scenario.faults:
             return  # the cache evicts the delays of idle hosts
+        values = self.scenario.settings
+        # Scrapy's download slots may hold this request since before the answer.
+        held = values["DOWNLOAD_DELAY"] * values["CONCURRENT_REQUESTS_PER_DOMAIN"] + MOMENT
         delays = [
             answer.delay
             for other in self.scenario.sites
-            if other.host == site.host and (answer := self._known(other)) is not None
+            if other.host == site.host and (answer := self._known(other, held)) is not None
             if answer.status == 200 and not self._changes(other)
         ]
         delay = max(delays, default=0.0)
@@ -307,6 +361,8 @@ class Network:
         answer = self._known(site)
         exempt = request.meta.get("dont_obey_robotstxt")
         if keeps or self.scenario.steps or self._changes(site) or exempt or not answer:
+            return
+        if self.scenario.faults:
             return
         if answer.visit:
             first, last = (
@@ -326,14 +382,56 @@ class Handler(BaseDownloadHandler):
     """Passes requests to the network of the crawl."""
 
     async def download_request(self, request: Request) -> Response:
+        if request.meta.get("is_robotstxt_request"):
+            await self.download_robots()
         network: Network = self.crawler.spider.network  # type: ignore[union-attr]
         return await network.answer(request)
+
+    async def download_robots(self) -> None:
+        """Called before a robots.txt is downloaded."""
+
+
+class SimulatedStore(MemoryStore):
+    """A store of the simulation, which only one crawl uses."""
+
+    def __init__(self, ttl: float) -> None:
+        super().__init__(ttl=ttl, now=asyncio.get_running_loop().time)
+
+    # Methods of this class, so that a fault concerns no other store.
+
+    async def get(self, *arguments: Any) -> Any:
+        return await super().get(*arguments)
+
+    async def put(self, *arguments: Any) -> Any:
+        return await super().put(*arguments)
+
+    async def claim(self, *arguments: Any) -> Any:
+        return await super().claim(*arguments)
+
+    async def renew(self, *arguments: Any) -> Any:
+        return await super().renew(*arguments)
+
+    async def release(self, *arguments: Any) -> Any:
+        return await super().release(*arguments)
+
+    async def reserve_host(self, *arguments: Any) -> Any:
+        return await super().reserve_host(*arguments)
+
+    async def close(self) -> None:
+        database = self.databases.pop(self._name, None)
+        if database is not None:
+            database.close()
 
 
 class Before:
     """A downloader middleware before that of this package."""
 
+    def process_robots(self) -> None:
+        """Called before a robots.txt is downloaded."""
+
     def process_request(self, request: Request) -> Request | Response | None:
+        if request.meta.get("is_robotstxt_request"):
+            self.process_robots()
         match request.meta.get("fate"):
             case "dropped before":
                 raise IgnoreRequest("not wanted")
@@ -348,6 +446,14 @@ class Before:
 class After:
     """A downloader middleware after that of this package."""
 
+    def process_robots(self) -> None:
+        """Called after a robots.txt was downloaded."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if request.meta.get("is_robotstxt_request"):
+            self.process_robots()
+        return response
+
     def process_request(self, request: Request) -> Response | None:
         match request.meta.get("fate"):
             case "dropped after":
@@ -355,6 +461,10 @@ class After:
             case "cached":
                 return TextResponse(request.url, body=b"from a cache", flags=["cached"])
         return None
+
+
+class OwnQueue(ScrapyPriorityQueue):
+    """A priority queue of the project's own: requests wait in the downloader."""
 
 
 class Asker(Spider):
@@ -433,22 +543,10 @@ async def crawl(network: Network) -> Crawler:
     crawler = AsyncCrawlerRunner(merged).create_crawler(Asker)
     if scenario.stop_at is not None:
         network.loop.call_later(scenario.stop_at, _stop, crawler)
-    network.loop.on_turn = partial(_count_waiting, crawler, network)
     await crawler.crawl_async(network=network)
     for _ in range(100):  # clean-up calls that are still scheduled
         await asyncio.sleep(0)
     return crawler
-
-
-def _count_waiting(crawler: Crawler, network: Network) -> None:
-    if crawler.engine is None or crawler.spider is None:
-        return
-    middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    if middleware is not None:
-        hosts = middleware._throttle.hosts.values()
-        queues = [queue for host in hosts for queue in host.queues.values()]
-        waiting = sum(len(queue.from_scheduler) for queue in queues)
-        network.most_waiting = max(network.most_waiting, waiting)
 
 
 def _stop(crawler: Crawler) -> None:
@@ -466,14 +564,18 @@ def run(scenario: Scenario) -> list[str]:
     def now(_: object) -> float:
         return EPOCH + loop.now + sum(step for at, step in scenario.steps if at <= loop.now)
 
-    clock = "scrapy_rep.scheduling.clock.Clock"
+    clock = "scrapy_rep.frontier.clock.Clock"
     try:
         with (
+            contextlib.ExitStack() as stack,
             patch(f"{clock}.time", now),
             patch(f"{clock}.monotonic", lambda _: loop.now),
             patch("scrapy.core.downloader.monotonic", loop.time),
             patch("scrapy_rep.crawl.file_table.MAX_PARSED", scenario.max_parsed),
+            patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0),
         ):
+            for fault in scenario.faults:
+                stack.enter_context(fault.injected())
             crawler = loop.run_until_complete(crawl(network))
     finally:
         loop.close()
@@ -493,10 +595,10 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
     # Scrapy does not wait for a call whose page redirects after the spider has stopped.
     is_cut_off = scenario.stop_at is not None and any(ask.called for ask in scenario.asks)
     problems += [] if is_cut_off else left_over(crawler)
-    if scenario.settings["REP_MAX_WAITING"] > 1000 and "Fifo" in str(scenario.settings):
+    # In the downloader, a request may overtake another one, as with Scrapy's own middleware.
+    waits_there = scenario.settings.get("SCHEDULER_PRIORITY_QUEUE") is OwnQueue
+    if not waits_there and "Fifo" in str(scenario.settings):
         problems += _out_of_order(network)
-    if network.most_waiting > scenario.waiting_limit:
-        problems.append(f"{network.most_waiting} requests waited, not {scenario.waiting_limit}")
     reasons = 2 * len(scenario.asks) * (1 + scenario.settings["REP_RETRY_TIMES"])
     reasons *= _attempts(scenario)
     problems += [
@@ -562,22 +664,34 @@ def sites(draw: st.DrawFn) -> tuple[Site, ...]:
     return tuple(found)
 
 
+faults = st.builds(
+    ErrorFault,
+    place=st.sampled_from(PLACES),
+    error=st.sampled_from(ERRORS),
+    share=st.sampled_from([0.2, 0.7, 1.0]),
+    seed=st.integers(0, 9),
+)
+
 settings_of_crawls = st.fixed_dictionaries(
     {
         "CONCURRENT_REQUESTS": st.integers(1, 5),
         "CONCURRENT_REQUESTS_PER_DOMAIN": st.sampled_from([1, 8]),
         "DOWNLOAD_DELAY": st.sampled_from([0, 0, 0.3]),
-        "REP_MAX_WAITING": st.sampled_from([1, 2, 5, 10_000, 10_000]),
         "REP_CACHE_SIZE": st.sampled_from([1, 2, 1000]),
         "REP_CONCURRENT_FETCHES": st.sampled_from([1, 2, 100]),
         "REP_RETRY_TIMES": st.sampled_from([0, 1]),
+        "REP_STORE": st.sampled_from([None, None, None, SimulatedStore]),
         "REP_TIMEOUT": st.just(10),
         "REP_UNREACHABLE": st.sampled_from(["disallow", "wait"]),
         "REP_MAX_WAIT": st.sampled_from([300, 20]),
         "REP_CACHE_MIN": st.sampled_from([2, 300]),
         "REP_CACHE_MAX": st.sampled_from([300, 86400]),
         "SCHEDULER_PRIORITY_QUEUE": st.sampled_from(
-            ["scrapy.pqueues.DownloaderAwarePriorityQueue", "scrapy.pqueues.ScrapyPriorityQueue"]
+            [
+                "scrapy.pqueues.DownloaderAwarePriorityQueue",
+                "scrapy.pqueues.ScrapyPriorityQueue",
+                OwnQueue,
+            ]
         ),
         "SCHEDULER_MEMORY_QUEUE": st.sampled_from(
             ["scrapy.squeues.FifoMemoryQueue", "scrapy.squeues.LifoMemoryQueue"]
@@ -623,6 +737,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         ),
         stop_at=draw(st.sampled_from([None, None, None, 0.05, 1.0, 70.0])),
         max_parsed=draw(st.sampled_from([1, 5_000])),
+        faults=tuple(draw(st.one_of(st.just([]), st.lists(faults, min_size=1, max_size=3)))),
     )
 
 
@@ -655,4 +770,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, help="other scenarios than those of every run")
     parser.add_argument("--shrink", action="store_true", help="look for the smallest")
     arguments = parser.parse_args()
-    main(arguments.examples, arguments.seed, shrink=arguments.shrink)
+    # Not the functions of __main__: a fault is in a class of this module under its name.
+    resolve_name("testing.simulation").main(
+        arguments.examples, arguments.seed, shrink=arguments.shrink
+    )

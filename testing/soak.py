@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import random
@@ -9,17 +10,19 @@ import sqlite3
 import time
 import zlib
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from scrapy import Request, Spider
+from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.crawl.claims import CLAIM_SECONDS
+from scrapy_rep.crawl.policy_store import CLAIM_SECONDS
 from scrapy_rep.protocol.paths import host_of
-from scrapy_rep.stores.entry import _DICTIONARY, VERSION
+from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.counters import left_over
 from testing.faults import (
@@ -30,6 +33,7 @@ from testing.faults import (
     PATHS,
     RULES,
     RULES_HOLD,
+    ErrorFault,
     fault,
     length,
     meaning_of,
@@ -60,6 +64,10 @@ DAY = 86_400
 DELAY = 0.1
 """The Crawl-delay of the sites that have one, in seconds."""
 
+IN_A_ROW = 55.0
+"""Seconds within which an unreachable robots.txt is fetched once, with its retries. The next
+attempt comes after 60 seconds."""
+
 PRIORITIES = (0, 0, 0, 5, -2)
 
 
@@ -73,11 +81,23 @@ class Variant(NamedTuple):
     clock: tuple[float, ...] = ()
     """Seconds by which the wall clock is wrong, for STEP_EVERY each, in a loop."""
     poisoned_store: bool = False
+    errors: tuple[ErrorFault, ...] = ()
 
 
 _BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
 _BY_SLOT = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
-_SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_FETCHES": 5, "REP_MAX_WAITING": 10}
+_SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_FETCHES": 5}
+
+_ERRORS = (
+    ("scrapy_rep.fetch.fetcher.Fetcher._event", ValueError, 0.1, 1),
+    ("scrapy_rep.fetch.fetcher.Fetcher._request", asyncio.CancelledError, 0.1, 2),
+    ("scrapy_rep.crawl.policy_cache.PolicyCache._on_content", KeyError, 0.1, 3),
+    ("scrapy_rep.stores.sqlite.SQLiteStore.get", TypeError, 0.2, 4),
+    ("scrapy_rep.stores.sqlite.SQLiteStore.claim", ValueError, 0.2, 5),
+    ("scrapy_rep.stores.sqlite.SQLiteStore.put", AttributeError, 0.2, 6),
+    ("scrapy_rep.stores.sqlite.SQLiteStore.reserve_host", RuntimeError, 0.2, 7),
+)
+"""The function, the error, the part of the calls, and the seed of each."""
 
 VARIANTS = {
     "by slot": Variant(_BY_SLOT),
@@ -86,6 +106,7 @@ VARIANTS = {
     "small limits, by priority": Variant({**_SMALL, **_BY_PRIORITY}),
     "a clock that steps": Variant({}, (0, 40 * DAY, -400 * DAY, 3600, -3600)),
     "a poisoned store": Variant({}, poisoned_store=True),
+    "errors": Variant({}, errors=tuple(ErrorFault(*each) for each in _ERRORS)),
     # A store counts the thirty days of RFC 9309 §2.3.1.4 by the clock, so the steps are shorter.
     "everything": Variant({**_SMALL, **_BY_PRIORITY}, (0, 7200, -3600), poisoned_store=True),
 }
@@ -97,11 +118,16 @@ def circumstances(variant: Variant, soak: Soak, path: Path) -> Iterator[dict[str
     settings = {**SETTINGS, **variant.settings}
     if variant.poisoned_store:
         poison(path, soak.roots, random.Random(9309))
+    if variant.poisoned_store or variant.errors:
         settings["REP_STORE"] = f"sqlite:///{path}"
-    if not variant.clock:
-        yield settings
-        return
-    with patch("scrapy_rep.scheduling.clock.Clock.time", _stepping(variant.clock)):
+    with ExitStack() as stack:
+        if variant.clock:
+            clock = patch("scrapy_rep.frontier.clock.Clock.time", _stepping(variant.clock))
+            stack.enter_context(clock)
+        if variant.errors:
+            stack.enter_context(patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0))
+        for error in variant.errors:
+            stack.enter_context(error.injected())
         yield settings
 
 
@@ -165,7 +191,7 @@ def _bad_entries() -> list[bytes]:
 
 def _entry(**fields: object) -> bytes:
     head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
-    deflate = zlib.compressobj(zdict=_DICTIONARY)
+    deflate = zlib.compressobj(zdict=DICTIONARY)
     content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /public\n"
     return VERSION + deflate.compress(content) + deflate.flush()
 
@@ -287,7 +313,10 @@ class SoakSpider(Spider):
 
 
 class Log(logging.Handler):
-    """Records errors in the log, and origins that did not answer within REP_TIMEOUT."""
+    """Records errors in the log, and origins that did not answer within REP_TIMEOUT.
+
+    An origin for which an injected error is logged counts as one of the latter.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -295,7 +324,11 @@ class Log(logging.Handler):
         self.late: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.ERROR:
+        injected = record.exc_info and "unforeseen" in str(record.exc_info[1])
+        if injected and isinstance(record.args, dict):
+            if "origin" in record.args:
+                self.late.add(str(record.args["origin"]))
+        elif record.levelno >= logging.ERROR:
             self.errors.append(record.getMessage())
         elif isinstance(record.args, dict) and "longer than" in str(record.args.get("failure")):
             self.late.add(str(record.args["origin"]))
@@ -352,14 +385,24 @@ class Soak:
         """Return what was wrong with a crawl. An empty list means that all is well."""
         spider = crawler.spider
         assert isinstance(spider, SoakSpider)
+        most_asked = crawler.settings.getint("REP_RETRY_TIMES", 2) + 1
+        evicts = crawler.settings.getint("REP_CACHE_SIZE", 100_000) < len(self.sites)
         problems = [*log.errors, *left_over(crawler)]
         problems += [
             f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
         ]
         for site, name, kind in self.sites:
+            # Without a reactor, Scrapy's client repeats a request whose connection ends.
+            is_repeated = name.startswith(("resets", "closes")) and not is_reactor_installed()
             problems += [
                 f"{site.root}, which {name}, {problem}"
-                for problem in _problems(site, kind, spider.ends, is_late=site.root in log.late)
+                for problem in _problems(
+                    site,
+                    kind,
+                    spider.ends,
+                    is_late=site.root in log.late,
+                    most_asked=inf if kind.lifetime or evicts else most_asked * (1 + is_repeated),
+                )
             ]
         return problems
 
@@ -377,7 +420,7 @@ class Soak:
 
 
 def _problems(
-    site: Site, kind: Kind, ends: Mapping[str, list[str]], *, is_late: bool
+    site: Site, kind: Kind, ends: Mapping[str, list[str]], *, is_late: bool, most_asked: float
 ) -> Iterator[str]:
     """Return what is wrong with the requests that a site received."""
     others = {"/robots.txt", "/shared.txt"}
@@ -394,5 +437,9 @@ def _problems(
         # page twice: it repeats a request if the server closes the connection just then.
         if later.at - earlier.at < kind.delay and later.path != earlier.path:
             yield f"received {later.path} {later.at - earlier.at:.3f} s after {earlier.path}"
+    asked = [received.at for received in site.received if received.path == "/robots.txt"]
+    in_a_row = max((sum(0 <= at - first < IN_A_ROW for at in asked) for first in asked), default=0)
+    if in_a_row > most_asked:
+        yield f"was asked {in_a_row} times in a row for its robots.txt"
     if any("x-injected" in received.headers for received in site.received):
         yield "received a header that a store has made up"

@@ -69,7 +69,7 @@ class Forget(Defect):
 
     async def break_law(self, request: Request) -> None:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        cache = middleware._policy_cache
+        cache = middleware.policies
         for key in tuple(cache.files):
             if key in request.url and not cache.files[key].in_flight:
                 entry = await cache.store.store.get(key)
@@ -90,7 +90,7 @@ class Hurry(Defect):
 
     async def break_law(self, _: Request) -> None:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        for host in middleware._throttle.hosts.values():
+        for host in middleware.frontier.hosts.values():
             host.delay = 0.0
 
 
@@ -99,7 +99,7 @@ class Count(Defect):
 
     async def break_law(self, request: Request) -> None:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        middleware._engine._excluded.add(request.copy())
+        middleware._engine._extra.add(request.copy())
 
 
 class Fail(Defect):

@@ -29,10 +29,6 @@ FIRST_RETRY = 55.0
 REFRESH_AHEAD = 0.1
 """The part of its lifetime that a robots.txt may have left when it is fetched again."""
 
-CALL_SECONDS = 6.0
-"""The seconds after which a call to a store fails, and one more."""
-
-
 DROPPED = "duc"
 """The ends of requests that :class:`testing.soak_worker.SoakWorker` did not send."""
 

@@ -203,7 +203,7 @@ async def answer(
     octets = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), idle)
     head = octets.decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
-    method, target, _ = request_line.split(" ")
+    method, target = request_line.rpartition(" ")[0].split(" ", 1)  # the target may have spaces
     headers = {
         name.lower(): value.strip() for name, _, value in (ln.partition(":") for ln in lines)
     }

@@ -11,24 +11,42 @@ import json
 import logging
 import sys
 from contextlib import ExitStack
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from scrapy_rep.frontier.queue import OriginQueue
+from scrapy_rep.protocol.access import Cancelled
 from testing import simulation
+from testing.faults import ErrorFault
 from testing.simulation import Answer, Ask, Scenario, Site, run
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+push = OriginQueue.push
+
+
+def push_first(queue: OriginQueue, request: Request) -> None:
+    """Add a request before the one that would be next."""
+    first = queue.pop() if queue.size else None
+    push(queue, request)
+    if first is not None:
+        push(queue, first)
+
 
 DEFECTS: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "the pace": {"scrapy_rep.scheduling.hosts.Host.seconds_left": lambda *_: 0},
+    "the pace": {"scrapy_rep.frontier.hosts.Host.seconds_left": lambda *_: 0},
     "the rules": {
         "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
     },
-    "the order": {
-        "scrapy_rep.scheduling.queues.add": lambda entries, entry: entries.insert(0, entry),
-    },
-    "the counters": {"scrapy_rep.scheduling.engine.Engine.include": lambda *_: None},
-    "nothing in an outage": {},
-    "the limits": {"scrapy_rep.scheduling.blocks.Blocks.overdue": lambda *_: None},
+    "the order": {"scrapy_rep.frontier.queue.OriginQueue.push": push_first},
+    "nothing with calls": {},
+    "the counters": {"scrapy_rep.frontier.engine.Engine.include": lambda *_: None},
+    "the alarms": {"scrapy_rep.frontier.frontier.Frontier._ring": lambda *_: None},
+    "nothing with an error": {},
+    "the schedule": {"scrapy_rep.fetch.fetcher.Fetcher.unexpected": lambda *_: Cancelled()},
 }
 """By name: what is replaced, and by what."""
 
@@ -40,28 +58,25 @@ SCENARIO = Scenario(
         "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
         "DOWNLOAD_DELAY": 0,
         "REP_CACHE_SIZE": 1000,
-        "REP_MAX_WAITING": 10_000,
         "REP_RETRY_TIMES": 0,
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     },
 )
 
-
-OUTAGE = Scenario(
-    sites=(Site(0, 8000, (Answer(status=503, retry_after=5),), page_latency=0.2),),
-    asks=(Ask(0, 0, "/a"),) * 60,
-    settings={
-        **SCENARIO.settings,
-        "REP_MAX_WAIT": 60,
-        "REP_MAX_WAITING": 2,
-        "REP_UNREACHABLE": "wait",
-    },
-    turn=1.5,
+ERROR = replace(
+    SCENARIO, faults=(ErrorFault("scrapy_rep.fetch.fetcher.Fetcher._event", ValueError, 1.0, 0),)
 )
-"""The next attempt begins before all requests that are overdue are dropped."""
 
-SCENARIOS = {"nothing in an outage": OUTAGE, "the limits": OUTAGE}
+CALLS = replace(SCENARIO, asks=(Ask(0, 0, "/a", called=True),) * 2)
+"""Requests that did not come from the queue wait in the downloader."""
+
+SCENARIOS = {
+    "nothing with calls": CALLS,
+    "the counters": CALLS,
+    "nothing with an error": ERROR,
+    "the schedule": ERROR,
+}
 """By defect, if it is not the first scenario."""
 
 MOST_TURNS = 4_000

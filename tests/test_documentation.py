@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import inspect
 import pkgutil
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import scrapy
@@ -16,9 +14,6 @@ from mypy import api as mypy
 from scrapy import signals
 
 import scrapy_rep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -31,43 +26,11 @@ MODULES = sorted(
     module.name for module in pkgutil.walk_packages(scrapy_rep.__path__, f"{scrapy_rep.__name__}.")
 )
 
-# What answers without a crawl, and so can be shown in an example.
-LIBRARY = ["RobotParser", "RobotsTxt", "Rule", "Verdict", "Reason", "lint", "robots_txt_url"]
-
 
 @pytest.mark.parametrize("name", [scrapy_rep.__name__, *MODULES])
 def test_examples_in_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.FAIL_FAST)
     assert result.failed == 0
-
-
-def public_methods(cls: type) -> Iterator[tuple[str, str]]:
-    """The names of what a class defines for its users, with the documentation."""
-    for name, member in vars(cls).items():
-        if not name.startswith("_") and (
-            inspect.isroutine(member) or isinstance(member, (property, classmethod))
-        ):
-            yield name, inspect.getdoc(getattr(cls, name)) or ""
-
-
-@pytest.mark.parametrize("name", scrapy_rep.__all__)
-def test_every_public_name_says_what_it_is(name: str) -> None:
-    thing = getattr(scrapy_rep, name)
-    assert thing.__doc__
-    assert thing.__doc__.strip()
-    if name in LIBRARY:
-        examples = thing.__doc__ + "".join(text for _, text in public_methods(thing))
-        assert ">>> " in examples
-
-
-def test_every_method_of_robots_txt_has_an_example() -> None:
-    missing = {
-        name
-        for name, text in public_methods(scrapy_rep.RobotsTxt)
-        if ">>> " not in text and not name.startswith("has_")
-    }
-    assert missing == set()
-    assert len(list(public_methods(scrapy_rep.RobotsTxt))) > 15
 
 
 def test_python_in_the_pages_has_the_right_types(

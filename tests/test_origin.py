@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.origin import (
     REFRESH_AHEAD,
-    TRANSITIONS,
     Action,
-    Event,
-    Expired,
-    FetchStarted,
     Origin,
     State,
     UnreachablePolicy,
@@ -78,52 +72,6 @@ def allows(
 
 
 # The table
-
-S = State
-
-EXPECTED: dict[State, dict[type[Event], State]] = {
-    S.UNKNOWN: {FetchStarted: S.FETCHING},
-    S.FETCHING: {
-        Rules: S.FRESH,
-        NotModified: S.FRESH,
-        Unavailable: S.UNAVAILABLE,
-        Unreachable: S.UNREACHABLE,
-        Cancelled: S.UNKNOWN,
-    },
-    S.FRESH: {
-        FetchStarted: S.FRESH,
-        Rules: S.FRESH,
-        NotModified: S.FRESH,
-        Unavailable: S.UNAVAILABLE,
-        Unreachable: S.FRESH,
-        Cancelled: S.FRESH,
-        Expired: S.STALE,
-    },
-    S.STALE: {
-        FetchStarted: S.FETCHING,
-        Rules: S.FRESH,
-        NotModified: S.FRESH,
-        Unavailable: S.UNAVAILABLE,
-        Unreachable: S.UNREACHABLE,
-        Cancelled: S.STALE,
-    },
-    S.UNAVAILABLE: {
-        FetchStarted: S.UNAVAILABLE,
-        Rules: S.FRESH,
-        NotModified: S.FRESH,
-        Unavailable: S.UNAVAILABLE,
-        Unreachable: S.UNAVAILABLE,
-        Cancelled: S.UNAVAILABLE,
-        Expired: S.STALE,
-    },
-    S.UNREACHABLE: {FetchStarted: S.FETCHING},
-}
-ALL_EVENTS = (FetchStarted, Rules, NotModified, Unavailable, Unreachable, Cancelled, Expired)
-
-
-@pytest.mark.parametrize(("state", "event"), [*itertools.product(State, ALL_EVENTS)])
-def test_transitions(state: State, event: type[Event]) -> None:
-    assert TRANSITIONS[state].get(event) == EXPECTED[state].get(event)
 
 
 EVENTS = [
@@ -281,101 +229,70 @@ def test_a_refresh_that_fails_late_makes_the_copy_the_last_good_one() -> None:
 # What each state allows
 
 
-def test_rfc_rules_are_obeyed() -> None:
-    origin = origin_after((T, rules(T)))
-    assert allows(origin, "/private", T) == (False, Reason.RULES)
-    assert allows(origin, "/public", T) == (True, Reason.RULES)
-
-
-def test_rfc_unavailable_allows_everything() -> None:
-    origin = origin_after((T, missing(T)))
-    assert (origin.state, origin.status) == (State.UNAVAILABLE, 404)
-    assert allows(origin, "/private", T) == (True, Reason.UNAVAILABLE)
-
-
-def test_a_refusal_disallows_everything_but_robots_txt() -> None:
-    origin = origin_after((T, missing(T, disallow=True)))
-    assert allows(origin, "/", T) == (False, Reason.DISALLOWED_STATUS)
-    assert allows(origin, "/robots.txt", T) == (True, Reason.UNAVAILABLE)
-
-
-def test_rfc_unreachable_disallows_everything_but_robots_txt() -> None:
-    origin = origin_after((T, DOWN))
-    assert (origin.state, origin.status, origin.url) == (State.UNREACHABLE, 503, URL)
-    assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
-    assert allows(origin, "/robots.txt", T) == (True, Reason.UNREACHABLE)
-
-
-def test_an_earlier_refusal_is_forgotten_with_the_next_answer() -> None:
-    origin = origin_after((T, missing(T, disallow=True)), (T + DAY, missing(T + DAY)))
-    assert allows(origin, "/", T + DAY) == (True, Reason.UNAVAILABLE)
-
-
-def test_before_the_first_answer_nothing_is_allowed() -> None:
-    origin = origin_after((T, Cancelled()))
-    assert origin.state is State.UNKNOWN
-    assert allows(origin, "/", T) == (False, Reason.UNREACHABLE)
-    assert origin.next_action(T) is Action.FETCH
-
-
-@pytest.mark.parametrize(
-    ("event", "expected"),
-    [
-        (DOWN, True),
-        (missing(T, disallow=True), True),
-        (missing(T), False),
-        (rules(T), False),
-        (Cancelled(), False),
-    ],
-)
-def test_whether_an_origin_disallows_all(event: FetchResult, expected: bool) -> None:
-    assert origin_after((T, event)).disallows_all(T, PATIENT) is expected
-
-
-def test_an_origin_with_a_good_copy_does_not_disallow_all() -> None:
-    assert not origin_after((T, rules(T)), (T + DAY, DOWN)).disallows_all(T + DAY, PATIENT)
-
-
-def test_an_unreachable_origin_that_may_be_crawled_does_not_disallow_all() -> None:
-    origin = origin_after((T, DOWN))
-    assert not origin.disallows_all(T, UnreachablePolicy(allow=True))
-    assert not origin.disallows_all(T + 30 * DAY, PATIENT)
-
-
-# While it is unreachable
-
-
-def test_the_last_good_copy_is_used_without_end() -> None:
-    origin = origin_after((T, rules(T)), (T + DAY, DOWN))
-    for later in (T + DAY, T + 31 * DAY, T + 400 * DAY):
-        assert allows(origin, "/private", later) == (False, Reason.RULES)
-        assert allows(origin, "/public", later) == (True, Reason.RULES)
-
-
-def test_an_earlier_404_is_no_good_copy() -> None:
-    origin = origin_after((T, missing(T)), (T + DAY, DOWN))
-    assert allows(origin, "/", T + DAY) == (False, Reason.UNREACHABLE)
-
-
-def test_a_404_removes_the_copy() -> None:
-    origin = origin_after(
-        (T, rules(T, etag='"1"', lifetime=60)), (T + DAY, missing(T + DAY)), (T + 2 * DAY, DOWN)
-    )
-    assert allows(origin, "/public", T + 2 * DAY) == (False, Reason.UNREACHABLE)
-    assert origin.copy is None
-
-
 def failing(days: float, *, since: float = T) -> list[tuple[float, FetchResult]]:
     """A failure each day, the last one after so many."""
     return [(since + day * DAY, DOWN) for day in range(int(days) + 1)]
 
 
-def test_rfc_after_thirty_days_an_unreachable_site_may_be_crawled() -> None:
-    """Section 2.3.1.4: "for a reasonably long period of time (for example, 30 days)"."""
-    origin = origin_after(*failing(29))
-    assert allows(origin, "/", T + 29.9 * DAY) == (False, Reason.UNREACHABLE)
-    origin = origin_after(*failing(30))
-    assert allows(origin, "/", T + 30 * DAY) == (True, Reason.UNREACHABLE)
+History = list[tuple[float, FetchResult]]
+ALLOWED_BY_RULES, DISALLOWED_BY_RULES = (True, Reason.RULES), (False, Reason.RULES)
+DISALLOWED = False, Reason.UNREACHABLE
+REFUSED: History = [(T, missing(T, disallow=True))]
+GOOD_THEN_DOWN: History = [(T, rules(T)), (T + DAY, DOWN)]
+
+VERDICTS: list[tuple[str, History, str, float, tuple[bool, Reason]]] = [
+    ("rules", [(T, rules(T))], "/private", T, DISALLOWED_BY_RULES),
+    ("rules", [(T, rules(T))], "/public", T, ALLOWED_BY_RULES),
+    ("unavailable", [(T, missing(T))], "/private", T, (True, Reason.UNAVAILABLE)),
+    ("a refusal", REFUSED, "/", T, (False, Reason.DISALLOWED_STATUS)),
+    ("a refusal", REFUSED, "/robots.txt", T, (True, Reason.UNAVAILABLE)),
+    ("an earlier refusal is forgotten", [*REFUSED, (T + DAY, missing(T + DAY))], "/", T + DAY,
+     (True, Reason.UNAVAILABLE)),
+    ("no answer yet", [(T, Cancelled())], "/", T, DISALLOWED),
+    ("unreachable", [(T, DOWN)], "/", T, DISALLOWED),
+    ("unreachable", [(T, DOWN)], "/robots.txt", T, (True, Reason.UNREACHABLE)),
+    ("the last good copy", GOOD_THEN_DOWN, "/private", T + DAY, DISALLOWED_BY_RULES),
+    ("the last good copy", GOOD_THEN_DOWN, "/public", T + DAY, ALLOWED_BY_RULES),
+    ("it is used without end", GOOD_THEN_DOWN, "/public", T + 400 * DAY, ALLOWED_BY_RULES),
+    ("a 404 is no copy", [(T, missing(T)), (T + DAY, DOWN)], "/", T + DAY, DISALLOWED),
+    ("a 404 removes the copy",
+     [(T, rules(T, etag='"1"')), (T + DAY, missing(T + DAY)), (T + 2 * DAY, DOWN)],
+     "/public", T + 2 * DAY, DISALLOWED),
+    # RFC 9309 §2.3.1.4: "for a reasonably long period of time (for example, 30 days)".
+    ("29 days", failing(29), "/", T + 29.9 * DAY, DISALLOWED),
+    ("30 days", failing(30), "/", T + 30 * DAY, (True, Reason.UNREACHABLE)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "history", "path", "now", "verdict"), VERDICTS)
+def test_rfc_verdicts(
+    name: str, history: History, path: str, now: float, verdict: tuple[bool, Reason]
+) -> None:
+    origin = origin_after(*history)
+    assert allows(origin, path, now) == verdict, name
+    assert not (verdict[0] and path == "/" and origin.disallows_all(now, PATIENT))
+
+
+@pytest.mark.parametrize(
+    ("history", "now", "policy", "expected"),
+    [
+        ([(T, DOWN)], T, PATIENT, True),
+        (REFUSED, T, PATIENT, True),
+        ([(T, missing(T))], T, PATIENT, False),
+        ([(T, rules(T))], T, PATIENT, False),
+        ([(T, Cancelled())], T, PATIENT, False),
+        (GOOD_THEN_DOWN, T + DAY, PATIENT, False),
+        ([(T, DOWN)], T, UnreachablePolicy(allow=True), False),
+        ([(T, DOWN)], T + 30 * DAY, PATIENT, False),
+    ],
+)
+def test_whether_an_origin_disallows_all(
+    history: History, now: float, policy: UnreachablePolicy, expected: bool
+) -> None:
+    assert origin_after(*history).disallows_all(now, policy) is expected
+
+
+# While it is unreachable
 
 
 def test_an_unreachable_site_is_fetched_once_more_after_thirty_days() -> None:
@@ -519,17 +436,6 @@ def test_summary(history: list[FetchResult], line: str) -> None:
 def test_a_verdict_without_rules_says_what_was_answered(event: FetchResult, line: str) -> None:
     verdict = origin_after((T, event)).verdict("https://a.example/", (), T, UnreachablePolicy())
     assert str(verdict) == line
-
-
-def test_states_read_as_words() -> None:
-    assert [str(state) for state in State] == [
-        "unknown",
-        "fetching",
-        "fresh",
-        "stale",
-        "unavailable",
-        "unreachable",
-    ]
 
 
 def test_the_next_attempt_at_an_unreachable_origin() -> None:

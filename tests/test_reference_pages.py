@@ -11,29 +11,28 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
+import click
 from scrapy.settings import Settings as ScrapySettings
 
 import scrapy_rep
-from scrapy_rep import Reason, exceptions, meta_keys
-from scrapy_rep.commands.exits import EXIT_CODES
-from scrapy_rep.commands.main import SUBCOMMANDS
-from scrapy_rep.origin import State
+from scrapy_rep import exceptions, meta_keys
+from scrapy_rep.commands.main import TOOLS, tools
+from scrapy_rep.commands.output import EXIT_CODES
+from scrapy_rep.origin import TRANSITIONS
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
-from testing import cost_chart, request_diagram, state_diagram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
+NAMES = [name for group in TOOLS.values() for name in group]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_rep"
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
     for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 }
-STATS = "docs/reference/stats.md"
 PREFIX = "robotstxt/"
 
 GAP = "…"
@@ -142,24 +141,6 @@ def test_stats() -> None:
         assert any(re.fullmatch(pattern, name) for name in documented), pattern
 
 
-def test_each_stat_that_a_page_names_is_in_the_list() -> None:
-    listed = [re.sub("<.*?>", ".+", name) for name in first_cells("stats.md")]
-    for page, text in TEXTS.items():
-        for name in re.findall(rf"`({PREFIX}[\w/<>-]+[\w>])`", text):
-            # A TDM file has the stats of a robots.txt.
-            own = name.replace("/tdmrep/", "/")
-            assert any(re.fullmatch(pattern, one) for pattern in listed for one in (name, own)), (
-                page,
-                name,
-            )
-
-
-def test_each_reason_is_in_the_stats() -> None:
-    (row,) = re.findall(r"^\| `robotstxt/forbidden/<reason>`.*", TEXTS[STATS], re.MULTILINE)
-    allowing = {Reason.NO_RULES, Reason.UNAVAILABLE}
-    assert {f"`{reason}`" for reason in set(Reason) - allowing} <= set(re.findall("`[^`]+`", row))
-
-
 # Log messages
 
 
@@ -183,16 +164,6 @@ def test_log_messages() -> None:
     for level in ("error", "warning", "info", "debug"):
         documented = first_rows("log-messages.md", level.upper())
         assert set(documented) == {text for one, text in found if one == level}
-
-
-def test_the_log_lines_to_watch_exist() -> None:
-    table = TEXTS["docs/usage/scaling.md"].partition("| Line in the log |")[2].partition("\n\n")[0]
-    lines = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(lines) > 4
-    messages = [text for level, text in messages_in_the_code() if level in ("error", "warning")]
-    for line in lines:
-        pattern = re.escape(line).replace(GAP, ".+")
-        assert any(re.match(pattern, message) for message in messages), line
 
 
 # Signals
@@ -234,13 +205,20 @@ def test_exit_codes() -> None:
     text = TEXTS["docs/reference/exit-codes.md"]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
-    assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == set(SUBCOMMANDS)
+    assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
+        name for group in TOOLS.values() for name in group
+    }
 
 
 def test_json_schemas() -> None:
-    rows = re.findall(
-        r"^\| `(.*\.json)` \| (.*) \|$", TEXTS["docs/reference/json-schemas.md"], re.MULTILINE
-    )
+    text = TEXTS["docs/reference/json-schemas.md"]
+    rows = re.findall(r"^\| `(.*\.json)` \| (.*) \|$", text, re.MULTILINE)
+    commands = re.findall(r"^\| `scrapy-rep (\w+) --schema` ", text, re.MULTILINE)
+    found = [(name, tools.get_command(click.Context(tools), name)) for name in NAMES]
+    has_schema = [
+        name for name, each in found if each and "schema" in {one.name for one in each.params}
+    ]
+    assert commands == sorted(has_schema)
     assert rows == [
         (path.relative_to(ROOT).as_posix(), json.loads(path.read_text("utf-8"))["title"])
         for path in sorted(PACKAGE.rglob("*.schema.json"))
@@ -256,40 +234,19 @@ def test_public_names() -> None:
 # Design
 
 
-def test_the_states_of_an_origin() -> None:
-    text = TEXTS["docs/about/design.md"]
-    assert state_diagram.page(text) == text  # else run python -m testing.state_diagram
-    assert state_diagram.IMAGE.read_text("utf-8") == state_diagram.drawing()
-    assert set(state_diagram.PLACES) == set(State)
-
-
-def test_the_way_of_a_request() -> None:
-    text = TEXTS["docs/about/design.md"]
-    assert request_diagram.page(text) == text  # else run python -m testing.request_diagram
-    assert request_diagram.IMAGE.read_text("utf-8") == request_diagram.drawing()
-    assert {key for arrow in request_diagram.ARROWS for key in arrow[:2]} == set(
-        request_diagram.STEPS
+def test_the_table_of_transitions() -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| (`.*`) \| (\w+) \|$", TEXTS["docs/about/design.md"], re.MULTILINE
     )
-
-
-def test_the_functions_on_the_way_of_a_request_call_each_other() -> None:
-    calls = request_diagram.calls
-    for step in request_diagram.STEPS.values():
-        assert callable(request_diagram.function(step.name))
-        for caller in step.callers:
-            assert step.name.rpartition(".")[2] in calls(caller), (caller, step.name)
-    middleware = request_diagram.MIDDLEWARE
-    assert "_process_when_ready" in calls(f"{middleware}.process_request")
-    assert "_try_start" in calls(f"{middleware}._process_when_ready")
-    assert "_disallow" in calls(f"{middleware}.process_request_2")
-    order = calls(f"{request_diagram.CACHE}._fetch")
-    assert order.index("load") < order.index("fetch") < order.index("apply")
-
-
-def test_the_chart_of_costs_has_the_figures_of_its_table() -> None:
-    rows = cost_chart.costs()
-    assert len(rows) > 3
-    assert cost_chart.IMAGE.read_text("utf-8") == cost_chart.drawing(rows)  # else run it
+    assert {
+        (state, event, target)
+        for state, events, target in rows
+        for event in re.findall(r"\w+", events)
+    } == {
+        (str(state), event.__name__, str(target))
+        for state, events in TRANSITIONS.items()
+        for event, target in events.items()
+    }
 
 
 def test_the_performance_page_names_benchmarks_that_exist() -> None:
@@ -310,44 +267,3 @@ def test_the_steps_of_a_request_exist() -> None:
             module, _, cls = module.rpartition(".")
             owner = getattr(importlib.import_module(module), cls)
         assert hasattr(owner, attribute), name
-
-
-# Links
-
-
-def anchors(text: str) -> set[str]:
-    """Return the anchors of the headings of a page, as code hosting sites make them."""
-    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
-    headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
-    return {heading.replace(" ", "-") for heading in words}
-
-
-def test_the_index_links_to_every_page() -> None:
-    index = TEXTS["docs/index.md"]
-    names = [page.removeprefix("docs/") for page in TEXTS if page.startswith("docs/")]
-    pages = {name for name in names if name.count("/") == 1 or name.endswith("/index.md")}
-    assert set(re.findall(r"^- \[.*?\]\((.*?)\)", index, re.MULTILINE)) == pages
-    assert {f"{name}.md" for name in re.findall(r"^[\w/-]+$", index, re.MULTILINE)} == pages
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        *[path.relative_to(ROOT).as_posix() for path in sorted(DOCS.rglob("*.md"))],
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "example_project/README.md",
-    ],
-)
-def test_links_within_the_repository(page: str) -> None:
-    path = ROOT / page
-    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if re.match(r"[a-z]+:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        file = (path.parent / name).resolve() if name else path
-        assert file.exists(), target
-        assert not anchor or anchor in anchors(file.read_text("utf-8")), target

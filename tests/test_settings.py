@@ -40,7 +40,6 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
         ({"REP_NOINDEX": "drop"}, "noindex", "drop"),
         ({"REP_REQUIRE_USAGE": "train-ai, search"}, "require_usage", ("train-ai", "search")),
-        ({"REP_BING_USAGE": "1"}, "bing_usage", True),
         ({"REP_TRAINING_TOKENS": ["GPTBot", "CCBot/2.0", "gptbot"]}, "training_tokens",
          ("gptbot", "ccbot")),
         ({"REP_TRAINING_TOKENS": "Google-Extended,GPTBot"}, "training_tokens",
@@ -85,6 +84,7 @@ ARCHIVE = (
     "replaced and %% stands for %"
 )
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
+SLOTS = "a dict of dicts, with integers as concurrency"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,6 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("REP_NOFOLLOW", "no", "'annotate' or 'drop'"),
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
         ("REP_REQUIRE_USAGE", 1, "a list"),
-        ("REP_BING_USAGE", "bing", "True or False"),
         ("REP_REPORT", 7, "None, a path or a list of paths"),
         ("REP_REPORT", b"a.json", "None, a path or a list of paths"),
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
@@ -150,6 +149,12 @@ HOSTS = "a list of host names, without scheme, port, path or wildcards"
         ("REP_TRAINING_TOKENS", ["GPTBot", "*"], "a list of product tokens"),
         ("REP_TRAINING_TOKENS", ["(GPTBot)"], "a list of product tokens"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
+        ("CONCURRENT_REQUESTS", "abc", "a whole number"),
+        ("CONCURRENT_REQUESTS_PER_DOMAIN", [8], "a whole number"),
+        ("ZYTE_API_AUTOMAP_PARAMS", "x", "a dict"),
+        ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),
+        ("DOWNLOAD_SLOTS", {"a": 5}, SLOTS),
+        ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
     ],
 )
 def test_an_unusable_value_is_named_with_the_values_that_are_allowed(

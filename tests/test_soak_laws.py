@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from testing.faults import ALLOWED, DISALLOWED, RULES_HOLD
-from testing.origin_records import LATENESS, Records, is_allowed
+from testing.faults import DISALLOWED, RULES_HOLD
+from testing.origin_records import LATENESS, Records
 from testing.soak import Kind
 from testing.soak_cluster import Outage, StoreFailure
-from testing.soak_laws import Crawl, Kill, Origin, broken_laws, growth, late_origins
+from testing.soak_laws import Crawl, Kill, Origin, broken_laws
 from testing.web import Page
 
 A = "http://127.0.0.1:80"
@@ -68,37 +68,19 @@ AFTER_A_MINUTE = [(100.0, "1"), (161.0, "2")]
 LAWFUL: dict[str, Seen] = {
     "nothing happened": Seen(),
     "the robots.txt is unreachable": Seen(SILENT, {**ENDS, 0: "u", 1: "u", 2: "u", 3: "u", 4: "u"}),
-    "the robots.txt of one origin came late": Seen(
-        ends={**ENDS, 1: "u"}, unreachable=frozenset({A})
-    ),
-    "a redirect led to a disallowed page": Seen(ends={**ENDS, 2: "d"}),
-    "a hostile path is too complex": Seen(HOSTILE, {**ENDS, 4: "c"}),
     "a hostile rule disallows a hostile path": Seen(HOSTILE, {**ENDS, 4: "d"}),
-    "a good copy after the lifetime: the robots.txt came late": Seen(
-        BRIEF, pages=[(150, "/public")], unreachable=frozenset({A})
-    ),
     "fetched again after its lifetime": Seen(BRIEF, fetches=[(100.0, "1"), (109.0, "2")]),
     "fetched again after a minute, since it is unreachable": Seen(
         SILENT, dict.fromkeys(range(5), "u"), AFTER_A_MINUTE
     ),
-    "fetched again after a minute, since it came late": Seen(
-        fetches=AFTER_A_MINUTE, unreachable=frozenset({A})
-    ),
     "fetched again, since its worker was killed": Seen(fetches=AGAIN, kills=(Kill(101, "1"),)),
-    "fetched while the store was out of order": Seen(fetches=[(105.0, "1"), (115.0, "2")],
-                                                     faults=(OUTAGE,)),
     "fetched again while the store was out of order": Seen(fetches=[(100.0, "1"), (105.0, "2")],
                                                            faults=(OUTAGE,)),
     "fetched again after the store was emptied": Seen(fetches=AGAIN, faults=(LOSS,)),
     "a page just after the delay": Seen(PACED, pages=[(101, "/public/1"), (103, "/public/3")]),
-    "a page twice: the client repeats it": Seen(PACED, pages=[(101, "/public"), (101, "/public")]),
-    "the delay while the store was out of order": Seen(
-        PACED, pages=[(105, "/public/1"), (106, "/public/3")], faults=(OUTAGE,)
-    ),
     "the store failed while it was out of order": Seen(
         failures=(StoreFailure(105, "timeout"),), faults=(OUTAGE,)
     ),
-    "a page soon after the lifetime": Seen(BRIEF, pages=[(110 + LATENESS, "/public")]),
 }  # fmt: skip
 
 
@@ -121,35 +103,17 @@ PROBLEMS = "problems of workers and of the store"
 UNLAWFUL: dict[str, tuple[Seen, str]] = {
     "a request is lost": (Seen(ends={0: "d", 1: "r", 2: "e", 3: "d"}), NOT_ENDED),
     "a disallowed request has a response": (Seen(ends={**ENDS, 0: "r"}), DISOBEYED),
-    "a disallowed request ends in an error": (Seen(ends={**ENDS, 0: "e"}), DISOBEYED),
     "an allowed request is dropped": (Seen(ends={**ENDS, 1: "d"}), DROPPED),
-    "a page of an origin in order is unreachable": (Seen(ends={**ENDS, 1: "u"}), DROPPED),
-    "a late origin drops by its rules": (
-        Seen(ends={**ENDS, 1: "d"}, unreachable=frozenset({A})), DROPPED),
-    "an ordinary path is too complex": (Seen(HOSTILE, {**ENDS, 1: "c"}), DROPPED),
     "a server receives a disallowed page": (Seen(pages=[(101, "/private/7")]), RECEIVED),
-    "a server whose robots.txt is silent receives a page": (
-        Seen(SILENT, dict.fromkeys(range(5), "u"), pages=[(101, "/public/7")]), RECEIVED),
     "nobody has requested the robots.txt": (Seen(fetches=[], pages=[(101, "/public/7")]), UNASKED),
     "the lifetime was over": (Seen(BRIEF, pages=[(110.1 + LATENESS, "/public")]), EXPIRED),
     "the delay was not over": (
         Seen(PACED, pages=[(101, "/public/1"), (102.9, "/public/3")]), EARLY),
-    "the delay was not over after a kill": (
-        Seen(PACED, pages=[(101, "/public/1"), (102.9, "/public/3")], kills=(Kill(101, "1"),)),
-        EARLY),
     "each worker fetches": (Seen(fetches=AGAIN), REPEATED),
-    "a worker fetches each minute": (Seen(fetches=AFTER_A_MINUTE), REPEATED),
-    "a worker fetches in the lifetime": (
-        Seen(BRIEF, fetches=[(100.0, "1"), (108.9, "1")]), REPEATED),
     "an unreachable one is fetched too soon": (
         Seen(SILENT, dict.fromkeys(range(5), "u"), AGAIN), REPEATED),
-    "another worker was killed": (Seen(fetches=AGAIN, kills=(Kill(101, "2"),)), REPEATED),
-    "the worker was killed later": (
-        Seen(fetches=[(100.0, "1"), (130.0, "2")], kills=(Kill(116, "1"),)), REPEATED),
     "the worker was killed before": (Seen(fetches=AGAIN, kills=(Kill(99, "1"),)), REPEATED),
     "the store was out of order between": (Seen(fetches=AGAIN, faults=(OUTAGE,)), REPEATED),
-    "the store was emptied before": (
-        Seen(fetches=[(113.0, "1"), (115.0, "2")], faults=(LOSS,)), REPEATED),
     "the store fails without a fault": (
         Seen(failures=(StoreFailure(109, "timeout"),), faults=(OUTAGE,)), FAILED),
     "a worker reports a counter": (Seen(problems=("1 are left: waiting",)), PROBLEMS),
@@ -160,38 +124,3 @@ UNLAWFUL: dict[str, tuple[Seen, str]] = {
 def test_each_broken_law_is_reported(name: str) -> None:
     seen, law = UNLAWFUL[name]
     assert seen.broken() == {law: 1}
-
-
-@pytest.mark.parametrize(
-    ("memory", "expected"),
-    [
-        ([100] * 40, 1.0),
-        ([50] * 10 + [100] * 30, 1.0),  # the start does not count
-        ([100] * 20 + [120] * 20, 1.2),
-        ([100, 100], 1.0),  # too short
-    ],
-)
-def test_growth_compares_the_last_quarter_with_the_second(
-    memory: list[int], expected: float
-) -> None:
-    assert growth(memory) == expected
-
-
-def test_origins_in_order_that_were_unreachable_are_counted() -> None:
-    origins = [Origin("http://a", "is good", RULES), Origin("http://b", "is silent", SILENT)]
-    crawl = Crawl(origins, [], {}, Records().as_json(), frozenset({"http://a", "http://b"}))
-    assert late_origins(crawl) == ["http://a"]
-
-
-@pytest.mark.parametrize(
-    ("meaning", "path", "expected"),
-    [
-        (RULES_HOLD, "/public/1", True),
-        (RULES_HOLD, "/private/1", False),
-        (RULES_HOLD, "/shared.txt", True),
-        (ALLOWED, "/private/1", True),
-        (DISALLOWED, "/public/1", False),
-    ],
-)
-def test_which_paths_a_kind_allows(meaning: str, path: str, expected: bool) -> None:
-    assert is_allowed(Kind(Page(), meaning), path) is expected

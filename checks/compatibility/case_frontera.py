@@ -1,7 +1,7 @@
 """Frontera's own scheduler for Scrapy.
 
-Scrapy 2.16 refuses its spider middleware; Frontera 0.8 cannot be imported with today's w3lib. It
-drops a request that it is given back, as one that it knows: see docs/usage/other-plugins.md.
+Scrapy 2.16 refuses its spider middleware; Frontera 0.8 cannot be imported with today's w3lib.
+Requests that still wait when a crawl stops are lost: see docs/usage/other-plugins.md.
 """
 
 from __future__ import annotations

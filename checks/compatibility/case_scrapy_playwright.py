@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.unwrap import unwrap_browser_page
+from scrapy_rep.protocol.lines import unwrap_browser_page
 from testing.web import text
 
 from .crawling import CannotRunError, crawl

@@ -14,6 +14,8 @@ from importlib import import_module
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace as changed
+
 from ..fetch.fetcher import status_policy
 from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import (
@@ -27,9 +29,8 @@ from ..protocol.access import (
     access_result,
 )
 from ..protocol.paths import robots_txt_url
-from ..reports.quantities import moment as time_text
-from .exits import CommandError, ExitCode
-from .policy import of_origin
+from .output import CommandError, ExitCode, reading
+from .policy import moment, of_origin, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from ..protocol.access import FetchResult, StatusPolicy
     from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
     from .context import Context
-    from .moments import Moment
     from .policy import Policy
+    from .sources import Moment
 
 MAX_HOPS = 20
 """Redirects of one fetch that are kept. A crawl follows five."""
@@ -52,9 +53,8 @@ def policies_of(moments: Iterable[Moment], context: Context) -> dict[Moment, Pol
     Raises :class:`CommandError` for a file that is no archive, and for an origin that is not in it.
     """
     paths = _paths(context)
-    settings = context.settings
     histories = [
-        _History(moment, status_policy(settings, Origin(moment.origin))) for moment in moments
+        _History(each, status_policy(context.settings, Origin(each.origin))) for each in moments
     ]
     origins = {history.moment.origin for history in histories}
     for path, found in _responses(paths, origins, context):
@@ -83,7 +83,7 @@ class _History:
         """The last response."""
         self.first: float = inf
         """The time of the first response, also if it is later than the moment."""
-        self._copy: _Response | None = None
+        self._copy: ArchivedRobotsTxt | None = None
         self._copy_removed_at = -inf
         """The time of the last response that removed the copy of a crawl."""
         self._statuses = statuses
@@ -93,7 +93,7 @@ class _History:
     def copy(self) -> ArchivedRobotsTxt | None:
         """The good copy that a crawl has after the last response; None if there is none."""
         copy = self._copy
-        return copy.found if copy is not None and copy.found.time >= self._copy_removed_at else None
+        return copy if copy is not None and copy.time >= self._copy_removed_at else None
 
     def add(self, path: str, found: ArchivedRobotsTxt) -> None:
         """Add a response of the origin. The last one by its time counts."""
@@ -113,35 +113,32 @@ class _History:
             self._hops.append(found.url)
         if self.last is None or found.time >= self.last.found.time:
             self.last = response
-        if found.body is not None and (self._copy is None or found.time >= self._copy.found.time):
-            self._copy = response
+        if found.body is not None and (self._copy is None or found.time >= self._copy.time):
+            self._copy = found
         if result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
             self._copy_removed_at = max(self._copy_removed_at, found.time)
 
 
 def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy:
-    moment, last = history.moment, history.last
+    last, key = history.last, history.moment.origin
     if last is None:
-        at = "" if moment.time is None else f" at {moment.time}"
+        at = "" if history.moment.time is None else f" at {history.moment.time}"
         if history.first < inf:
-            at += f": its first response is of {time_text(history.first)} UTC"
-        text = f"the archive has no robots.txt of {moment.origin}{at}"
-        raise CommandError(text, ExitCode.UNKNOWN)
+            at += f": its first response is of {time_text(moment(history.first))}"
+        raise CommandError(f"the archive has no robots.txt of {key}{at}", ExitCode.UNKNOWN)
     copy, found = history.copy, last.found
     if last.result is AccessResult.NOT_MODIFIED and (copy is None or copy.sha256 != found.sha256):
         copy = _copy_of(found, paths, context)
-    origin = Origin(moment.origin)
-    strict = context.settings.strict
-
-    def apply(event: FetchResult, at: float) -> None:
-        origin.start_fetch(at)
-        origin.apply(event, at)
-
+    origin = Origin(key)
     if copy is not None:
         assert copy.body is not None
-        apply(_rules(origin, copy, copy.body, strict=strict), copy.time)
+        content = origin.resource.parse(copy.body, strict=False, url=copy.url)
+        origin.start_fetch(copy.time)
+        origin.apply(Rules(content, copy.status or 200, CopyInfo(copy.url), copy.time), copy.time)
     if copy is not found:
-        apply(_event(last, too_many=context.settings.too_many_redirects), found.time)
+        origin.start_fetch(found.time)
+        event = _event(last, too_many=context.settings.too_many_redirects)
+        origin.apply(event, found.time)
     origin.redirects = last.redirects
     policy = of_origin(
         origin,
@@ -149,22 +146,16 @@ def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy
         body=None if copy is None else copy.body,
         store=None,
     )
-    access = replace(
+    access = changed(
         policy.access,
         source="archive",
         archive=last.path,
-        fetched_at=found.time,
+        fetched_at=moment(found.time),
         # These depend on the headers, and on attempts that got no response.
         expires_at=None,
         unreachable_since=None,
     )
     return replace(policy, access=access)
-
-
-def _rules(origin: Origin, copy: ArchivedRobotsTxt, body: bytes, *, strict: bool) -> Rules:
-    content = origin.resource.parse(body, strict=strict, url=copy.url)
-    status = 200 if copy.status is None else copy.status
-    return Rules(content, status, CopyInfo(copy.url), copy.time)
 
 
 def _event(last: _Response, *, too_many: str) -> FetchResult:
@@ -192,8 +183,8 @@ def _copy_of(found: ArchivedRobotsTxt, paths: Sequence[str], context: Context) -
         if other.body is not None and other.sha256 == found.sha256:
             return other._replace(time=min(other.time, found.time))
     raise CommandError(
-        f"the archive has no robots.txt of {found.origin} for its 304 of {time_text(found.time)} "
-        "UTC: the crawl had the file from a store or a cache",
+        f"the archive has no robots.txt of {found.origin} for its 304 of "
+        f"{time_text(moment(found.time))}: the crawl had the file from a store or a cache",
         ExitCode.UNKNOWN,
     )
 
@@ -209,7 +200,9 @@ def _paths(context: Context) -> list[str]:
         pattern += glob.escape(template[position : match.start()]) + (match[1] or "*")
         position = match.end()
     pattern += glob.escape(template[position:])
-    paths = sorted(glob.glob(pattern))
+    # A crawl adds a number to the name of a file that there is already.
+    stem, suffix, end = pattern.partition(".warc")
+    paths = sorted({*glob.glob(pattern), *glob.glob(f"{stem}-[0-9]*{suffix}{end}")})
     if not paths:
         raise CommandError(f"there is no file {template}, which REP_ARCHIVE names")
     return paths
@@ -225,54 +218,30 @@ def _responses(
     read = archive_reader().read
     with context.output.progress("files of the archive", len(paths)) as progress:
         for number, path in enumerate(paths, 1):
-            problems, has_responses = _Problems(), False
-            try:
-                for found in read(path, problems.add, origins=origins):
+            problems: list[ArchiveProblem] = []
+            has_responses = False
+            with reading(path):
+                for found in read(path, problems.append, origins=origins):
                     has_responses = True
                     yield path, found
-            except OSError as error:
-                raise CommandError(f"cannot read {path}: {error.strerror or error}") from None
-            if is_first:
-                problems.report(path, context, has_responses=has_responses)
+            if problems and is_first:
+                first = problems[0]
+                if first.offset == 0 and not has_responses:
+                    raise CommandError(f"cannot read {path} as a WARC file: {first.reason}")
+                parts = "A part" if len(problems) == 1 else f"{len(problems):,} parts"
+                context.is_incomplete = True
+                context.output.warn(
+                    f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. "
+                    "A robots.txt there is missing"
+                )
             progress(number)
 
 
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
-    return with_warcio("archive_reader")
-
-
-def with_warcio(module: str) -> Any:
-    """Return a module of ``reports``. Raises :class:`CommandError` without warcio."""
     try:
-        return import_module(f"..reports.{module}", __package__)  # which imports warcio
+        return import_module("..reports.archive_reader", __package__)  # which imports warcio
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "warcio":
             raise
         raise CommandError("archives need the package warcio: pip install warcio") from None
-
-
-class _Problems:
-    """The parts of one file that cannot be read. The first one is kept, and all are counted."""
-
-    def __init__(self) -> None:
-        self._first: ArchiveProblem | None = None
-        self._number = 0
-
-    def add(self, problem: ArchiveProblem) -> None:
-        self._first = self._first or problem
-        self._number += 1
-
-    def report(self, path: str, context: Context, *, has_responses: bool) -> None:
-        """Warn about them. Raises :class:`CommandError` if the file is no archive."""
-        first = self._first
-        if first is None:
-            return
-        if first.offset == 0 and not has_responses:
-            raise CommandError(f"cannot read {path} as a WARC file: {first.reason}")
-        parts = "A part" if self._number == 1 else f"{self._number:,} parts"
-        context.is_incomplete = True
-        context.output.warn(
-            f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. A "
-            "robots.txt there is missing"
-        )

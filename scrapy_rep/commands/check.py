@@ -3,166 +3,249 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from itertools import chain, islice
+from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from . import check_output
-from .context import run_without_network
-from .exits import CommandError
-from .inputs import add_format_arguments, urls_from
-from .moments import ARCHIVED, add_archive_argument
-from .sources import names_file, read_local
-from .verdicts import OneFile, Tally, answer_all
+import click
+
+from ..protocol.paths import lacks_host
+from ..protocol.printable import printable
+from ..protocol.verdict import Reason, Verdict
+from .context import Context, agent_option, archive_option, tool
+from .crawlers import Agent, agents_of
+from .explain import MAX_URL, Check, brief, explain, explanation, reason_text
+from .inputs import input_options, urls_from
+from .output import CommandError, ExitCode, exit_code, json_line
+from .sources import FORMS, is_file, read_policies, site_of
+from .texts import STYLES, WORDS, answer_table
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from .agent_option import Agent
-    from .context import Context
-    from .verdicts import PolicySource
+    from .policy import Policy
+    from .session import Session
+    from .sources import Target
 
-DESCRIPTION = (
-    "Say whether crawlers may fetch URLs, and why: the robots.txt and how it was had, the group, "
-    "the rule that decides, and the other rules that match. Several URLs are shown as a table, "
-    "several crawlers as a table of URLs and crawlers."
-)
-EXAMPLES = (
+FIRST_BATCH, MAX_BATCH = 64, 8192
+"""URLs that are read before their robots.txt files are fetched. The number doubles from the first
+to the maximum, so that the first answers come soon."""
+
+MAX_BATCH_LENGTH = 4_000_000
+"""Characters of the URLs after which a batch ends, however few they are."""
+
+MAX_POLICIES = 20_000
+"""Origins whose policy is kept between two batches. The session keeps REP_CACHE_SIZE of them."""
+
+MAX_KNOWN = 50_000
+"""Verdicts whose text is kept."""
+
+_Answered: TypeAlias = "tuple[Target, Policy | None, list[Verdict | None]]"
+"""A URL, its policy if it is known, and a verdict for each crawler if that is known."""
+
+NO_ROBOTS_TXT = Verdict(True, Reason.NO_RULES, detail="this scheme has no robots.txt")
+INVALID_HOST = Verdict(False, Reason.INVALID_HOST)
+
+
+@tool(
+    "Say whether crawlers may fetch URLs, and why: the robots.txt and where it came from, the "
+    "group, the rule that decides, and the other rules that match. Several URLs are shown as a "
+    "table, those of a file as lines.",
     ("check https://example.com/a -a mybot", "may mybot fetch it?"),
     ("check https://example.com/a -a mybot -a Googlebot", "and may Googlebot?"),
     ("check --robots robots.txt /a /b", "check paths against a file, without the network"),
     ("check --from urls.txt --json > verdicts.jsonl", "check many URLs"),
     ("check --from sitemap.xml.gz -a mybot", "check the URLs of a sitemap"),
+    records=(Check,),
 )
-
-MAX_IN_TABLE, MAX_TABLE_LENGTH = 100, 1_000_000
-"""URLs up to which there is a table, and their characters. More are written as lines."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument("urls", nargs="*", metavar="URL", help="a URL; https:// may be left out")
-    parser.add_argument(
-        "-a",
-        "--agent",
-        action="append",
-        default=[],
-        metavar="AGENT",
-        help="a product token, a User-Agent header or the name of a known crawler; may be "
-        "repeated; default: ROBOTSTXT_USER_AGENT or USER_AGENT of the settings",
-    )
-    parser.add_argument(
-        "--robots",
-        metavar="FILE",
-        help="use this robots.txt for every URL; '-': standard input; "
-        f"{ARCHIVED}SITE@TIME: what an archive has",
-    )
-    parser.add_argument(
-        "--from", dest="source", metavar="FILE", help="read URLs from a file; '-': standard input"
-    )
-    add_format_arguments(parser)
-    add_archive_argument(parser)
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    if not arguments.urls and arguments.source is None:
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@agent_option
+@click.option("--robots", metavar="ROBOTS", help=f"Use this robots.txt for every URL: {FORMS}.")
+@click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
+@input_options
+@archive_option
+def check_tool(
+    context: Context,
+    urls: Sequence[str],
+    agents: Sequence[str],
+    robots: str | None,
+    source: str | None,
+    from_format: str | None,
+    field: str | None,
+) -> int:
+    """Check URLs."""
+    if not urls and source is None:
         raise CommandError("give URLs, or a file with URLs: --from FILE")
-    if arguments.robots == arguments.source == "-":
-        raise CommandError("--robots and --from cannot both read standard input")
-    if arguments.source is None and (arguments.format or arguments.field):
-        raise CommandError("--format and --field belong to --from FILE")
-    for name in arguments.urls:
-        if names_file(name) and not name.startswith("/") and Path(name).is_file():
+    for name in urls:
+        if is_file(name) and not name.startswith("/") and Path(name).is_file():
             raise CommandError(
                 f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
             )
-    agents = context.agents(arguments.agent)
-    urls: Iterator[str] = iter(arguments.urls)
-    if arguments.source is not None:
-        urls = chain(
-            urls, urls_from(arguments.source, form=arguments.format, field=arguments.field)
-        )
+    given: Iterator[str] = iter(urls)
+    if source is not None:
+        given = chain(given, urls_from(source, form=from_format, field=field))
     # What is in the arguments is explained. What is in a file may be long.
-    is_detailed = arguments.source is None
-    work = _Work(context, agents, urls, is_detailed=is_detailed)
-    if arguments.robots is not None:
-        policy = read_local(arguments.robots, context)
-        return run_without_network(work.run(OneFile(policy)))
-    return context.run(work.run, keep_bodies=is_detailed)
+    checker = _Checker(context, agents_of(agents, context), given, is_detailed=source is None)
+    if robots is not None:
+        (policy,) = read_policies([robots], context)
+        return checker.run(None, policy)
+    return context.run(checker.run, keep_bodies=source is None)
 
 
-class _Work:
-    """The work of one run, which needs the policies."""
+class _Checker:
+    """Answers for URLs as they are read, and writes the answers."""
 
     def __init__(
-        self,
-        context: Context,
-        agents: Sequence[Agent],
-        urls: Iterator[str],
-        *,
-        is_detailed: bool,
+        self, context: Context, agents: Sequence[Agent], urls: Iterator[str], *, is_detailed: bool
     ) -> None:
         self._context = context
+        self._output = context.output
         self._agents = agents
         self._urls = urls
         self._is_detailed = is_detailed
+        self._counts: Counter[bool | None] = Counter()
+        self._unknown = 0
+        """Sites that did not answer, and invalid URLs. Some of these have a verdict, because a
+        crawl drops them."""
+        self._policies: dict[str, Policy] = {}
+        self._known: dict[tuple[int, int], tuple[Verdict | None, str, str]] = {}
 
-    async def run(self, source: PolicySource) -> int:
-        output, tally = self._context.output, Tally()
-        writer = self._writer(source, tally)
-        batches = answer_all(self._urls, self._agents, source, output, tally)
-        number = 0
+    def run(self, session: Session | None, policy: Policy | None = None) -> int:
+        """Check all URLs. ``policy`` is that of a file, which holds for every URL."""
+        output = self._output
+        answers: list[_Answered] = []
+        # In a terminal, the user sees the answers as they come.
+        shows_lines = self._is_detailed or sys.stdout.isatty()
+        bar = nullcontext(lambda _: None) if shows_lines else output.progress("URLs")
         try:
-            with nullcontext(_ignore) if self._shows_lines else output.progress("URLs") as progress:
-                async for batch in batches:
-                    writer.write(batch)
-                    output.flush()
-                    number += len(batch)
-                    progress(number)
+            with bar as progress:
+                for targets in self._batches(session, policy):
+                    batch = [self._answer(target, policy) for target in targets]
+                    if self._is_detailed:
+                        answers += batch
+                    else:
+                        output.write("".join(self._lines(batch)))
+                        output.flush()
+                    progress(self._counts.total() // len(self._agents))
         finally:
-            writer.finish()
-        if not number:
+            if answers:
+                self._explain(answers)
+            elif self._counts and not output.as_json:
+                parts = (f"{self._counts[allowed]:,} {text}" for allowed, text in WORDS.items())
+                output.note(f"{self._counts.total():,} answers: {', '.join(parts)}")
+        if not self._counts:
             output.note("there are no URLs to check")
-        return tally.exit_code
+        return ExitCode.UNKNOWN if self._unknown else exit_code(+self._counts)
 
-    @property
-    def _shows_lines(self) -> bool:
-        """Whether the user sees the answers as they come, or asks for a few."""
-        return self._is_detailed or sys.stdout.isatty()
-
-    def _writer(self, source: PolicySource, tally: Tally) -> check_output.Writer:
-        output, agents = self._context.output, self._agents
-        strict = self._context.settings.strict
-        first: list[str] = []
-        room = MAX_TABLE_LENGTH
-        try:
-            with source.interruptible():
-                for url in islice(self._urls, MAX_IN_TABLE + 1):
-                    first.append(url)  # so that what was read before Ctrl-C is kept
-                    room -= len(url)
-                    if room < 0:
+    def _batches(self, session: Session | None, file: Policy | None) -> Iterator[list[Target]]:
+        """Yield the URLs, after their robots.txt files were fetched."""
+        size, interrupt = FIRST_BATCH, None
+        while interrupt is None:
+            targets: list[Target] = []
+            length = 0
+            try:
+                for url in islice(self._urls, size):
+                    targets.append(site_of(url, self._context, in_file=file is not None))
+                    length += len(url)
+                    if length > MAX_BATCH_LENGTH:
                         break
-            self._urls = chain(first, self._urls)
-        except KeyboardInterrupt:
-            self._urls = chain(first, iter(_press_ctrl_c, ""))
-        if output.as_json:
-            if self._is_detailed:
-                return check_output.DetailedJson(output, agents, strict=strict)
-            return check_output.BriefJson(output, agents)
-        if len(first) > MAX_IN_TABLE or room < 0:
-            return check_output.Lines(output, agents, tally)
-        if self._is_detailed and len(first) == len(agents) == 1:
-            return check_output.Explanation(output, agents, strict=strict)
-        return check_output.Table(output, agents)
+            except KeyboardInterrupt as error:  # what was read until then is answered
+                interrupt = error
+            if not targets:
+                break
+            if file is None and session is not None:
+                self._fetch_missing(targets, session)
+            yield targets
+            if session is not None and session.is_interrupted:
+                raise KeyboardInterrupt
+            while len(self._policies) > MAX_POLICIES:
+                del self._policies[next(iter(self._policies))]
+            size = min(2 * size, MAX_BATCH)
+        if interrupt is not None:
+            raise interrupt
+
+    def _fetch_missing(self, targets: Iterable[Target], session: Session) -> None:
+        origins = dict.fromkeys(target.origin for target in targets if target.origin)
+        missing = [origin for origin in origins if origin not in self._policies]
+        if not missing:
+            return
+        with self._output.progress("robots.txt files", len(missing)) as progress:
+            found = session.policies(missing, progress, is_partial=True)
+        self._policies.update(found)
+        for policy in found.values():
+            if policy.access.is_unreachable:
+                self._unknown += 1
+                self._output.note(policy.access.problem, "unreachable robots.txt files")
+
+    def _answer(self, target: Target, file: Policy | None) -> _Answered:
+        policy = file or self._policies.get(target.origin or "")
+        verdicts: list[Verdict | None] = [None] * len(self._agents)
+        self._unknown += not target.is_valid
+        if policy is not None and target.is_valid:
+            try:
+                verdicts = [agent.verdict(policy, target.url) for agent in self._agents]
+            except ValueError:  # a file, and a URL whose scheme has no robots.txt
+                policy, verdicts = None, [NO_ROBOTS_TXT] * len(self._agents)
+        elif target.origin is None and target.is_valid:
+            verdicts = [NO_ROBOTS_TXT] * len(self._agents)
+        elif target.origin is None and lacks_host(target.url):
+            verdicts = [INVALID_HOST] * len(self._agents)
+        for verdict in verdicts:
+            self._counts[None if verdict is None else verdict.allowed] += 1
+        return target, policy if target.is_valid else None, verdicts
+
+    def _lines(self, batch: Sequence[_Answered]) -> Iterator[str]:
+        """Yield a line for each URL and crawler: a brief record, or text."""
+        as_json, known = self._output.as_json, self._known
+        for target, _, verdicts in batch:
+            for number, verdict in enumerate(verdicts):
+                if as_json and verdict is None:
+                    yield json_line(brief(target, self._agents[number], None))
+                    continue
+                # Most URLs of a site share a few verdicts. Each is one object, which is kept here.
+                parts = known.get((number, id(verdict)))
+                if parts is None:
+                    if len(known) >= MAX_KNOWN:
+                        known.clear()
+                    parts = known[number, id(verdict)] = verdict, *self._parts(number, verdict)
+                url = target.url
+                url = encode_basestring_ascii(url) if as_json else printable(url, MAX_URL)
+                yield f"{parts[1]}{url}{parts[2]}"
+
+    def _parts(self, number: int, verdict: Verdict | None) -> tuple[str, str]:
+        """Return what stands before and behind the URL in the line of a verdict."""
+        record = Check.of(verdict, url="", agent=self._agents[number].name)
+        if self._output.as_json:
+            before, _, after = json_line(record).partition('""')
+            return before, after
+        name = f"{printable(record.agent)}: " if len(self._agents) > 1 else ""
+        text = self._output.styled(f"{WORDS[record.allowed]:<10}", STYLES[record.allowed])
+        return f"{text} ", f"  {name}{_why(record)}\n"
+
+    def _explain(self, answers: Sequence[_Answered]) -> None:
+        """Write an explanation of each answer, or a table."""
+        records = [
+            explain(target, agent, policy, verdict)
+            for target, policy, verdicts in answers
+            for agent, verdict in zip(self._agents, verdicts, strict=True)
+        ]
+        if self._output.as_json:
+            for record in records:
+                self._output.record(record)
+        elif len(records) == 1:
+            self._output.print(explanation(records[0]))
+        elif len(self._agents) == 1:
+            rows = [(each, (each.url, _why(each))) for each in records]
+            why = f"Why, for {printable(records[0].agent, 60)}"
+            self._output.print([answer_table("URL", why, rows=rows)])
+        else:
+            cells = ((each.url, printable(each.agent, 60), _why(each)) for each in records)
+            table = answer_table("URL", "Crawler", "Why", rows=zip(records, cells, strict=True))
+            self._output.print([table])
 
 
-def _press_ctrl_c() -> str:
-    """Raise KeyboardInterrupt, as an input that Ctrl-C has ended."""
-    raise KeyboardInterrupt
-
-
-def _ignore(_: int) -> None:
-    """Show no progress."""
+def _why(record: Check) -> str:
+    return "not known" if record.allowed is None else reason_text(record)

@@ -1,26 +1,22 @@
-"""What every subcommand gets: settings, output, files, and the way to the network."""
+"""What every tool has in common: its options, the settings, the output, the files."""
 
 from __future__ import annotations
 
+import functools
+import json
+import operator
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from scrapy.utils.conf import arglist_to_dict
-from scrapy.utils.project import get_project_settings
+import click
+import msgspec
 
-from ..exceptions import SettingError
 from ..protocol.lines import SIZE_LIMIT
-from ..settings import Settings, unknown_names
-from .agent_option import Agent, of_user_agent, resolve
-from .exits import CommandError
-from .output import Output
-from .policy import Policy, of_file
+from .output import EXIT_CODES, CommandError, ExitCode, Output, reading
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import Settings as ScrapySettings
 
@@ -34,90 +30,138 @@ STANDARD_INPUT = "-"
 MAX_BODY = 4 * SIZE_LIMIT
 """Octets of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
 
+LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+
+
+archive_option = click.option(
+    "--archive",
+    multiple=True,
+    metavar="FILE",
+    help="The WARC file for archive:SITE. Default: the files of REP_ARCHIVE. May be repeated.",
+)
+"""Adds the option that names archives."""
+
+agent_option = click.option(
+    "-a",
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="A product token, a User-Agent header, the name of a known crawler or a purpose such as "
+    "ai-training. May be repeated.",
+)
+"""Adds the option that names crawlers."""
+
 
 class Context:
-    """The surroundings of one run of a subcommand."""
+    """The surroundings of one run of a tool."""
 
-    def __init__(self, arguments: argparse.Namespace, settings: ScrapySettings) -> None:
-        self.scrapy_settings = settings
-        self.output = Output(as_json=arguments.json)
-        self.archives: list[str] = getattr(arguments, "archive", None) or []
-        """The archives that the user names. Only some subcommands read archives."""
+    def __init__(
+        self,
+        project: ScrapySettings | None = None,
+        *,
+        form: str = "text",
+        given: Sequence[str] = (),
+        log_level: str | None = None,
+        archives: Sequence[str] = (),
+    ) -> None:
+        from ..exceptions import SettingError
+        from ..settings import Settings, unknown_names
+
+        self.output = Output(form)
+        self.archives = list(archives)
+        """The archives that the user names. Only some tools read archives."""
         self.is_incomplete = False
         """Whether a part of the input cannot be read, so that the answer may be another one."""
-        self.reads_tdm_files = False
-        """Whether REP_TDMREP holds. The other subcommands do not show what these files say."""
-        self._log_level: str | None = arguments.loglevel
+        self.log_level = log_level
+        self.scrapy_settings = _project_settings() if project is None else project
+        for each in given:
+            name, equals, value = each.partition("=")
+            if not (name and equals):
+                raise CommandError("-s takes NAME=VALUE")
+            try:
+                self.scrapy_settings.set(name, value, priority="cmdline")
+            except ValueError as error:  # a setting of Scrapy that is a dict, and no JSON
+                raise CommandError(f"{name} is {value!r}, which is no JSON: {error}") from None
         try:
-            self.settings = Settings.read(settings)
+            self.settings = Settings.read(self.scrapy_settings)
         except SettingError as error:
             raise CommandError(str(error)) from None
-        for name, similar in unknown_names(settings):
+        for name, similar in unknown_names(self.scrapy_settings):
             hint = f" Do you mean {similar}?" if similar else ""
             self.output.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
-    @classmethod
-    @contextmanager
-    def open(
-        cls, arguments: argparse.Namespace, settings: ScrapySettings | None
-    ) -> Iterator[Context]:
-        """Yield the context of the common arguments of a subcommand."""
-        if settings is None:
-            settings = _project_settings()
-        try:
-            given = arglist_to_dict(arguments.set)
-        except ValueError:
-            given = {"": ""}
-        if "" in given:
-            raise CommandError("-s takes NAME=VALUE")
-        for name, value in given.items():
-            try:
-                settings.set(name, value, priority="cmdline")
-            except ValueError as error:  # a setting of Scrapy that is a dict, and no JSON
-                raise CommandError(f"{name} is {value!r}, which is no JSON: {error}") from None
-        context = cls(arguments, settings)
-        try:
-            yield context
-        finally:
-            context.output.close()
-
-    def agents(self, names: Sequence[str]) -> list[Agent]:
-        """Return the crawlers that ``-a`` names; without one, that of the settings.
-
-        Warns about names that a site cannot tell apart.
-        """
-        agents = resolve(names) if names else [of_user_agent(self.settings.user_agent(None))]
-        for agent in agents:
-            if agent.warning:
-                self.output.repeated_warning("warnings about crawlers", agent.warning)
-        return agents
-
-    def read_file(self, name: str) -> bytes:
+    def read_file(self, name: str, size: int = MAX_BODY) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
-        try:
-            if name == STANDARD_INPUT:
-                return standard_input().read(MAX_BODY)
-            with Path(name).open("rb") as file:
-                return file.read(MAX_BODY)
-        except OSError as error:
-            raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
+        if name == STANDARD_INPUT:
+            return standard_input().read(size)
+        with reading(name), Path(name).open("rb") as file:
+            return file.read(size)
 
-    def read_policy(self, name: str) -> Policy:
-        """Return the policy of a robots.txt file on this machine."""
-        return of_file(name, self.read_file(name), strict=self.settings.strict)
-
-    def run(self, work: Callable[[Session], Awaitable[T]], *, keep_bodies: bool = False) -> T:
+    def run(
+        self,
+        work: Callable[[Session], T],
+        *,
+        keep_bodies: bool = True,
+        reads_tdm_files: bool = False,
+    ) -> T:
         """Start Scrapy, and return the result of ``work``, which gets a session.
 
-        Raises KeyboardInterrupt after Ctrl-C.
+        ``keep_bodies``: keep the robots.txt files as they were received.
         """
-        from .session import run  # only what needs the network starts Scrapy
+        from .session import opened  # only what needs the network starts Scrapy
 
-        settings = self.scrapy_settings
-        if not self.reads_tdm_files:
-            settings = settings.copy()
+        settings = self.scrapy_settings.copy()
+        if not reads_tdm_files:  # only `view` shows what these files say
             settings.set("REP_TDMREP", False, priority="cmdline")
-        return run(settings, work, log_level=self._log_level, keep_bodies=keep_bodies)
+        with opened(settings, log_level=self.log_level, keep_bodies=keep_bodies) as session:
+            return work(session)
+
+
+def tool(
+    text: str,
+    *examples: tuple[str, str],
+    records: Sequence[type] = (),
+    formats: Sequence[str] = ("text", "json"),
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Return a decorator that makes a tool of a function.
+
+    The function gets a :class:`Context` and the values of its options, and returns an exit code.
+    ``records`` are the types of its JSON records.
+    """
+
+    def decorate(function: Callable[..., int]) -> click.Command:
+        own = len(getattr(function, "__click_params__", ()))
+
+        @functools.wraps(function)
+        @click.pass_context
+        def run(ctx: click.Context, /, **values: Any) -> int:
+            form, as_json = values.pop("format", None), values.pop("json", False)
+            if as_json and form not in (None, "json"):
+                raise click.UsageError(f"--json and --format {form} exclude each other")
+            _check_values(values)
+            context = Context(
+                ctx.obj,
+                form="json" if as_json else form or "text",
+                given=values.pop("set"),
+                log_level=values.pop("loglevel"),
+                archives=values.pop("archive", ()),
+            )
+            try:
+                code = function(context, **values)
+            finally:
+                context.output.close()
+            is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
+            return code if is_known else ExitCode.UNKNOWN
+
+        for option in reversed(_common_options(formats, records)):
+            option(run)
+        command = click.command(help=text, epilog=_epilog(examples))(run)
+        common = len(command.params) - own
+        command.params = command.params[common:] + command.params[:common]
+        return command
+
+    return decorate
 
 
 def standard_input() -> BinaryIO:
@@ -127,17 +171,88 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def run_without_network(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine that waits for nothing."""
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    raise RuntimeError("the coroutine waits for something")
+def exit_code_help() -> str:
+    """Return the exit codes for help texts."""
+    codes = (f"  {code.value:>3}  {text}" for code, text in EXIT_CODES.items())
+    return "\n".join(["\b", "Exit codes:", *codes])
+
+
+def _common_options(formats: Sequence[str], records: Sequence[type]) -> list[Any]:
+    options: list[Any] = []
+    if formats:
+        options += [
+            click.option("--format", type=click.Choice(formats), help="Default: text."),
+            click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
+        ]
+    options += [
+        click.option(
+            "-s",
+            "--set",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Set a setting of Scrapy or of this package. May be repeated.",
+        ),
+        click.option(
+            "-L",
+            "--loglevel",
+            type=click.Choice(LOG_LEVELS),
+            help="Write the log of Scrapy to standard error, from this level on.",
+        ),
+    ]
+    if records:
+
+        def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+            if is_wanted:
+                click.echo(json.dumps(schema(records), indent=2))
+                ctx.exit()
+
+        options.append(
+            click.option(
+                "--schema",
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=show,
+                help="Print the JSON Schema of the records, and exit.",
+            )
+        )
+    return options
+
+
+def schema(records: Sequence[type]) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of some records."""
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {**dialect, **msgspec.json.schema(functools.reduce(operator.or_, records))}
+
+
+def _epilog(examples: Sequence[tuple[str, str]]) -> str:
+    lines = ["\b", "Examples:"]
+    for arguments, meaning in examples:
+        lines += [f"  scrapy-rep {arguments}", f"      {meaning}"]
+    return "\n".join(lines) + "\n\n" + exit_code_help()
+
+
+def _check_values(values: dict[str, Any]) -> None:
+    """Refuse values that no tool can use, such as those of shell variables that are unset."""
+    given = [
+        value if isinstance(value, tuple) else (value,)
+        for name, value in values.items()
+        if name not in ("agent", "agents")  # an empty one is warned about
+    ]
+    texts = [text for value in given for text in value if isinstance(text, str)]
+    if not all(text.strip() for text in texts):
+        raise click.UsageError("an argument is empty")
+    if texts.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("only one argument can be standard input")
+    if values.get("source", "") is None and (values["from_format"] or values["field"]):
+        raise click.UsageError("--from-format and --field belong to a file with URLs")
+    if values.get("archive") and not any(text.startswith("archive:") for text in texts):
+        raise click.UsageError("--archive belongs to archive:SITE")
 
 
 def _project_settings() -> ScrapySettings:
+    from scrapy.utils.project import get_project_settings
+
     try:
         return get_project_settings()
     except Exception as error:  # of the project's own code

@@ -1,19 +1,27 @@
-"""The well-known crawlers by name, from the table in ``crawlers.toml``.
+"""The crawlers that ``-a`` names: the well-known ones in ``crawlers.toml``, and any other.
 
-``-a`` of the command-line tools finds them here. A crawl imports none of this.
+``crawlers`` lists the well-known ones. A crawl imports none of this.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from datetime import date
 from difflib import get_close_matches
-from enum import Enum
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from ..protocol.agents import product_tokens
+import click
+from msgspec import Struct, convert, field
+from rich.text import Text
+
+from ..protocol.agents import WILDCARD_AGENT, AgentWarning, parse_user_agent, product_tokens
+from ..protocol.verdict import Reason, Verdict
+from .context import Context, tool
+from .output import CommandError, ExitCode
+from .texts import named_values, table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,8 +29,11 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import date
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..protocol.robotstxt import RobotsTxt
+    from .policy import Policy
+    from .texts import Row
 
 TABLE = "crawlers.toml"
 """The file with the table, in this package."""
@@ -30,99 +41,152 @@ TABLE = "crawlers.toml"
 _SIMILAR = 0.8
 """How similar a name must be to that of a crawler to be called a misspelling of it, from 0 to 1."""
 
+_SCRAPY = ("scrapy",)
+"""The product token of Scrapy's default USER_AGENT."""
 
-class Purpose(str, Enum):
-    """What a crawler fetches pages for."""
-
-    SEARCH = "search"
-    """The index of a search engine."""
-    ADS = "ads"
-    """The choice of ads for a page, or checks of the pages that ads link to."""
-    AI_TRAINING = "ai-training"
-    """Data to train a model with."""
-    AI_USE = "ai-use"
-    """Input for the answers of a model."""
-    ARCHIVE = "archive"
-    """An archive of the web."""
-    SEO = "seo"
-    """Data about sites and links, for search engine optimization."""
-    PREVIEW = "preview"
-    """The preview of a link that was shared."""
-    OTHER = "other"
-    """Anything else, such as feeds and tests."""
-
-    def __str__(self) -> str:
-        return self.value
+_ANY_PATH = "/"
+"""A path whose verdict names the group. That of robots.txt itself would not."""
 
 
-class Compliance(str, Enum):
-    """Whether a crawler follows robots.txt, in the words of its source."""
+Purpose = Literal["search", "ads", "ai-training", "ai-use", "archive", "seo", "preview", "other"]
+"""What a crawler fetches pages for. ``ads`` are also checks of the pages that ads link to,
+``ai-use`` is input for the answers of a model, and ``other`` are feeds, tests and the like."""
 
-    FOLLOWS = "follows"
-    """It does."""
-    MAY_IGNORE = "may-ignore"
-    """It may ignore the file, such as for a page that a person asked for."""
-    IGNORES = "ignores"
-    """It does not read the file, or ignores it always."""
-    UNKNOWN = "unknown"
-    """The source does not say."""
+Compliance = Literal["follows", "may-ignore", "ignores", "unknown"]
+"""Whether a crawler follows robots.txt, in the words of its source. It may ignore the file for
+some pages, such as those that a person asked for; it ignores it always; the source does not say."""
 
-    def __str__(self) -> str:
-        return self.value
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
-class SourceKind(str, Enum):
-    """The author of a source."""
+class Source(Struct, frozen=True):
+    """A page of the operator, or a list of others, that describes crawlers.
 
-    OPERATOR = "operator"
-    """The operator of the crawlers that it describes."""
-    LIST = "list"
-    """Others, who collect crawlers of many operators."""
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A page that describes crawlers."""
+    ``seen`` is the date of the copy that was read.
+    """
 
     url: str
     seen: date
-    """The date of the copy or quotation that was read."""
-    kind: SourceKind
+    kind: Literal["operator", "list"]
 
 
-@dataclass(frozen=True, slots=True)
-class Crawler:
-    """A well-known crawler."""
+class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"):
+    """A well-known crawler.
 
+    ``tokens`` are its product tokens in order of preference: the first that a file names selects
+    the group. ``ignores_wildcard``: the group for ``*`` never applies. ``user_triggered``: each
+    request is the direct result of what a person does.
+    """
+
+    version: int = 1
     name: str
-    """As its operator writes it."""
     operator: str
     tokens: tuple[str, ...]
-    """Its product tokens in order of preference. The first that a file names selects the group, as
-    for the `user_agent` of the methods of `RobotsTxt`."""
     purposes: tuple[Purpose, ...]
-    source: Source
-    compliance: Compliance = Compliance.FOLLOWS
+    compliance: Compliance = field(default="follows", name="robots_txt")
     ignores_wildcard: bool = False
-    """Whether the group for ``*`` never applies, only one that names a token."""
     user_triggered: bool = False
-    """Whether each request is the direct result of what a person does."""
     note: str | None = None
-    """What else to know, in a few sentences."""
+    source: Source
+
+    @property
+    def groups(self) -> str:
+        """The groups that apply, the first that the file has.
+
+        >>> crawlers_of("Applebot")[0].groups
+        'Applebot, Googlebot, *'
+        """
+        if self.compliance == "ignores":
+            return "none"
+        return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
+
+    @property
+    def compliance_text(self) -> str:
+        """Whether it follows robots.txt, and who says so if it is not its operator."""
+        by_others = self.compliance != "unknown" and self.source.kind == "list"
+        return f"{self.compliance}, says a list" if by_others else self.compliance
+
+
+class Agent(NamedTuple):
+    """A crawler, as a robots.txt sees it."""
+
+    name: str
+    """The name to show."""
+    tokens: tuple[str, ...]
+    """Its product tokens in lower case, in order of preference. Empty: only ``*`` applies."""
+    ignores_wildcard: bool = False
+    """Whether it ignores the group for ``*``, as AdsBot-Google does."""
+    ignores_robots_txt: bool = False
+    """Whether it ignores every robots.txt."""
+    warning: str | None = None
+    """What the user should know about it."""
+
+    def verdict(self, policy: Policy | RobotsTxt, url: str) -> Verdict:
+        """Return what a robots.txt says of a URL to this crawler.
+
+        Every tool gets its verdicts here. Those of a site are the ones of a crawl. Raises
+        ValueError for a URL that has no robots.txt.
+        """
+        verdict = policy.verdict(url, self.tokens)
+        if self.ignores_robots_txt:
+            return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores robots.txt")
+        if self.ignores_wildcard and verdict.agent == WILDCARD_AGENT:
+            return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores the group for *")
+        return verdict
+
+    def group(self, robots: RobotsTxt) -> str | None:
+        """Return the token of the group that applies; None if there is none."""
+        return self.verdict(robots, _ANY_PATH).agent
+
+    @property
+    def ignores_unnamed(self) -> bool:
+        """Whether nothing applies to it in a file that does not name it."""
+        return self.ignores_wildcard or self.ignores_robots_txt
+
+
+def agents_of(names: Sequence[str], context: Context) -> list[Agent]:
+    """Return the crawlers that ``-a`` names; without one, that of the settings.
+
+    Warns about names that a site cannot tell apart.
+    """
+    agents = resolve(names) if names else [of_user_agent(context.settings.user_agent(None))]
+    for agent in agents:
+        if agent.warning:
+            context.output.warn(agent.warning, "warnings about crawlers")
+    return agents
+
+
+def resolve(names: Iterable[str]) -> list[Agent]:
+    """Return the crawlers that the values of ``-a`` stand for, each once.
+
+    A value is the name of a well-known crawler, a purpose such as ``ai-training``, which stands for
+    all crawlers with it, a product token, or a User-Agent header.
+    """
+    found: dict[Agent, None] = {}
+    for name in names:
+        agents = [_of_crawler(crawler) for crawler in crawlers_of(name)]
+        found.update(dict.fromkeys(agents or [of_user_agent(name)]))
+    return list(found)
+
+
+def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
+    """Return the crawler with a product token, a User-Agent header, or several of these."""
+    tokens, warning = parse_user_agent(user_agent)
+    if isinstance(user_agent, bytes):
+        user_agent = user_agent.decode("latin-1")
+    name = user_agent if isinstance(user_agent, str) else ", ".join(user_agent)
+    return Agent(name, tokens, warning=_warning(name, tokens, warning))
 
 
 @lru_cache(maxsize=1)
 def well_known_crawlers() -> tuple[Crawler, ...]:
     """Return the crawlers of the table, in its order: those of an operator follow each other."""
     document = read_table()
-    sources = {
-        key: Source(row["url"], row["seen"], SourceKind(row["kind"]))
-        for key, row in document["source"].items()
-    }
-    return tuple(_crawler(row, sources) for row in document["crawler"])
+    sources = document["source"]
+    return tuple(
+        convert({"tokens": [row["name"]], **row, "source": sources[row["source"]]}, Crawler)
+        for row in document["crawler"]
+    )
 
 
 def read_table() -> dict[str, Any]:
@@ -130,36 +194,11 @@ def read_table() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(TABLE).read_text("utf-8"))
 
 
-def crawler_named(name: str) -> Crawler | None:
-    """Return the crawler with a name, or None.
-
-    The case does not matter. A User-Agent header names the crawler whose token it holds.
-
-    >>> crawler_named("googlebot-image").tokens
-    ('Googlebot-Image', 'Googlebot')
-    >>> crawler_named("Mozilla/5.0 (compatible; AdsBot-Google; +http://x)").ignores_wildcard
-    True
-    >>> crawler_named("mybot") is None
-    True
-    """
-    by_name = _by_name()
-    crawler = by_name.get(name.strip().lower())
-    if crawler is None:
-        # A header has one token. Text without a token is a browser's, or no name at all.
-        crawler = next((by_name[token] for token in product_tokens(name) if token in by_name), None)
-    return crawler
-
-
-def crawlers_for(purpose: Purpose) -> tuple[Crawler, ...]:
-    """Return the crawlers with a purpose, in the order of the table."""
-    return tuple(crawler for crawler in well_known_crawlers() if purpose in crawler.purposes)
-
-
 def crawlers_of(value: str) -> tuple[Crawler, ...]:
     """Return the crawlers that a value of ``-a`` stands for. Empty: it is a token like any other.
 
-    It is the name of a crawler, a header of it, or a purpose, which stands for all crawlers with
-    that purpose. The case does not matter.
+    It is the name of a crawler, a User-Agent header with its token, or a purpose, which stands for
+    all crawlers with that purpose. The case does not matter.
 
     >>> [crawler.name for crawler in crawlers_of("GPTBOT")]
     ['GPTBot']
@@ -168,30 +207,26 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     >>> crawlers_of("mybot")
     ()
     """
-    purposes = {purpose.value: purpose for purpose in Purpose}
-    purpose = purposes.get(value.strip().lower())
-    if purpose is not None:
-        return crawlers_for(purpose)
-    crawler = crawler_named(value)
-    return () if crawler is None else (crawler,)
+    name = value.strip().lower()
+    found = tuple(each for each in well_known_crawlers() if name in each.purposes)
+    if found:
+        return found
+    # A header has one token. Text without a token is a browser's, or no name at all.
+    by_name = _by_name()
+    named = (by_name[each] for each in (name, *product_tokens(value)) if each in by_name)
+    return tuple(islice(named, 1))
 
 
 def similar_name(value: str) -> str | None:
     """Return the name or purpose that a value of ``-a`` is probably a misspelling of, or None.
 
-    >>> similar_name("Gogglebot")
-    'Googlebot'
-    >>> similar_name("ai-trainning")
-    'ai-training'
-    >>> similar_name("Googlebot") is None, similar_name("mybot") is None
-    (True, True)
+    >>> similar_name("Gogglebot"), similar_name("ai-trainning"), similar_name("mybot")
+    ('Googlebot', 'ai-training', None)
     """
-    if crawlers_of(value):
-        return None
     names = {crawler.name.lower(): crawler.name for crawler in well_known_crawlers()}
-    names.update((purpose.value, purpose.value) for purpose in Purpose)
+    names.update((purpose, purpose) for purpose in PURPOSES)
     near = get_close_matches(value.strip().lower(), names, 1, _SIMILAR)
-    return names[near[0]] if near else None
+    return names[near[0]] if near and not crawlers_of(value) else None
 
 
 @lru_cache(maxsize=1)
@@ -203,15 +238,102 @@ def _by_name() -> dict[str, Crawler]:
     return by_name
 
 
-def _crawler(row: Mapping[str, Any], sources: Mapping[str, Source]) -> Crawler:
-    return Crawler(
-        name=row["name"],
-        operator=row["operator"],
-        tokens=tuple(row.get("tokens", [row["name"]])),
-        purposes=tuple(map(Purpose, row["purposes"])),
-        source=sources[row["source"]],
-        compliance=Compliance(row.get("robots_txt", Compliance.FOLLOWS)),
-        ignores_wildcard=row.get("ignores_wildcard", False),
-        user_triggered=row.get("user_triggered", False),
-        note=row.get("note"),
+def _of_crawler(crawler: Crawler) -> Agent:
+    verb = {"ignores": "ignores", "may-ignore": "may ignore"}.get(crawler.compliance)
+    return Agent(
+        crawler.name,
+        product_tokens(crawler.tokens),
+        ignores_wildcard=crawler.ignores_wildcard,
+        ignores_robots_txt=crawler.compliance == "ignores",
+        warning=verb and f"{crawler.name} {verb} robots.txt ({crawler.source.url})",
     )
+
+
+def _warning(name: str, tokens: tuple[str, ...], warning: AgentWarning | None) -> str | None:
+    if tokens[:1] == _SCRAPY:
+        return (
+            "Scrapy is the default name of every Scrapy crawler, and public block lists have it. "
+            "Give your crawler a name of its own: -a NAME, or USER_AGENT in the settings"
+        )
+    if warning is AgentWarning.NO_TOKEN and "mozilla" in name.lower():
+        return f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
+    if warning is AgentWarning.NO_TOKEN:
+        return f"{name!r}: {warning.value}"
+    if warning is not None:
+        return f"the product tokens of {name!r} are {', '.join(tokens)}: {warning.value}"
+    similar = similar_name(name)
+    return f"{name} is taken for a product token. Do you mean {similar}?" if similar else None
+
+
+@tool(
+    "List the well-known crawlers that -a knows: the groups that each follows, the first that a "
+    "robots.txt has, what it fetches pages for, and the page that says so, with its date.",
+    ("crawlers", "all of them"),
+    ("crawlers ai-training", "those that -a ai-training stands for"),
+    ("crawlers Googlebot-Image", "one crawler, with its source"),
+    ("crawlers --json > crawlers.jsonl", "the whole table, with sources and notes"),
+    records=(Crawler,),
+)
+@click.argument("names", nargs=-1, metavar="[CRAWLER|PURPOSE]...")
+def crawlers_tool(context: Context, names: Sequence[str]) -> int:
+    """List the well-known crawlers."""
+    selected: dict[Crawler, None] = {}
+    for name in names:
+        found = crawlers_of(name)
+        if not found:
+            similar = similar_name(name)
+            hint = f"do you mean {similar}?" if similar else "-a takes it for a product token"
+            raise CommandError(f"{name} is no well-known crawler: {hint}")
+        selected.update(dict.fromkeys(found))
+    crawlers = list(selected) or well_known_crawlers()
+    if context.output.as_json:
+        for crawler in crawlers:
+            context.output.record(crawler)
+    elif len(crawlers) == 1:
+        context.output.print([named_values(_details(crawlers[0]))])
+    else:
+        context.output.print(_listing(crawlers))
+    return ExitCode.OK
+
+
+_STYLES = {"ignores": "red", "may-ignore": "yellow"}
+
+
+def _listing(crawlers: Sequence[Crawler]) -> Iterator[Any]:
+    """Yield a table of crawlers, which is readable at 80 columns."""
+    made = table(
+        "Crawler", "Operator", "Purposes", "Falls back to", "robots.txt", padding=(0, 1, 0, 0)
+    )
+    for column, width in zip(made.columns, (25, 11, 12, 13, 10), strict=True):
+        column.width = width
+    for crawler in crawlers:
+        made.add_row(
+            crawler.name,
+            crawler.operator,
+            ", ".join(crawler.purposes),
+            crawler.groups.partition(", ")[2] or "no other",
+            Text(crawler.compliance_text, style=_STYLES.get(crawler.compliance, "")),
+        )
+    yield made
+    yield ""
+    yield "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
+    yield "The source of an entry, with its date: 'crawlers NAME' or --json."
+
+
+def _details(crawler: Crawler) -> Iterator[Row]:
+    yield "Name", crawler.name
+    yield "Operator", crawler.operator
+    yield "Purposes", ", ".join(crawler.purposes)
+    why = ": the first that a robots.txt has" if len(crawler.tokens) > 1 else ""
+    if crawler.ignores_wildcard or crawler.compliance == "ignores":
+        what = "the group for *" if crawler.ignores_wildcard else "every robots.txt"
+        why = f": it ignores {what}"
+    yield "Groups", f"{crawler.groups}{why}"
+    yield "Follows robots.txt", crawler.compliance_text
+    if crawler.user_triggered:
+        yield "Requests", "each is the direct result of what a person does"
+    kind = "the operator" if crawler.source.kind == "operator" else "a list of others"
+    yield "Source", crawler.source.url
+    yield "", f"of {kind}, seen {crawler.source.seen.isoformat()}"
+    if crawler.note:
+        yield "Note", crawler.note

@@ -1,150 +1,540 @@
-"""``diff``: what has changed in the meaning of a robots.txt."""
+"""``diff``: what has changed in the meaning of a robots.txt.
+
+Two files have the same meaning if they answer every question alike: whether a crawler may fetch a
+URL, its pace, the use of the content, licenses, sitemaps. The order of groups and rules, comments
+and spelling do not count.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from .context import STANDARD_INPUT
-from .difference import VERSION, Comparison, Side
-from .exits import CommandError, ExitCode
-from .flips import Flips
-from .inputs import add_format_arguments, urls_from
-from .moments import ARCHIVED, add_archive_argument
-from .sources import STORED, get_policies, source_of
+import click
+import msgspec
+from msgspec import Struct
+from rich.text import Text
+
+from ..protocol.agents import WILDCARD_AGENT
+from ..protocol.matcher import rank
+from ..protocol.printable import printable
+from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, RecordValues
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.verdict import Rule as ProtocolRule
+from .context import Context, agent_option, archive_option, tool
+from .crawlers import Agent, agents_of
+from .difference import Steps, covers, examples, rule_changes
+from .explain import MAX_LENGTH, Answer, Rule, pace_of, reason_text, stated_text
+from .inputs import input_options, urls_from
+from .output import ExitCode, exit_code, json_line
+from .policy import Access, Policy, time_text, verdict_of
+from .show import GroupList, MergedGroup
+from .sources import read_policies, target_of
+from .texts import STYLES, WORDS, indented, quantity, shown
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from .context import Context
-    from .policy import Policy
+    from rich.console import RenderableType
 
-DESCRIPTION = (
-    "Say what differs in meaning between two robots.txt files: rules that gain or lose effect,\n"
-    "pace, sitemaps, usage and licenses. The order of groups and rules, comments and spelling\n"
-    "make no difference."
-)
-EXAMPLES = (
+    from ..protocol.matcher import RankedRule
+    from .output import Output
+
+T = TypeVar("T")
+
+MAX_RULES = 500_000
+"""Rules that are ranked and compared, counted for each two groups. In a file of the maximum size,
+the rules of each group may apply to thousands of tokens in as many combinations."""
+
+MAX_LISTED, MAX_EXAMPLES = 10_000, 500
+"""Rules and other changes that a record lists, and those with an example. It counts the rest."""
+
+MAX_URL_CRAWLERS = 100
+"""Crawlers for which URLs are checked."""
+
+MAX_SHOWN, MAX_SHOWN_RULES = 20, 50
+"""Names, changes and rules of a difference that are shown as text. JSON has more."""
+
+SEVERITIES = ("high", "medium", "low")
+"""How much a difference matters. high: the whole site is newly disallowed or allowed; medium: a
+part of it, the use of its content, or licenses; low: the pace, and records that few read."""
+
+NO_GROUP = MergedGroup()
+_EVERYTHING_DISALLOWED = b"User-agent: *\nDisallow: /"
+
+
+class ChangedRule(Rule, kw_only=True):
+    """A rule that was ``added`` or ``removed``, and whether this ``allows`` or ``disallows``."""
+
+    change: str
+    effect: str
+    example: str | None
+
+
+class Change(Struct):
+    """What both files state. null: nothing. ``record`` may be ``site``: how much of it is allowed,
+    which is ``all``, ``part``, ``exceptions`` or ``none``."""
+
+    record: str
+    old: str | None
+    new: str | None
+
+
+class Difference(Struct, kw_only=True):
+    """The difference for some crawlers. ``group``: one that names them was added or removed."""
+
+    severity: str
+    names: list[str]
+    group: str | None
+    rules: list[ChangedRule] = []
+    changes: list[Change] = []
+    left_out: int = 0
+
+
+class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
+    """The difference of two files. ``same`` is null if it is not known. Unless ``complete``,
+    differences may be missing, or listed that have no effect."""
+
+    version: int = 1
+    old: Access
+    new: Access
+    same: bool | None = None
+    complete: bool = False
+    severity: str | None = None
+    crawlers: list[Difference] = []
+    file: list[Change] = []
+
+
+class DiffUrl(Struct, kw_only=True, tag_field="type", tag="diff-url"):
+    """A URL whose verdict differs for some crawlers."""
+
+    version: int = 1
+    url: str
+    names: list[str]
+    names_left_out: int
+    old: Answer
+    new: Answer
+
+
+@tool(
+    "Say what differs in meaning between two robots.txt files: rules that gain or lose effect, "
+    "pace, sitemaps, usage and licenses. The order of groups and rules, comments and spelling "
+    "make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
     ("diff example.com robots.txt --urls urls.txt", "list the URLs whose verdict differs, too"),
     ("diff old.txt new.txt -a Googlebot -a ai-training", "compare what they say to some crawlers"),
-    (
-        "diff store:example.com example.com -s REP_STORE=sqlite:///robots.db",
-        "compare the copy of a crawl with the site",
-    ),
-    (
-        "diff archive:example.com@2026-03-01 archive:example.com",
-        "compare what a site said on a day with what it said last",
-    ),
+    ("diff store:example.com example.com", "compare the copy in REP_STORE with the site"),
+    ("diff archive:example.com@2026-03-01 example.com", "compare an archive with the site"),
+    records=(Diff, DiffUrl),
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    text = (
-        f"a file ('-': standard input), a site such as example.com, {STORED}SITE for the copy in "
-        f"the store of REP_STORE, or {ARCHIVED}SITE@TIME for what an archive has"
-    )
-    parser.add_argument("old", metavar="OLD", help=text)
-    parser.add_argument("new", metavar="NEW", help="another one, in one of the same forms")
-    parser.add_argument(
-        "-a",
-        "--agent",
-        action="append",
-        default=[],
-        metavar="AGENT",
-        help="compare only what applies to this crawler; may be repeated",
-    )
-    parser.add_argument(
-        "--urls",
-        metavar="FILE",
-        help="list the URLs of a file whose verdict differs; '-': standard input",
-    )
-    add_format_arguments(parser)
-    add_archive_argument(parser)
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    names: list[str] = [arguments.old, arguments.new]
-    if [*names, arguments.urls].count(STANDARD_INPUT) > 1:
-        raise CommandError("only one argument can be standard input")
-    if arguments.urls is None and (arguments.format or arguments.field):
-        raise CommandError("--format and --field belong to --urls FILE")
-    if arguments.urls not in (None, STANDARD_INPUT) and not Path(arguments.urls).exists():
-        raise CommandError(f"cannot read {arguments.urls}: No such file or directory")
-    agents = context.agents(arguments.agent) if arguments.agent else None
-    policies = get_policies([source_of(name, context) for name in names], context)
-    unknown = [policy for policy in policies if policy.access.is_unreachable]
-    if unknown:
-        for policy in unknown:
-            context.output.note(f"{policy.access.url} is unreachable: {policy.access.failure}")
-        _write(_record(policies, _UNKNOWN), context)
-        return ExitCode.UNKNOWN
-    sides = _sides(policies, strict=context.settings.strict)
-    comparison = Comparison(*sides, agents)
-    record = _record(policies, comparison.record())
-    _write(record, context)
-    code = {True: ExitCode.OK, False: ExitCode.FOUND, None: ExitCode.UNKNOWN}[record["same"]]
-    if arguments.urls is None:
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@agent_option
+@click.option(
+    "--urls",
+    "source",
+    metavar="FILE",
+    help="List the URLs of a file whose verdict differs; '-': standard input.",
+)
+@input_options
+@archive_option
+def diff_tool(
+    context: Context,
+    old: str,
+    new: str,
+    agents: Sequence[str],
+    source: str | None,
+    from_format: str | None,
+    field: str | None,
+) -> int:
+    """Compare two files."""
+    named = agents_of(agents, context) if agents else None
+    policies = read_policies([old, new], context)
+    record = Diff(old=policies[0].access, new=policies[1].access)
+    unknown = [policy.access for policy in policies if policy.access.is_unreachable]
+    for access in unknown:
+        context.output.note(access.problem)
+    comparison = None if unknown else Comparison(_sides(*policies), named)
+    if comparison is not None:
+        comparison.compare(record)
+    context.output.show(record, _listing)
+    code = exit_code([record.same])
+    if source is None or comparison is None:
         return code
-    origins = frozenset(policy.origin for policy in policies if policy.origin)
-    flips = Flips(sides, comparison.changed, origins, context.output)
-    _write_flips(flips, arguments, context)
-    return ExitCode.UNKNOWN if flips.invalid else code
+    origins = {policy.origin for policy in policies if policy.origin}
+    given = urls_from(source, form=from_format, field=field)
+    is_known = _write_urls(given, comparison, origins, context)
+    return code if is_known else ExitCode.UNKNOWN
 
 
-_UNKNOWN: dict[str, Any] = {
-    "same": None,
-    "complete": False,
-    "severity": None,
-    "crawlers": [],
-    "crawlers_left_out": 0,
-    "file": [],
+class Side(NamedTuple):
+    """One of the two files."""
+
+    policy: Policy
+    """Without local rules."""
+    robots: RobotsTxt
+    groups: GroupList
+    by_token: dict[str, MergedGroup]
+
+
+def _sides(old: Policy, new: Policy) -> tuple[Side, Side]:
+    """Return both files. The relative URLs of a file are those of the site it is compared with."""
+    urls = [
+        None if one.access.source == "file" else one.access.final_url or one.access.url
+        for one in (old, new)
+    ]
+    return _side(old, urls[0] or urls[1]), _side(new, urls[1] or urls[0])
+
+
+def _side(policy: Policy, url: str | None) -> Side:
+    is_disallowed = policy.access.state == "disallowed-status"
+    text = b"\n" + _EVERYTHING_DISALLOWED if is_disallowed else policy.text
+    robots, groups = RobotsTxt(text[1:], url=url), GroupList.of(text)
+    own = replace(policy, robots=robots, verdict=verdict_of(robots))
+    return Side(own, robots, groups, groups.by_token)
+
+
+class Crawlers(NamedTuple):
+    """Crawlers for which the same lines hold in the old file, and the same in the new one."""
+
+    names: list[str]
+    agent: Agent
+    """One of them."""
+    groups: tuple[MergedGroup | None, MergedGroup | None]
+    """The groups that apply to them. None: nothing in a file applies to them."""
+    group: str | None
+    """Whether a group that names them was ``added`` or ``removed``."""
+
+
+class Comparison:
+    """The comparison of two files."""
+
+    def __init__(self, sides: tuple[Side, Side], agents: Sequence[Agent] | None) -> None:
+        self.sides = sides
+        self._steps = Steps()
+        self._rules_left = MAX_RULES
+        self._room = MAX_LISTED
+        self._examples_left = MAX_EXAMPLES
+        self._ranked: dict[int, Sequence[RankedRule]] = {}
+        self._is_cut = False
+        self._crawlers = list(self._of_files() if agents is None else map(self._of_agent, agents))
+        self.changed: list[Crawlers] = []
+        """The crawlers whose verdicts may differ. Known after :meth:`compare`."""
+
+    def compare(self, record: Diff) -> None:
+        """Put the difference into a record."""
+        found: dict[bytes, Difference] = {}
+        for crawlers in self._crawlers:
+            difference = self._compare(crawlers)
+            if difference is not None:  # crawlers with the same difference share a record
+                key = msgspec.json.encode(difference)
+                found.setdefault(key, difference).names.extend(crawlers.names)
+        record.crawlers = sorted(found.values(), key=lambda one: SEVERITIES.index(one.severity))
+        old, new = (_file_values(side.robots) for side in self.sides)
+        for name in old:
+            record.file += self._listed(_values(name, old[name], new[name]))
+        is_same = not (record.crawlers or record.file)
+        record.same = None if self._is_cut and is_same else is_same
+        record.complete = not self._is_cut and self._steps.left > 0
+        if not is_same:
+            record.severity = record.crawlers[0].severity if record.crawlers else "low"
+
+    def _of_agent(self, agent: Agent) -> Crawlers:
+        def group_of(side: Side) -> MergedGroup | None:
+            group = side.by_token.get(agent.group(side.robots) or "")
+            return group or (None if agent.ignores_unnamed else NO_GROUP)
+
+        old, new = map(group_of, self.sides)
+        return Crawlers([agent.name], agent, (old, new), self._change(agent.tokens))
+
+    def _of_files(self) -> Iterable[Crawlers]:
+        """Return the crawlers that one of the files names, and all others."""
+        found: dict[tuple[int, int, str | None], Crawlers] = {}
+        old, new = self.sides
+        for name in dict.fromkeys([WILDCARD_AGENT, *old.by_token, *new.by_token]):
+            one, two = (
+                side.by_token.get(name) or side.by_token.get(WILDCARD_AGENT) or NO_GROUP
+                for side in self.sides
+            )
+            agent = Agent(name, () if name == WILDCARD_AGENT else (name,))
+            change = self._change((name,))
+            crawlers = Crawlers([], agent, (one, two), change)
+            found.setdefault((id(one), id(two), change), crawlers).names.append(name)
+        return found.values()
+
+    def _change(self, tokens: Iterable[str]) -> str | None:
+        was, is_now = (not side.by_token.keys().isdisjoint(tokens) for side in self.sides)
+        return None if was == is_now else "added" if is_now else "removed"
+
+    def _ranked_rules(self, group: MergedGroup) -> Sequence[RankedRule]:
+        if id(group) not in self._ranked:
+            self._rules_left -= len(group.rules)
+            self._ranked[id(group)] = (
+                rank(group.rules, strict=False) if self._rules_left > 0 else ()
+            )
+        return self._ranked[id(group)]
+
+    def _compare(self, crawlers: Crawlers) -> Difference | None:
+        """Return the difference for some crawlers, without their names."""
+        groups = [group or NO_GROUP for group in crawlers.groups]
+        old, new = map(self._ranked_rules, groups)
+        self._rules_left -= len(old) + len(new)
+        if self._rules_left < 0:
+            self._is_cut = True
+            self.changed.append(crawlers)
+            return None
+        removed, added = found = rule_changes(old, new, self._steps)
+        changes: list[Change] = []
+        severity = "low"
+        if removed or added:
+            self.changed.append(crawlers)
+            was, is_now = _extent(old), _extent(new)
+            changes += [Change("site", was, is_now)] if was != is_now else []
+            severity = "medium" if (was in _IS_OPEN) == (is_now in _IS_OPEN) else "high"
+        paces, *others = zip(*(self._stated(number, crawlers) for number in (0, 1)), strict=True)
+        if paces[0] != paces[1]:
+            changes.append(Change("pace", *(pace and str(pace) for pace in paces)))
+        for name, (before, after) in zip(("Content-Signal", "Content-Usage"), others, strict=False):
+            changes += _usage_changes(name, before, after)
+        changes += _values("License", *others[-1])
+        if severity == "low" and any(one.record != "pace" for one in changes):
+            severity = "medium"
+        if not changes and severity == "low":
+            return None
+        record = Difference(severity=severity, names=[], group=crawlers.group)
+        for group, ranked, change in zip(groups, found, ("removed", "added"), strict=True):
+            listed = self._listed(ranked)
+            record.left_out += len(ranked) - len(listed)
+            record.rules += self._changed_rules(group, listed, change, crawlers)
+        record.changes = self._listed(changes)
+        record.left_out += len(changes) - len(record.changes)
+        return record
+
+    def _listed(self, found: list[T]) -> list[T]:
+        """Return the part that a record has room for."""
+        listed = found[: max(self._room, 0)]
+        self._room -= len(listed)
+        self._is_cut |= len(listed) < len(found)
+        return listed
+
+    def _changed_rules(
+        self, group: MergedGroup, found: list[RankedRule], change: str, crawlers: Crawlers
+    ) -> Iterator[ChangedRule]:
+        written = {line: value for _, value, line in group.rules} if found else {}
+        for _, disallow, line, pattern in found:
+            yield ChangedRule(
+                line=line,
+                allow=not disallow,
+                pattern=ProtocolRule.of(written[line], line, allow=not disallow).pattern,
+                change=change,
+                effect="allows" if disallow == (change == "removed") else "disallows",
+                example=self._example(crawlers, pattern),
+            )
+
+    def _stated(self, number: int, crawlers: Crawlers) -> tuple[Any, ...]:
+        """Return what a file states to some crawlers: pace, signals, usage, licenses."""
+        side, group = self.sides[number], crawlers.groups[number]
+        if group is None:
+            return None, {}, {}, ()
+        tokens = crawlers.agent.tokens
+        pace = pace_of(side.robots, tokens)
+        if pace is not None:
+            pace.request_rates = tuple(sorted(set(pace.request_rates)))
+        own, above = RecordValues(group.records), RecordValues(side.groups.above.records)
+        return (
+            pace,
+            (own.get(CONTENT_SIGNAL) or above.get(CONTENT_SIGNAL)).statements,
+            own.get(CONTENT_USAGE).statements,
+            sorted(side.robots.licenses(tokens)),
+        )
+
+    def _example(self, crawlers: Crawlers, pattern: str) -> str | None:
+        """Return a path whose verdict changes, or None if none of a few does."""
+        self._examples_left -= 1
+        if self._examples_left >= 0:
+            for path in examples(pattern):
+                old, new = (crawlers.agent.verdict(side.policy, path) for side in self.sides)
+                if old.allowed != new.allowed:
+                    return path[:MAX_LENGTH]
+        return None
+
+
+_IS_OPEN = ("all", "part")
+
+
+def _extent(ranked: Sequence[RankedRule]) -> str:
+    """Return how much of a site some rules allow."""
+    for number, (_, disallow, _, pattern) in enumerate(ranked):
+        if len(pattern.replace("*", "")) <= len("/$") and covers(pattern, "/"):
+            has_others = any(rule[1] != disallow for rule in ranked[:number])
+            if disallow:
+                return "exceptions" if has_others else "none"
+            return "part" if has_others else "all"
+    return "part" if any(rule[1] for rule in ranked) else "all"
+
+
+def _file_values(robots: RobotsTxt) -> dict[str, Iterable[str]]:
+    return {
+        "Sitemap": robots.sitemaps,
+        "Host": [robots.host] if robots.host else [],
+        "Clean-param": [
+            f"{'&'.join(sorted(row.parameters))} {row.path}" for row in robots.clean_params
+        ],
+        "Noindex": robots.noindex,
+    }
+
+
+def _values(name: str, old: Iterable[str], new: Iterable[str]) -> list[Change]:
+    """Return the values of a record that only one file has."""
+    before, after = dict.fromkeys(old), dict.fromkeys(new)
+    removed = [Change(name, value[:MAX_LENGTH], None) for value in before if value not in after]
+    return removed + [
+        Change(name, None, value[:MAX_LENGTH]) for value in after if value not in before
+    ]
+
+
+def _usage_changes(
+    name: str,
+    old: Mapping[tuple[str, int], Mapping[str, Any]],
+    new: Mapping[tuple[str, int], Mapping[str, Any]],
+) -> Iterator[Change]:
+    for path, length in dict.fromkeys([*old, *new]):
+        before, after = (_stated_text(each.get((path, length))) for each in (old, new))
+        if before != after:
+            yield Change(f"{name} {path[:MAX_LENGTH]}" if length else name, before, after)
+
+
+def _stated_text(stated: Mapping[str, Any] | None) -> str | None:
+    return None if stated is None else stated_text(dict(sorted(stated.items())))
+
+
+def _write_urls(
+    urls: Iterator[str], comparison: Comparison, origins: set[str], context: Context
+) -> bool:
+    """Write the URLs whose verdict differs. Returns whether all are URLs. None is kept."""
+    output = context.output
+    checked = found = invalid = 0
+    crawlers = comparison.changed[:MAX_URL_CRAWLERS]
+    if len(comparison.changed) > MAX_URL_CRAWLERS:
+        output.note(
+            f"the URLs are checked for {MAX_URL_CRAWLERS} of {len(comparison.changed):,} crawlers: "
+            "name some with -a"
+        )
+    for given in urls:
+        target = target_of(given, in_file=True)
+        if origins and target.origin is not None and target.origin not in origins:
+            text = f"{given} is a URL of another site: it is not checked"
+            output.note(text, "URLs of other sites")
+            continue
+        try:
+            if not target.is_valid:
+                raise ValueError(given)
+            for each in crawlers:
+                old, new = (
+                    each.agent.verdict(side.policy, target.url) for side in comparison.sides
+                )
+                if old.allowed != new.allowed:
+                    found += 1
+                    record = DiffUrl(
+                        url=target.url,
+                        names=each.names[:MAX_SHOWN],
+                        names_left_out=len(each.names[MAX_SHOWN:]),
+                        old=Answer.of(old),
+                        new=Answer.of(new),
+                    )
+                    output.write(json_line(record) if output.as_json else _url_line(record, output))
+            checked += 1
+        except ValueError:
+            invalid += 1
+            output.note(f"{given} is no URL with a robots.txt", "texts that are no URLs")
+    output.flush()
+    differ = "1 verdict differs" if found == 1 else f"{found:,} verdicts differ"
+    output.note(f"{quantity(checked, 'URL')}: {differ}")
+    return not invalid
+
+
+# Texts
+
+_STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
+_EXTENTS = {
+    "all": "all of the site is allowed",
+    "part": "a part of the site is disallowed",
+    "exceptions": "the whole site is disallowed, with exceptions",
+    "none": "the whole site is disallowed",
+}
+_STATES = {
+    "unavailable": "unavailable, everything is allowed",
+    "disallowed-status": "a status of REP_DISALLOW_STATUSES",
+    "unreachable": "unreachable",
+    "stale-copy": "unreachable, the last good copy",
 }
 
 
-def _sides(policies: Sequence[Policy], *, strict: bool) -> tuple[Side, Side]:
-    old, new = policies
-    urls = [_url(policy) for policy in policies]
-    # The relative URLs of a file are those of the site that it is compared with.
-    return (
-        Side.of(old, url=urls[0] or urls[1], strict=strict),
-        Side.of(new, url=urls[1] or urls[0], strict=strict),
-    )
-
-
-def _url(policy: Policy) -> str | None:
-    access = policy.access
-    return None if access.source == "file" else access.final_url or access.url
-
-
-def _record(policies: Sequence[Policy], difference: dict[str, Any]) -> dict[str, Any]:
-    old, new = (policy.access.as_json() for policy in policies)
-    return {"type": "diff", "version": VERSION, "old": old, "new": new, **difference}
-
-
-def _write(record: dict[str, Any], context: Context) -> None:
-    if context.output.as_json:
-        context.output.record(record)
+def _listing(record: Diff) -> Iterator[RenderableType]:
+    """Yield the text of a record."""
+    yield _source("old", record.old)
+    yield _source("new", record.new)
+    if record.same is not False:
+        is_same = "They have" if record.same else "It is not known whether they have"
+        yield Text(f"\n{is_same} the same meaning.", style=STYLES[record.same])
         return
-    from .diff_text import listing
+    for each in record.crawlers:
+        group = f" (group {each.group})" if each.group else ""
+        yield _heading(each.severity, _names(each.names), group)
+        rules = [_rule_line(rule) for rule in each.rules[:MAX_SHOWN_RULES]]
+        left = len(each.rules[MAX_SHOWN_RULES:]) + each.left_out
+        yield from map(indented, rules + [f"and {left:,} more rules"] * bool(left))
+        yield from map(indented, shown(list(map(_change_line, each.changes)), MAX_SHOWN))
+    if record.file:
+        yield _heading("low", "all crawlers")
+        yield from map(indented, shown(list(map(_change_line, record.file)), MAX_SHOWN))
+    if not record.complete:
+        yield "The files are large: differences may be missing, or listed that have no effect."
 
-    context.output.print(*listing(record))
+
+def _source(name: str, access: Access) -> Text:
+    notes = [_STATES[access.state]] if access.state in _STATES else []
+    if access.status is not None:
+        notes.append(f"status {access.status}")
+    at = time_text(access.fetched_at)
+    if access.source == "store":
+        notes.append(f"in the store since {at}")
+    elif access.source == "archive":
+        notes.append(f"in the archive, requested at {at}")
+    text = Text(f"{name}  ", style="bold").append(printable(access.url), style="not bold")
+    return text.append(f"  ({', '.join(notes)})" if notes else "", style="not bold")
 
 
-def _write_flips(flips: Flips, arguments: argparse.Namespace, context: Context) -> None:
-    output = context.output
-    urls = urls_from(arguments.urls, form=arguments.format, field=arguments.field)
-    for flip in flips.find(urls):
-        if output.as_json:
-            output.record(flip.as_json())
-        else:
-            from .diff_text import flip_line
+def _heading(severity: str, names: str, group: str = "") -> Text:
+    text = Text(f"\n{severity:<6}", style=_STYLES[severity])
+    return text.append(f"  {names}", style="bold default").append(group, style="not bold default")
 
-            output.console.print(flip_line(flip), soft_wrap=True)
-    output.flush()
-    differ = "1 verdict differs" if flips.found == 1 else f"{flips.found:,} verdicts differ"
-    output.note(f"{flips.urls:,} URL{'s' * (flips.urls != 1)}: {differ}")
+
+def _names(names: list[str], left_out: int = 0) -> str:
+    named = ["all other crawlers (*)" if name == "*" else name for name in names]
+    text = ", ".join(shown(named, MAX_SHOWN, left_out))
+    return text.replace(", and ", " and ")
+
+
+def _rule_line(rule: ChangedRule) -> Text:
+    allows = rule.effect == "allows"
+    text = f"{'+' if rule.change == 'added' else '-'} {rule}"
+    if rule.example is not None:
+        text += f"  → {printable(rule.example, 80)} is {WORDS[allows]}"
+    return Text(text, style=STYLES[allows])
+
+
+def _change_line(change: Change) -> str:
+    if change.record == "site":
+        return f"now {_EXTENTS[change.new or '']}; before, {_EXTENTS[change.old or '']}"
+    if change.old is None or change.new is None:
+        return f"{'+' if change.old is None else '-'} {change.record}: {change.old or change.new}"
+    return f"{change.record}: {change.new}; before, {change.old}"
+
+
+def _url_line(record: DiffUrl, output: Output) -> str:
+    verdict = output.styled(f"{WORDS[record.new.allowed]:<10}", STYLES[record.new.allowed])
+    names = _names(record.names, record.names_left_out)
+    was, why = WORDS[record.old.allowed], reason_text(record.new)
+    return f"{verdict}  {printable(record.url, 400)}  was {was}, for {names}: {why}\n"

@@ -1,222 +1,380 @@
-"""Everything that there is to say about one URL and one crawler, as a record of ``check``."""
+"""What a robots.txt says of one URL to one crawler, with all reasons: as a record and as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Struct, UnsetType
+from rich.text import Text
 
 from ..protocol.agents import tokens_of_line
 from ..protocol.matcher import matching, rank
 from ..protocol.parser import parse_line
 from ..protocol.paths import path_of
+from ..protocol.printable import printable
 from ..protocol.usage import evaluated
-from ..protocol.verdict import Reason
+from ..protocol.verdict import Reason, Verdict
+from ..protocol.verdict import Rule as ProtocolRule
+from .policy import Access, access_rows
+from .texts import STYLES, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
-    from ..protocol.robotstxt import RobotsTxt
-    from ..protocol.verdict import Rule, Verdict
-    from .agent_option import Agent
-    from .policy import Policy
-    from .targets import Target
+    from collections.abc import Iterator
 
-VERSION = 1
-"""The version of the records. A field may be added without a new one."""
+    from rich.console import RenderableType
+    from typing_extensions import Self
+
+    from ..protocol.robotstxt import RobotsTxt
+    from .crawlers import Agent
+    from .policy import Policy
+    from .sources import Target
+    from .texts import Row
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""
 
-MAX_LINE_LENGTH = 1000
-"""Characters of a line that a record holds."""
+MAX_LENGTH = 1000
+"""Characters of a line or a pattern that a record holds."""
 
-MAX_OTHER_RULES = 1000
-"""Other rules that match and are listed. The record says how many more there are."""
+MAX_OTHER_RULES, MAX_SHOWN_RULES = 1000, 10
+"""Other rules that match and are listed, and those that are shown as text. The rest is counted."""
 
-
-class Measured(NamedTuple):
-    """A rule as it is compared with a path."""
-
-    rule: Rule
-    normalized: str
-    """The pattern in comparable form. For an index page it may be that of its directory."""
-    length: int
-    """The octets that count for precedence."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the rule as a record."""
-        return {
-            **rule_record(self.rule),
-            "normalized": self.normalized[:MAX_LINE_LENGTH],
-            "length": self.length,
-        }
+MAX_URL = 2000
+"""Characters of a URL that are shown in a text."""
 
 
-def brief(target: Target, agent: Agent, verdict: Verdict | None) -> dict[str, Any]:
+class Rule(Struct, kw_only=True):
+    """A rule. ``length``: the octets that count for precedence; ``normalized``: the pattern in the
+    form that is compared; ``why``: why another rule decides."""
+
+    line: int
+    allow: bool
+    pattern: str
+    normalized: str | UnsetType = UNSET
+    length: int | UnsetType = UNSET
+    is_directory_rule: bool | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        return str(ProtocolRule(self.allow, self.pattern, self.line))
+
+
+class Line(Struct):
+    """A line of a robots.txt."""
+
+    line: int
+    text: str
+
+
+class Pace(Struct):
+    """The pace for a crawler, in seconds and as it is written."""
+
+    crawl_delay: float | None
+    request_rates: tuple[str, ...]
+    visit_time: str | None
+
+    def __str__(self) -> str:
+        parts = [] if self.crawl_delay is None else [f"Crawl-delay: {self.crawl_delay:g}"]
+        parts += [f"Request-rate: {rate}" for rate in self.request_rates[:3]]
+        parts += [f"Visit-time: {self.visit_time}"] if self.visit_time else []
+        return ", ".join(parts)
+
+
+class Usage(Struct):
+    """What is stated about the use of a URL's content, and what follows from it."""
+
+    content_signal: Mapping[str, bool | str]
+    content_usage: Mapping[str, bool | str]
+    evaluated: dict[str, bool]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{name}: {'granted' if value else 'refused'}" for name, value in self.evaluated.items()
+        ]
+        if self.content_signal:
+            parts.append(f"Content-Signal: {stated_text(self.content_signal)}")
+        if self.content_usage:
+            parts.append(f"Content-Usage: {stated_text(self.content_usage)}")
+        return "; ".join(parts)
+
+
+class Answer(Struct, kw_only=True):
+    """An answer. ``allowed`` is null if it is not known."""
+
+    allowed: bool | None = None
+    reason: str = "unknown"
+    detail: str | None = None
+    group: str | None = None
+    rule: Rule | None = None
+
+    @classmethod
+    def of(cls, verdict: Verdict | None, **values: Any) -> Self:
+        """Return a record with the answer of a verdict; None: it is not known."""
+        record = cls(**values)
+        if verdict is not None:
+            record.judge(verdict)
+        return record
+
+    def judge(self, verdict: Verdict) -> None:
+        """Take over the answer of a verdict."""
+        rule = verdict.rule
+        self.allowed, self.reason, self.detail = verdict[0], verdict.reason.value, verdict.detail
+        self.group = verdict.agent
+        self.rule = rule and Rule(line=rule.line, allow=rule.allow, pattern=rule.pattern)
+
+
+class Check(Answer, kw_only=True, tag_field="type", tag="check"):
+    """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``."""
+
+    version: int = 1
+    url: str
+    agent: str
+    given: str | UnsetType = UNSET
+    origin: str | UnsetType | None = UNSET
+    path: str | UnsetType | None = UNSET
+    tokens: tuple[str, ...] | UnsetType = UNSET
+    ignores_wildcard: bool | UnsetType = UNSET
+    ignores_robots_txt: bool | UnsetType = UNSET
+    context: list[Line] | UnsetType = UNSET
+    other_rules: list[Rule] | UnsetType = UNSET
+    other_rules_left_out: int | UnsetType = UNSET
+    pace: Pace | UnsetType | None = UNSET
+    usage: Usage | UnsetType | None = UNSET
+    licenses: tuple[str, ...] | UnsetType = UNSET
+    robots_txt: Access | UnsetType | None = UNSET
+
+
+def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
     """Return the record of one verdict without its reasons. None: it is not known."""
-    record = {"type": "check", "version": VERSION, "url": target.url, "agent": agent.name}
-    if verdict is None:
-        return {**record, **answer(None, "unknown" if target.is_valid else "invalid-url")}
-    return {**record, **answer_of(verdict)}
+    record = Check.of(verdict, url=target.url, agent=agent.name)
+    if verdict is None and not target.is_valid:
+        record.reason = "invalid-url"
+    return record
 
 
-def answer(allowed: bool | None, reason: str, detail: str | None = None) -> dict[str, Any]:
-    """Return the part of a record that answers."""
-    return {
-        "allowed": allowed,
-        "reason": reason,
-        "detail": detail,
-        "group": None,
-        "rule": None,
-    }
-
-
-def answer_of(verdict: Verdict) -> dict[str, Any]:
-    """Return the part of a record that answers, for a verdict."""
-    found = answer(verdict.allowed, verdict.reason.value, verdict.detail)
-    found["group"] = verdict.agent
-    if verdict.rule is not None:
-        found["rule"] = rule_record(verdict.rule)
-    return found
-
-
-def rule_record(rule: Rule) -> dict[str, Any]:
-    """Return a rule as a record."""
-    return {"line": rule.line, "allow": rule.allow, "pattern": rule.pattern}
-
-
-def explain(
-    target: Target, agent: Agent, policy: Policy | None, verdict: Verdict | None, *, strict: bool
-) -> dict[str, Any]:
+def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdict | None) -> Check:
     """Return the record of one verdict with all its reasons.
 
     ``policy`` is None for a URL without a robots.txt, or if it is not known.
     """
     record = brief(target, agent, verdict)
-    record |= {
-        "given": target.given,
-        "origin": target.origin,
-        "path": path_of(target.url) if policy is not None and policy.robots else None,
-        "tokens": list(agent.tokens),
-        "ignores_wildcard": agent.ignores_wildcard,
-        "ignores_robots_txt": agent.ignores_robots_txt,
-        "context": [],
-        "other_rules": [],
-        "other_rules_left_out": 0,
-        "pace": None,
-        "usage": None,
-        "licenses": [],
-        "robots_txt": policy.access.as_json() if policy is not None else None,
-    }
+    record.given, record.origin = target.given, target.origin
+    record.path = path_of(target.url) if policy is not None and policy.robots else None
+    record.tokens = agent.tokens
+    record.ignores_wildcard = agent.ignores_wildcard
+    record.ignores_robots_txt = agent.ignores_robots_txt
+    record.context, record.other_rules, record.other_rules_left_out = [], [], 0
+    record.pace = record.usage = None
+    record.licenses = ()
+    record.robots_txt = None if policy is None else policy.access
     if policy is None or policy.robots is None or verdict is None:
         return record
     robots, group = policy.robots, agent.group(policy.robots)
     # The verdict of a local rule names no group.
-    record["group"] = group if verdict.reason is not Reason.LOCAL_RULE else None
+    record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
     if group is not None:
-        _add_rules(record, target, policy, robots, group, verdict, strict=strict)
-    tokens = (group,) if group is not None and group != "*" else ()
-    if group is None and (agent.ignores_wildcard or agent.ignores_robots_txt):
-        return record
-    record["pace"] = pace_record(robots, tokens)
-    record["usage"] = usage_record(robots, target.url, tokens)
-    record["licenses"] = list(robots.licenses(tokens))
+        _add_rules(record, policy, robots, group, verdict)
+    if group is not None or not agent.ignores_unnamed:
+        tokens = (group,) if group is not None and group != "*" else ()
+        record.pace = pace_of(robots, tokens)
+        record.usage = _usage_of(robots, target.url, tokens)
+        record.licenses = robots.licenses(tokens)
     return record
 
 
-def pace_record(robots: RobotsTxt, tokens: tuple[str, ...]) -> dict[str, Any] | None:
+def pace_of(robots: RobotsTxt, tokens: tuple[str, ...]) -> Pace | None:
     """Return the pace for a crawler, or None if none is stated."""
     delay, rates = robots.crawl_delay(tokens), robots.request_rates(tokens)
     hours = robots.visit_time(tokens)
     if delay is None and not rates and hours is None:
         return None
-    return {
-        "crawl_delay": delay,
-        "request_rates": [str(rate) for rate in rates],
-        "visit_time": None if hours is None else str(hours),
-    }
+    return Pace(delay, tuple(map(str, rates)), None if hours is None else str(hours))
 
 
-def usage_record(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return what is stated about the use of a URL's content, or None if nothing is."""
+def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | None:
     if not robots.has_usage:
         return None
     signals, usage = robots.content_signals(url, tokens), robots.content_usage(url, tokens)
-    if not signals and not usage:
-        return None
-    return {
-        "content_signal": signals,
-        "content_usage": usage,
-        "evaluated": evaluated([signals, usage]),
-    }
+    return Usage(signals, usage, evaluated([signals, usage])) if signals or usage else None
+
+
+def line_text(line: bytes) -> str:
+    """Return a line or a value of a file, cut."""
+    return line[: 4 * MAX_LENGTH].decode("utf-8", "replace")[:MAX_LENGTH]
+
+
+def stated_text(values: Mapping[str, bool | str]) -> str:
+    """Return statements about use as text.
+
+    >>> stated_text({"ai-train": False, "use": "reference"})
+    'ai-train=no, use=reference'
+    """
+    words = {True: "yes", False: "no"}
+    parts = (
+        f"{key}={value if isinstance(value, str) else words[value]}"
+        for key, value in values.items()
+    )
+    return printable(", ".join(parts))
 
 
 def _add_rules(
-    record: dict[str, Any],
-    target: Target,
-    policy: Policy,
-    robots: RobotsTxt,
-    group: str,
-    verdict: Verdict,
-    *,
-    strict: bool,
+    record: Check, policy: Policy, robots: RobotsTxt, group: str, verdict: Verdict
 ) -> None:
-    lines, path = policy.lines, path_of(target.url)
-    tokens = () if group == "*" else (group,)
-    matches = robots.matches(target.url, tokens)
-    shown = matches[: MAX_OTHER_RULES + 1]
-    measured = [_measure(rule, lines, path, strict=strict) for rule in shown]
+    lines, path = policy.lines, path_of(record.url)
+    matches = robots.matches(record.url, () if group == "*" else (group,))
+    measured = [_measure(rule, lines, path) for rule in matches[: MAX_OTHER_RULES + 1]]
     winner = None
     if verdict.rule is not None:
-        record["context"] = _context(lines, verdict.rule.line, group, strict=strict)
+        record.context = _context(lines, verdict.rule.line, group)
         # It may be missing among the matches if their comparison was stopped.
-        winner = next((one for one in measured if one.rule.line == verdict.rule.line), None)
-        winner = winner or _measure(verdict.rule, lines, path, strict=strict)
-        record["rule"] = winner.as_json()
-        record["rule"]["is_directory_rule"] = _stands_for_directory(winner)
-    others = [one for one in measured if one is not winner]
-    record["other_rules"] = [{**one.as_json(), "why": _why_it_lost(one, winner)} for one in others]
-    record["other_rules_left_out"] = len(matches) - len(shown)
+        winner = next((one for one in measured if one.line == verdict.rule.line), None)
+        record.rule = winner = winner or _measure(verdict.rule, lines, path)
+        # A rule for `/index.htm…` may match as a rule for its directory (Google).
+        winner.is_directory_rule = (
+            str(winner.normalized).endswith("/$") and "/index.htm" in winner.pattern
+        )
+    record.other_rules = [one for one in measured if one is not winner]
+    for one in record.other_rules:
+        one.why = _why_it_lost(one, winner)
+    record.other_rules_left_out = len(matches) - len(measured)
 
 
-def _measure(rule: Rule, lines: list[bytes], path: str, *, strict: bool) -> Measured:
+def _measure(rule: ProtocolRule, lines: list[bytes], path: str) -> Rule:
     """Return a rule as the comparison with a path has used it."""
     value = rule.pattern.encode()
     if rule.line <= len(lines):
-        line = parse_line(lines[rule.line - 1], rule.line, strict=strict)
+        line = parse_line(lines[rule.line - 1], rule.line, strict=False)
         value = line.value if line is not None else value
-    ranked = rank([(rule.allow, value, 0)], strict=strict)
-    if not ranked:
-        return Measured(rule, rule.pattern, len(rule.pattern))
-    number = next(matching([pattern for *_, pattern in ranked], path), 0)
-    length, _, _, pattern = ranked[number]
-    return Measured(rule, pattern, -length)
+    ranked = rank([(rule.allow, value, 0)], strict=False)
+    normalized, length = rule.pattern, -len(rule.pattern)
+    if ranked:
+        number = next(matching([pattern for *_, pattern in ranked], path), 0)
+        length, _, _, normalized = ranked[number]
+    return Rule(
+        line=rule.line,
+        allow=rule.allow,
+        pattern=rule.pattern,
+        normalized=normalized[:MAX_LENGTH],
+        length=-length,
+    )
 
 
-def _stands_for_directory(measured: Measured) -> bool:
-    """Whether a rule for ``/index.htm…`` matches as a rule for its directory (Google)."""
-    return measured.normalized.endswith("/$") and "/index.htm" in measured.rule.pattern
-
-
-def _why_it_lost(one: Measured, winner: Measured | None) -> str:
+def _why_it_lost(one: Rule, winner: Rule | None) -> str:
     if winner is None:
         return "overruled"  # a local rule decides, or the comparison was stopped
     if one.normalized == winner.normalized:
-        return "repeated" if one.rule.allow == winner.rule.allow else "allow-wins"
-    if one.length < winner.length:
+        return "repeated" if one.allow == winner.allow else "allow-wins"
+    if one.length < winner.length:  # type: ignore[operator]
         return "shorter"
-    return "allow-wins" if winner.rule.allow and not one.rule.allow else "later"
+    return "allow-wins" if winner.allow and not one.allow else "later"
 
 
-def _context(lines: list[bytes], line: int, group: str, *, strict: bool) -> list[dict[str, Any]]:
+def _context(lines: list[bytes], line: int, group: str) -> list[Line]:
     """Return the user-agent line of the group, and the lines around the deciding one."""
     numbers = set(range(max(line - CONTEXT_LINES, 1), min(line + CONTEXT_LINES, len(lines)) + 1))
     token = group.encode()
     for number in range(min(line, len(lines)), 0, -1):
-        record = parse_line(lines[number - 1], number, strict=strict)
+        record = parse_line(lines[number - 1], number, strict=False)
         is_agent = record is not None and record.field == b"user-agent"
         if record is not None and is_agent and token in tokens_of_line(record.value):
             numbers.add(number)
             break
-    return [{"line": number, "text": _text(lines[number - 1])} for number in sorted(numbers)]
+    return [Line(number, line_text(lines[number - 1])) for number in sorted(numbers)]
 
 
-def _text(line: bytes) -> str:
-    return line[: 4 * MAX_LINE_LENGTH].decode("utf-8", "replace")[:MAX_LINE_LENGTH]
+# Texts
+
+REASONS = {
+    "no-rules": "no group of the robots.txt applies to this crawler, or its group has no rules",
+    "unavailable": "the robots.txt is unavailable, so that everything is allowed",
+    "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
+    "unreachable": "the robots.txt is unreachable, so that everything is disallowed",
+    "too-complex": "the comparison of the rules with the URL takes too many steps",
+    "invalid-host": "the URL has no valid host",
+    "invalid-url": "this is no URL",
+    "unknown": "its robots.txt was not fetched",
+    "rules": "no rule matches",
+    "local-rule": "a rule of REP_LOCAL_RULES decides",
+}
+_LOST = {
+    "shorter": "is shorter",
+    "allow-wins": "loses to an allow of the same length",
+    "later": "comes later, with the same length",
+    "repeated": "says the same",
+    "overruled": "does not count here",
+}
+
+
+def reason_text(answer: Answer) -> str:
+    """Return the reason of an answer in a few words."""
+    detail = printable(answer.detail) if answer.detail else ""
+    if answer.rule is not None and answer.reason != "local-rule":
+        parts = (str(answer.rule), f"for {printable(answer.group or '')}", detail)
+        return ", ".join(filter(None, parts))
+    if answer.reason == "no-rules" and detail:
+        return detail
+    text = REASONS.get(answer.reason, answer.reason)
+    return f"{text}: {detail}" if detail else text
+
+
+def explanation(record: Check) -> Iterator[RenderableType]:
+    """Yield the text of a record with all its reasons."""
+    text = word(record.allowed)
+    text.stylize("bold")
+    yield text.append(f"  {printable(record.url, MAX_URL)}", style="not bold default")
+    if record.context:
+        yield Text()
+        yield from context_lines(record)
+    yield Text()
+    yield named_values(_rows(record))
+
+
+def context_lines(record: Any) -> Iterator[Text]:
+    """Yield the lines of a file around the rule that decides."""
+    width = len(str(record.context[-1].line))
+    before = None
+    for line in record.context:
+        if before is not None and line.line > before + 1:
+            yield Text(f"  {'⋮':>{width}}", style="dim")
+        before = line.line
+        is_rule = line.line == record.rule.line
+        text = Text(f"{'>' if is_rule else ' '} {before:>{width}} ", style="dim")
+        style = f"bold {STYLES[record.rule.allow]}" if is_rule else "not dim"
+        yield text.append(printable(line.text, 160), style=style)
+
+
+def _rows(record: Any) -> Iterator[Row]:
+    rule, others = record.rule, record.other_rules
+    why = reason_text(record)
+    if rule is not None and record.reason == "rules" and not record.detail:
+        matches = "is the longest rule that matches" if others else "is the only rule that matches"
+        matches += ", as the rule for its directory" if rule.is_directory_rule else ""
+        why = f"{rule} {matches} ({quantity(rule.length, 'octet')})"
+    yield "Why", why
+    yield (
+        "Crawler",
+        by_group(record.agent, record.group) if record.robots_txt else printable(record.agent),
+    )
+    texts = [f"{one} {_LOST[one.why]} ({quantity(one.length, 'octet')})" for one in others]
+    yield from listed("Also matches", texts, MAX_SHOWN_RULES, record.other_rules_left_out)
+    if record.path is not None:
+        normalized = f" with {printable(rule.normalized, 160)}" if rule and rule.normalized else ""
+        yield "Compared", printable(record.path, 160) + normalized
+    if record.pace:
+        yield "Pace", str(record.pace)
+    if record.usage:
+        yield "Usage", str(record.usage)
+    yield from listed("License", record.licenses, 3)
+    if record.robots_txt:
+        yield from access_rows(record.robots_txt)
+
+
+def by_group(agent: str, group: str | None) -> str:
+    """Return the name of a crawler, and by which group it is judged."""
+    name = printable(agent)
+    if group is None:
+        return f"{name}: no group applies"
+    if group == "*":
+        return f"{name}, by the group for all other crawlers (*)"
+    return name if name.lower() == group else f"{name}, by the group for {printable(group)}"

@@ -10,18 +10,18 @@ import gzip
 import io
 import json
 import zlib
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
+import click
+
 from .context import STANDARD_INPUT, standard_input
-from .exits import CommandError
+from .output import reading
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator
 
 FORMATS = ("lines", "csv", "jsonl", "sitemap")
 """The formats of a file with URLs."""
@@ -32,22 +32,24 @@ MAX_LINE = 1 << 20
 MAX_DEPTH = 100
 """Elements of a sitemap within each other. A sitemap has three, and a few more with extensions."""
 
+GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 16
 _START = 1 << 12
 _URL_NAMES = ("url", "loc", "address", "link", "href")
 """Names of a CSV column or JSON field that holds URLs, if the user names none."""
 
 
-def add_format_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say how a file with URLs is read."""
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="the format of that file; default: its name and its first octets tell",
+def input_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that say how a file with URLs is read."""
+    form = click.option(
+        "--from-format",
+        type=click.Choice(FORMATS),
+        help="The format of that file. Default: its name and its first bytes tell.",
     )
-    parser.add_argument(
-        "--field", metavar="NAME", help="the CSV column (name or number) or the JSON field"
+    field = click.option(
+        "--field", metavar="NAME", help="The CSV column (name or number) or the JSON field."
     )
+    return form(field(function))
 
 
 def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
@@ -57,44 +59,39 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     ``field`` is the CSV column (a name, or a number from 1) or the JSON field. Raises
     :class:`CommandError` for a file that cannot be read.
     """
-    try:
-        with opened(name) as raw:
-            stream = _decompressed(raw)
-            form = form or _form_of(name, stream, has_field=field is not None)
-            match form:
-                case "sitemap":
-                    yield from _of_sitemap(stream)
-                case "csv":
-                    with as_text(stream) as text:
-                        yield from _of_csv(text, field)
-                case "jsonl":
-                    with as_text(stream) as text:
-                        yield from _of_json_lines(text, field)
-                case _:
-                    with as_text(stream) as text:
-                        yield from _of_lines(text)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CommandError(f"cannot read {name}: {reason}") from None
-    except (ExpatError, csv.Error, ValueError) as error:
-        raise CommandError(f"cannot read {name} as {form or 'text'}: {error}") from None
+    wrong = (ExpatError, csv.Error, ValueError, zlib.error)
+    with reading(name, form or "URLs", *wrong), opened(name) as raw:
+        stream = decompressed(raw)
+        form = form or _form_of(name, stream, has_field=field is not None)
+        if form == "sitemap":
+            yield from _of_sitemap(stream)
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        try:
+            if form == "csv":
+                yield from _of_csv(text, field)
+            elif form == "jsonl":
+                yield from _of_json_lines(text, field)
+            else:
+                urls = (line.strip() for line in _lines_of(text))
+                yield from (url for url in urls if url and not url.startswith("#"))
+        finally:
+            text.detach()
 
 
-def opened(name: str) -> AbstractContextManager[io.BufferedReader]:
+def opened(name: str) -> AbstractContextManager[Any]:
     """Return a file to read octets from; ``-`` is standard input."""
-    if name == STANDARD_INPUT:
-        stream: Any = standard_input()
-        return nullcontext(stream)
-    return Path(name).open("rb")
+    return nullcontext(standard_input()) if name == STANDARD_INPUT else Path(name).open("rb")
 
 
-def _decompressed(stream: io.BufferedReader) -> io.BufferedReader:
-    if stream.peek(2)[:2] == b"\x1f\x8b":
+def decompressed(stream: Any) -> Any:
+    """Return a stream of the octets before gzip."""
+    if stream.peek(2)[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     return stream
 
 
-def _form_of(name: str, stream: io.BufferedReader, *, has_field: bool) -> str:
+def _form_of(name: str, stream: Any, *, has_field: bool) -> str:
     """Guess the format of a file. Raises ValueError for a binary file."""
     start = stream.peek(_START)[:_START].removeprefix(b"\xef\xbb\xbf").lstrip()
     if b"\0" in start:
@@ -107,17 +104,7 @@ def _form_of(name: str, stream: io.BufferedReader, *, has_field: bool) -> str:
     return "csv" if has_field or stem.endswith((".csv", ".tsv")) else "lines"
 
 
-@contextmanager
-def as_text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
-    """Read a stream as UTF-8. Other octets stay as surrogates. The caller closes it."""
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    try:
-        yield text
-    finally:
-        text.detach()
-
-
-def lines_of(text: io.TextIOWrapper) -> Iterator[str]:
+def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
     """Yield the lines of a text. A line of more than `MAX_LINE` characters is cut into pieces."""
     while line := text.readline(MAX_LINE):
         if len(line) == MAX_LINE and "\0" in line:
@@ -125,24 +112,17 @@ def lines_of(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _of_lines(text: io.TextIOWrapper) -> Iterator[str]:
-    for line in lines_of(text):
-        url = line.strip()
-        if url and not url.startswith("#"):
-            yield url
-
-
 def _of_csv(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    first = next(lines_of(text), "")
+    first = next(_lines_of(text), "")
     if not first:  # an empty file
         return
     delimiter = max(",;\t", key=first.count) if first.strip() else ","
     header = next(csv.reader([first], delimiter=delimiter), [])
     number = _column(header, field)
-    rows = csv.reader(lines_of(text), delimiter=delimiter)
-    if field is not None and field.isdecimal() and _looks_like_url(header[number]):
-        yield header[number].strip()
-    for row in rows:
+    first_url = header[number].strip()
+    if field is not None and field.isdecimal() and ("/" in first_url or "." in first_url):
+        yield first_url  # there is no header
+    for row in csv.reader(_lines_of(text), delimiter=delimiter):
         if len(row) > number and row[number].strip():
             yield row[number].strip()
 
@@ -161,40 +141,25 @@ def _column(header: list[str], field: str | None) -> int:
     raise ValueError(f"there is no column {wanted}: there are {', '.join(header)}")
 
 
-def _looks_like_url(text: str) -> bool:
-    return "/" in text or "." in text
-
-
 def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    for number, line in enumerate(lines_of(text), 1):
+    names = _URL_NAMES if field is None else (field,)
+    for number, line in enumerate(_lines_of(text), 1):
         if not line.strip():
             continue
         try:
-            value = _value_of(parse_json(line), field)
+            value = json.loads(line)
+        except RecursionError:
+            raise ValueError(f"line {number}: the JSON is nested too deeply") from None
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
+        if isinstance(value, dict):
+            value = next((value[name] for name in names if name in value), None)
         if not isinstance(value, str):
-            wanted = field or "url"
-            raise ValueError(f"line {number} has no text in the field {wanted}")
+            raise ValueError(f"line {number} has no text in the field {field or 'url'}")
         yield value.strip()
 
 
-def parse_json(text: str) -> Any:
-    """Return the value of a JSON text. Raises ValueError if it is none."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
-
-
-def _value_of(record: Any, field: str | None) -> Any:
-    if not isinstance(record, dict):
-        return record
-    names = _URL_NAMES if field is None else (field,)
-    return next((record[name] for name in names if name in record), None)
-
-
-def _of_sitemap(stream: io.BufferedReader) -> Iterator[str]:
+def _of_sitemap(stream: Any) -> Iterator[str]:
     """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps."""
     sitemap = _Sitemap()
     while chunk := stream.read(_CHUNK):

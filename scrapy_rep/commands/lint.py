@@ -1,121 +1,156 @@
-"""``lint``: lines that do not do what they seem to, and their corrections."""
+"""``lint``: lines that do not do what they seem to, and their corrections.
+
+A finding quotes parts of a file only escaped and cut (`printable`). Names of files and URLs are
+escaped here, for text, JSON, annotations of GitHub and SARIF 2.1.0.
+"""
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+import click
+from msgspec import Struct
+
+from .. import __version__
 from ..atomic_write import write_atomically
-from ..protocol.lint import lint
-from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
-from ..protocol.lint_fix import fix
-from ..protocol.lint_formats import to_github, to_json, to_sarif, to_text
-from ..protocol.lint_pages import hidden_noindex
-from .context import STANDARD_INPUT
-from .exits import CommandError, ExitCode
-from .moments import ARCHIVED, add_archive_argument
-from .output import writing
-from .page_inputs import pages_from
-from .sources import names_file, read_local
-from .targets import target_of
+from ..protocol.lint import fix, lint
+from ..protocol.lint_codes import PAGE, Code, Severity, chosen_codes, codes_of
+from ..protocol.printable import printable
+from .context import STANDARD_INPUT, Context, archive_option, tool
+from .output import CommandError, ExitCode, writing
+from .sources import is_file, read_policies
+from .texts import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from ..protocol.lint_findings import Finding
-    from .context import Context
-    from .policy import Policy
-    from .session import Session
-    from .targets import Target
+    from ..protocol.lint import Finding
 
-DESCRIPTION = (
-    "Report lines of a robots.txt that do not do what they seem to, or that other crawlers\n"
-    "read otherwise. docs/reference/lint.md explains each code, such as R202 or missing-colon."
-)
-EXAMPLES = (
+FORMATS = ("text", "json", "github", "sarif")
+
+JSON_VERSION = 1
+"""The version of the JSON. A new field does not change it. A field that changes or ends does."""
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+
+_MAX_NAME = 1000
+"""Characters of the name of a file that are shown."""
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_GITHUB_LEVELS = {**_LEVELS, Severity.INFO: "notice"}
+
+# A workflow command is a line: "::" command *( name "=" property ) "::" data
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_ESCAPED_DATA = str.maketrans(_DATA)
+_ESCAPED_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
+
+_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+class Correction(Struct):
+    """The columns to replace, and the text to write."""
+
+    column: int
+    end_column: int
+    text: str
+
+
+class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
+    """A finding. Lines and columns count from 1; ``end_column`` is the first one behind it."""
+
+    version: int
+    file: str
+    line: int
+    column: int
+    end_column: int
+    code: str
+    name: str
+    severity: str
+    message: str
+    advice: str
+    documentation: str
+    fixable: bool
+    correction: Correction | None
+
+    @classmethod
+    def of(cls, name: str, found: Finding) -> LintFinding:
+        """Return the record of a finding in a file. What is not printable is escaped."""
+        correction = None
+        if found.correction is not None:
+            column, end_column, text = found.correction
+            correction = Correction(column, end_column, printable(text))
+        return cls(
+            version=JSON_VERSION,
+            file=name.encode("utf-8", "backslashreplace").decode(),
+            line=found.line,
+            column=found.column,
+            end_column=found.end_column,
+            code=found.code.code,
+            name=found.code.short_name,
+            severity=found.severity.value,
+            message=found.message,
+            advice=found.advice,
+            documentation=found.code.documentation,
+            fixable=found.is_fixable,
+            correction=correction,
+        )
+
+
+@tool(
+    "Report lines of a robots.txt that do not do what they seem to, or that other crawlers read "
+    "otherwise. docs/reference/lint.md explains each code, such as R202 or missing-colon.",
     ("lint robots.txt", "a file"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
     ("lint example.com --ignore R206,R3", "the robots.txt of a site, without these findings"),
     ("lint robots.txt --format github", "annotate the lines of a pull request"),
-    ("lint robots.txt --pages pages.csv", "pages whose noindex a disallow hides, too"),
+    records=(LintFinding,),
+    formats=FORMATS,
 )
-
-FORMATS = ("text", "json", "github", "sarif")
-
-
-class _Format(argparse.Action):
-    """Keeps the format, and marks formats for programs as ``--json`` does."""
-
-    def __call__(self, _parser: Any, namespace: Any, values: Any, _option: Any = None) -> None:
-        namespace.format = values
-        namespace.json = values != "text"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument(
-        "source",
-        nargs="+",
-        metavar="FILE|URL",
-        help="a file, '-' for standard input, a site, such as https://example.com, or "
-        f"{ARCHIVED}SITE@TIME for what an archive has",
-    )
-    parser.add_argument("--format", choices=FORMATS, action=_Format, help="default: text")
-    for option, help_text in (
-        ("--select", "report only these findings: codes, beginnings of codes, or names"),
-        ("--ignore", "leave out these findings"),
-    ):
-        parser.add_argument(
-            option, action="append", default=[], metavar="CODE[,CODE…]", help=help_text
-        )
-    parser.add_argument(
-        "--strict", action="store_true", help="read as with REP_STRICT: mistakes are errors"
-    )
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help="correct the files; standard input is written to standard output",
-    )
-    parser.add_argument(
-        "--pages",
-        metavar="FILE",
-        help="CSV or JSON Lines with a URL and its robots directives for each page",
-    )
-    parser.add_argument(
-        "-a",
-        "--agent",
-        default="*",
-        metavar="AGENT",
-        help="the crawler for which --pages are compared; default: all others",
-    )
-    add_archive_argument(parser)
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
-    names: list[str] = arguments.source
-    if arguments.pages and len(names) > 1:
-        raise CommandError("--pages takes one FILE or URL")
-    if arguments.agent != "*" and not arguments.pages:
-        raise CommandError("-a belongs to --pages FILE")
-    strict = arguments.strict or context.settings.strict
+@click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODE[,CODE]",
+    help="Report only these findings: codes, beginnings of codes, or names.",
+)
+@click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
+@click.option("--strict", is_flag=True, help="Read without corrections: mistakes are errors.")
+@click.option(
+    "--fix",
+    "fixes",
+    is_flag=True,
+    help="Correct the files; standard input is written to standard output.",
+)
+@archive_option
+def lint_tool(
+    context: Context,
+    names: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+    strict: bool,
+    fixes: bool,
+) -> int:
+    """Lint files."""
+    selected, ignored = _codes(select), _codes(ignore)
+    if fixes:
+        for name in names:
+            if not is_file(name):
+                raise CommandError(f"--fix corrects files, and {name} is none")
     found: list[tuple[str, Finding]] = []
     unknown = False
-    for name, body in _bodies(names, context, fixing=arguments.fix):
+    for name, body in _bodies(names, context):
         if body is None:
             unknown = True
             continue
-        if arguments.fix:
-            body = _fix(name, body, select, ignore, context)
-        findings = lint(body, strict=strict, select=select, ignore=ignore)
-        if arguments.pages:
-            findings += _hidden(body, arguments, select, ignore, context, strict=strict)
-        found += [(name, one) for one in sorted(findings, key=lambda one: one.line)]
-    if not (arguments.fix and STANDARD_INPUT in names):
-        _write(found, arguments.format or ("json" if arguments.json else "text"), context)
+        if fixes:
+            body = _fix(name, body, selected, ignored, context)
+        findings = lint(body, strict=strict, select=selected, ignore=ignored)
+        found += [(name, one) for one in findings]
+    if not (fixes and STANDARD_INPUT in names):
+        _write(found, context)
     if unknown:
         return ExitCode.UNKNOWN
     matters = any(finding.severity is not Severity.INFO for _, finding in found)
@@ -131,66 +166,24 @@ def _codes(options: Sequence[str]) -> list[str]:
     return names
 
 
-def _bodies(
-    names: Sequence[str], context: Context, *, fixing: bool
-) -> Iterator[tuple[str, bytes | None]]:
+def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes | None]]:
     """Yield each name with its robots.txt; None if a site does not answer."""
-    archived = [name for name in names if name.startswith(ARCHIVED) and not _is_file(name)]
-    if fixing and archived:
-        raise CommandError(f"--fix corrects files, and {archived[0]} is none")
-    targets = {
-        name: target_of(name) for name in names if name not in archived and not _is_file(name)
-    }
-    for name, target in targets.items():
-        if target.origin is None:
-            raise CommandError(f"{name} is neither a file nor a site")
-        if fixing:
-            raise CommandError(f"--fix corrects files, and {name} is none")
-        if target.has_default_scheme:
-            context.output.note(f"{name} is no file: it is taken for {target.url}")
-    policies = _fetch(targets, context)
+    others = [name for name in names if not is_file(name)]
+    policies = dict(zip(others, read_policies(others, context), strict=True))
     for name in names:
-        if name in policies:
-            policy = policies[name]
-            yield policy.access.url, _body_of(policy, context)
-        elif name in archived:
-            yield name, _body_of(read_local(name, context), context)
-        else:
+        policy = policies.get(name)
+        if policy is None:
             yield name, context.read_file(name)
-
-
-def _is_file(name: str) -> bool:
-    """Return whether a name stands for a file. ``robots.txt`` does, even if it is missing."""
-    return name == STANDARD_INPUT or Path(name).exists() or names_file(name)
-
-
-def _fetch(targets: dict[str, Target], context: Context) -> dict[str, Policy]:
-    if not targets:
-        return {}
-
-    async def get(session: Session) -> dict[str, Policy | None]:
-        return {
-            name: await session.get_policy(target.origin)
-            for name, target in targets.items()
-            if target.origin is not None
-        }
-
-    policies = context.run(get, keep_bodies=True)
-    found = {name: policy for name, policy in policies.items() if policy is not None}
-    if len(found) < len(targets):
-        raise KeyboardInterrupt
-    return found
-
-
-def _body_of(policy: Policy, context: Context) -> bytes | None:
-    access = policy.access
-    if access.is_unreachable:
-        context.output.warn(f"{access.url} is unreachable: {access.failure or access.status}")
-        return None
-    if policy.robots is None:
-        context.output.note(f"{access.url} does not exist: status {access.status}")
-        return b""
-    return policy.text[1:] if policy.body is None else policy.body
+            continue
+        access = policy.access
+        if access.is_unreachable:
+            context.output.warn(access.problem)
+            yield name, None
+        elif policy.robots is None:
+            context.output.note(f"{access.url} does not exist: status {access.status}")
+        else:
+            where = access.url if access.source != "archive" else name
+            yield where, policy.text[1:] if policy.body is None else policy.body
 
 
 def _fix(
@@ -201,52 +194,135 @@ def _fix(
         with writing():
             sys.stdout.buffer.write(fixed)
     elif fixed != body:
-        try:
+        with writing(name):
             write_atomically(Path(name), fixed)
-        except OSError as error:
-            raise CommandError(f"cannot write {name}: {error.strerror or error}") from None
         context.output.note(f"{name} is corrected")
     return fixed
 
 
-def _hidden(
-    body: bytes,
-    arguments: argparse.Namespace,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    context: Context,
-    *,
-    strict: bool,
-) -> list[Finding]:
-    if Code.HIDDEN_NOINDEX not in chosen_codes(select, ignore):
-        return []
-    agents = [] if arguments.agent == "*" else context.agents([arguments.agent])
-    if len(agents) > 1:
-        raise CommandError(f"-a takes one crawler, and {arguments.agent} stands for {len(agents)}")
-    tokens = agents[0].tokens if agents else ()
-    pages = pages_from(arguments.pages, context.output)
-    return hidden_noindex(body, pages, user_agent=tokens, strict=strict)
-
-
-def _write(found: list[tuple[str, Finding]], form: str, context: Context) -> None:
+def _write(found: list[tuple[str, Finding]], context: Context) -> None:
     output = context.output
-    match form:
-        case "json" | "github":
-            for line in (to_json if form == "json" else to_github)(found):
-                output.write(line + "\n")
-        case "sarif":
-            from .. import __version__
+    if output.as_json:
+        for name, finding in found:
+            output.record(LintFinding.of(name, finding))
+    elif output.form == "github":
+        output.write("".join(f"{line}\n" for line in to_github(found)))
+    elif output.form == "sarif":
+        output.write(to_sarif(found, version=__version__) + "\n")
+    else:
+        for name, finding in found:
+            severity = output.styled(str(finding.severity), _STYLES[finding.severity])
+            output.write(f"{to_text(name, finding, severity)}\n")
+        if found:
+            output.flush()
+            fixable = sum(finding.is_fixable for _, finding in found)
+            advice = f"; --fix corrects {fixable:,}" if fixable else ""
+            output.note(f"{quantity(len(found), 'finding')}{advice}")
 
-            output.write(to_sarif(found, version=__version__) + "\n")
-        case _ if sys.stdout.isatty():
-            from .lint_text import print_findings
 
-            print_findings(found, output)
-        case _:
-            for line in to_text(found):
-                output.write(line + "\n")
-    if form == "text" and found:
-        fixable = sum(finding.is_fixable for _, finding in found)
-        number = "1 finding" if len(found) == 1 else f"{len(found):,} findings"
-        output.flush()
-        output.note(f"{number}; --fix corrects {fixable:,}" if fixable else number)
+def to_text(name: str, found: Finding, severity: str) -> str:
+    """Return a finding as a line: ``robots.txt:2:1: warning R202 missing-colon: …``."""
+    place = f"{printable(name, _MAX_NAME)}:{found.line}:{found.column}"
+    code = f"{found.code} {found.code.short_name}"
+    return f"{place}: {severity} {code}: {found.message}; {found.advice}"
+
+
+def to_github(findings: Iterable[tuple[str, Finding]]) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each finding. It annotates the line.
+
+    ``::warning file=robots.txt,line=2,endLine=2,col=1,endColumn=9,title=R202 missing-colon::…``
+    """
+    for name, found in findings:
+        end = max(found.end_column, found.column)
+        properties = {
+            "file": printable(name, _MAX_NAME),
+            "line": found.line,
+            "endLine": found.line,
+            "col": found.column,
+            "endColumn": end,
+            "title": f"{found.code} {found.code.short_name}",
+        }
+        written = ",".join(
+            f"{key}={str(value).translate(_ESCAPED_PROPERTY)}" for key, value in properties.items()
+        )
+        data = f"{found.message}; {found.advice}".translate(_ESCAPED_DATA)
+        yield f"::{_GITHUB_LEVELS[found.severity]} {written}::{data}"
+
+
+def to_sarif(findings: Iterable[tuple[str, Finding]], *, version: str) -> str:
+    """Return all findings as one document of SARIF 2.1.0, in ASCII.
+
+    `version` is the version of this package.
+    """
+    codes = list(Code)
+    driver = {
+        "name": "scrapy-rep",
+        "semanticVersion": version,
+        "rules": [_sarif_rule(code) for code in codes],
+    }
+    numbers = {code: number for number, code in enumerate(codes)}
+    results = [_sarif_result(name, found, numbers[found.code]) for name, found in findings]
+    document = {
+        "$schema": SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+        ],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _sarif_rule(code: Code) -> dict[str, Any]:
+    return {
+        "id": code.code,
+        "name": code.short_name,
+        "shortDescription": {"text": code.summary},
+        "fullDescription": {"text": f"{code.summary} {code.why}"},
+        "help": {
+            "text": code.why,
+            "markdown": f"{code.why}\n\nSee `{PAGE}`.",
+        },
+        "defaultConfiguration": {"level": _LEVELS[code.severity]},
+    }
+
+
+def _sarif_result(name: str, found: Finding, number: int) -> dict[str, Any]:
+    artifact = {"uri": _uri(name)}
+    result: dict[str, Any] = {
+        "ruleId": found.code.code,
+        "ruleIndex": number,
+        "level": _LEVELS[found.severity],
+        "message": {"text": f"{found.message}; {found.advice}"},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": artifact,
+                    "region": _region(found.line, found.column, found.end_column),
+                }
+            }
+        ],
+    }
+    correction = found.correction
+    if correction is not None and correction.text.isprintable():
+        replacement = {
+            "deletedRegion": _region(found.line, correction.column, correction.end_column),
+            "insertedContent": {"text": correction.text},
+        }
+        result["fixes"] = [
+            {
+                "description": {"text": found.advice},
+                "artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}],
+            }
+        ]
+    return result
+
+
+def _region(line: int, column: int, end_column: int) -> dict[str, int]:
+    return {"startLine": line, "startColumn": column, "endLine": line, "endColumn": end_column}
+
+
+def _uri(name: str) -> str:
+    """Return the name of a file as a relative URI. A URL is kept. Other characters are encoded."""
+    octets = name.encode("utf-8", "surrogateescape")
+    safe = "/:?=&%~+@!$'()*,;[]" if "://" in name else "/~"
+    return quote(octets, safe=safe)

@@ -1,32 +1,34 @@
-"""The console script ``scrapy-rep``, and the table of subcommands.
+"""The console script ``scrapy-rep``, and the table of tools.
 
-``scrapy robots`` (see ``robots``) calls :func:`main`, too, so both are the same. This module
-imports Scrapy in :func:`main`, where Ctrl-C ends without a traceback.
+``scrapy robots`` (see :mod:`scrapy_rep.scrapy_command`) calls :func:`main`, so both are the same.
+This module imports Scrapy only in a tool, where Ctrl-C ends without a traceback.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
-import importlib
 import os
 import sys
-import textwrap
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
 
+from .. import __version__
 from ..protocol.printable import printable
-from .exits import EXIT_CODES, CommandError, ExitCode
-from .output import writing
+
+try:
+    import click
+
+    from .context import exit_code_help
+    from .output import CommandError, ExitCode, writing
+except ImportError as error:  # of the extra
+    name = str(error.name).partition(".")[0]
+    sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
     from scrapy.settings import Settings
-
-HELP_WIDTH = 78
-"""Characters of a line of a help text."""
 
 MAX_MESSAGE = 1000
 """Characters of an error message that are shown."""
@@ -35,55 +37,90 @@ GC_THRESHOLD = 50_000
 """Objects after which Python searches for cycles. The answers for many URLs are small objects that
 hold no cycles: with Python's 700, the search takes a fifth of the time."""
 
-
-class Subcommand(NamedTuple):
-    """A row of the table."""
-
-    module: str
-    """The module in this package. It is imported when the subcommand is used."""
-    help: str
-    """One line that says what the subcommand does."""
-
-
-SUBCOMMANDS = {
-    "agents": Subcommand("agents", "list the well-known crawlers that -a knows by name"),
-    "check": Subcommand("check", "say whether URLs are allowed, and why"),
-    "lint": Subcommand("lint", "find lines that do not do what they seem to, and correct them"),
-    "report": Subcommand("report", "merge and show the reports of crawls (REP_REPORT)"),
-    "show": Subcommand("show", "show the rules of a site or a file as a crawl understands them"),
-    "diff": Subcommand("diff", "say what differs in meaning between two robots.txt files"),
-    "test": Subcommand("test", "test a robots.txt against a file of expectations"),
-    "view": Subcommand("view", "show a page as a crawler sees it"),
-    "survey": Subcommand("survey", "count what the robots.txt files of many sites have"),
-    "export": Subcommand("export", "write the policies of a store as JSON Lines or WARC"),
-    "import": Subcommand("import_", "put policies that export has written into a store"),
+TOOLS = {
+    "Sites": {
+        "check": ("check", "Say whether URLs are allowed, and why."),
+        "lint": ("lint", "Find lines that do not do what they seem to, and correct them."),
+        "test": ("test", "Test a robots.txt against a file of expectations."),
+        "diff": ("diff", "Say what differs in meaning between two robots.txt files."),
+        "show": ("show", "Show the rules of a site or a file as a crawl understands them."),
+        "view": ("view", "Show a page as a crawler sees it."),
+    },
+    "Crawls": {
+        "report": ("report", "Merge and show the reports of crawls (REP_REPORT)."),
+        "export": ("transfer", "Write the policies of a store as JSON Lines."),
+        "import": ("transfer", "Put policies that export has written into a store."),
+    },
+    "Research": {
+        "survey": ("survey", "Count what the robots.txt files of many sites have."),
+        "crawlers": ("crawlers", "List the well-known crawlers that -a knows by name."),
+    },
 }
-"""The table. A module has these names:
-
-``DESCRIPTION``
-    What the subcommand does, in a few sentences.
-``EXAMPLES``
-    Command lines, each with what it does.
-``add_arguments(parser)``
-    Adds its arguments. Those of :func:`_add_common_arguments` are there already.
-``run(arguments, context)``
-    Runs it, and returns an exit code. Raises :class:`CommandError`.
-"""
-
-_WITH_VALUE = ("-s", "--set", "-L", "--loglevel")
+"""By group: the tools, each with its module and one line of help. A module has its tool as
+``NAME_tool``, and is imported when the tool is used."""
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that refuses unknown and abbreviated options in one line."""
+class Tools(click.Group):
+    """The tools, by their groups."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(
-            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **arguments
-        )
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [name for group in TOOLS.values() for name in group]
 
-    def error(self, message: str) -> NoReturn:
-        """Raise :class:`CommandError`."""
-        raise CommandError(f"{message} (see {self.prog} --help)")
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        for group in TOOLS.values():
+            if name in group:
+                module, text = group[name]
+                found = getattr(import_module(f"{__package__}.{module}"), f"{name}_tool")
+                found.name, found.short_help = name, text
+                self.commands[name] = found  # where Click looks for similar names
+                return found  # type: ignore[no-any-return]
+        self.commands = dict.fromkeys(self.list_commands(ctx), click.Command(None))
+        return None
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Run a tool and return its exit code. Only errors of usage are raised."""
+        try:
+            code: int = super().invoke(ctx) or ExitCode.OK
+            with writing():
+                sys.stdout.flush()
+        except CommandError as error:
+            _complain(ctx.info_name, str(error))
+            return error.code
+        except KeyboardInterrupt:
+            return ExitCode.INTERRUPTED
+        except BrokenPipeError:
+            return ExitCode.BROKEN_PIPE
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except Exception as error:  # a tool ends without a traceback
+            _complain(
+                ctx.info_name, f"internal error: {type(error).__name__}: {error}. Please report it."
+            )
+            if os.environ.get("SCRAPY_REP_DEBUG"):
+                raise
+            return ExitCode.UNKNOWN
+        return code
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for name, group in TOOLS.items():
+            with formatter.section(name):
+                formatter.write_dl([(each, text) for each, (_, text) in group.items()])
+
+
+@click.command(
+    cls=Tools,
+    help="Tools for robots.txt files. 'TOOL --help' shows the options and examples of a tool.",
+    epilog=exit_code_help(),
+    subcommand_metavar="TOOL [OPTION ...] [ARGUMENT ...]",
+    options_metavar="",
+    invoke_without_command=True,
+)
+@click.version_option(__version__, message="scrapy-rep %(version)s")
+@click.pass_context
+def tools(ctx: click.Context) -> None:
+    """Run a tool."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(
@@ -92,32 +129,20 @@ def main(
     program: str = "scrapy-rep",
     settings: Settings | None = None,
 ) -> int:
-    """Run a subcommand and return its exit code.
+    """Run a tool and return its exit code.
 
     ``settings`` are those of a Scrapy project. Without them, the project in the current folder
     counts, if there is one.
     """
     _open_closed_streams()
     _escape_unencodable()
-    code: int = ExitCode.OK
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments), program, settings)
-        with writing():
-            sys.stdout.flush()
-    except SystemExit as stop:  # of argparse, after --help
-        code = stop.code if isinstance(stop.code, int) else ExitCode.USAGE
-    except CommandError as error:
-        _complain(program, str(error))
-        code = error.code
-    except KeyboardInterrupt:
-        code = ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        code = ExitCode.BROKEN_PIPE
-    except Exception as error:  # a tool ends without a traceback
-        _complain(program, f"internal error: {type(error).__name__}: {error}. Please report it.")
-        if os.environ.get("SCRAPY_REP_DEBUG"):
-            raise
-        code = ExitCode.UNKNOWN
+        code: int = tools.main(given, program, standalone_mode=False, obj=settings)
+    except click.UsageError as error:
+        where = program if error.ctx is None else error.ctx.command_path
+        _complain(program, f"{error.format_message()} (see {where} --help)")
+        code = ExitCode.USAGE
     return _flushed(code)
 
 
@@ -127,113 +152,7 @@ def console() -> NoReturn:
     sys.exit(main())
 
 
-def _run(arguments: list[str], program: str, settings: Settings | None) -> int:
-    number = 0
-    while number < len(arguments) and arguments[number].startswith("-"):
-        number += 2 if arguments[number] in _WITH_VALUE else 1
-    options, rest = arguments[:number], arguments[number:]
-    if not rest:
-        return _run_without_subcommand(options, program)
-    name, *others = rest
-    row = SUBCOMMANDS.get(name)
-    if row is None:
-        raise CommandError(f"no subcommand {printable(name)!r}: there are {', '.join(SUBCOMMANDS)}")
-    from .context import Context  # Scrapy, which takes most of the time
-
-    module = importlib.import_module(f"{__package__}.{row.module}")
-    parser = _parser_of(module, program, name)
-    parsed = parser.parse_args([*options, *others])
-    _check_values(parsed, parser)
-    with Context.open(parsed, settings) as context:
-        code: int = module.run(parsed, context)
-        is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
-        return code if is_known else ExitCode.UNKNOWN
-
-
-def _check_values(parsed: argparse.Namespace, parser: Parser) -> None:
-    """Refuse values that no subcommand can use, such as those of shell variables that are unset."""
-    from .moments import ARCHIVED
-
-    given = [
-        value if isinstance(value, list) else [value]
-        for name, value in vars(parsed).items()
-        if name != "agent"  # an empty one is warned about
-    ]
-    texts = [text for values in given for text in values if isinstance(text, str)]
-    if not all(text.strip() for text in texts):
-        parser.error("an argument is empty")
-    if getattr(parsed, "archive", None) and not any(text.startswith(ARCHIVED) for text in texts):
-        parser.error(f"--archive belongs to {ARCHIVED}SITE")
-
-
-def _run_without_subcommand(options: list[str], program: str) -> int:
-    rows = "\n".join(f"  {name:<8} {row.help}" for name, row in SUBCOMMANDS.items())
-    parser = Parser(
-        prog=program,
-        usage=f"{program} SUBCOMMAND [option ...] [argument ...]",
-        description=f"Tools for robots.txt files.\n\nsubcommands:\n{rows}\n\n"
-        f"'{program} SUBCOMMAND --help' shows the options and examples of a subcommand.",
-        epilog=_exit_code_help(),
-    )
-    parser.add_argument("--version", action="version", version=_version())
-    parser.parse_args(options)
-    parser.print_help()
-    return ExitCode.OK if not options else ExitCode.USAGE
-
-
-def _parser_of(module: ModuleType, program: str, name: str) -> Parser:
-    parser = Parser(
-        prog=f"{program} {name}",
-        description=textwrap.fill(module.DESCRIPTION, HELP_WIDTH),
-        epilog=f"{_examples_of(module.EXAMPLES, program)}\n\n{_exit_code_help()}",
-    )
-    module.add_arguments(parser)
-    _add_common_arguments(parser)
-    return parser
-
-
-def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("options of all subcommands")
-    group.add_argument("--json", action="store_true", help="write JSON Lines instead of text")
-    group.add_argument(
-        "-s",
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set a setting of Scrapy or of this package; may be repeated",
-    )
-    group.add_argument(
-        "-L",
-        "--loglevel",
-        metavar="LEVEL",
-        choices=("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"),
-        help="write the log of Scrapy to standard error, from this level on",
-    )
-
-
-def _examples_of(examples: Sequence[tuple[str, str]], program: str) -> str:
-    lines = ["examples:"]
-    for arguments, meaning in examples:
-        lines += [f"  {program} {arguments}", f"      {meaning}"]
-    return "\n".join(lines)
-
-
-def _exit_code_help() -> str:
-    return "\n".join(
-        ["exit codes:", *(f"  {code.value:>3}  {text}" for code, text in EXIT_CODES.items())]
-    )
-
-
-def _version() -> str:
-    import scrapy
-
-    import scrapy_rep
-
-    return f"scrapy-rep {scrapy_rep.__version__}, Scrapy {scrapy.__version__}"
-
-
-def _complain(program: str, message: str) -> None:
+def _complain(program: str | None, message: str) -> None:
     line = printable(" ".join(message.split()), MAX_MESSAGE)
     with contextlib.suppress(OSError):
         sys.stdout.flush()

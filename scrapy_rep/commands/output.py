@@ -1,23 +1,25 @@
-"""What a subcommand writes: text or JSON Lines to standard output, remarks to standard error.
-
-Text needs the package rich, which brings colors and tables. JSON does not need it.
-"""
+"""What every tool writes and how it ends: text or JSON Lines, remarks, an exit code."""
 
 from __future__ import annotations
 
 import json
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from rich.console import Console
 
 from ..protocol.printable import printable
-from .exits import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
     from rich.progress import Progress
+
+T = TypeVar("T")
 
 MAX_REMARK = 500
 """Characters of a remark that are shown."""
@@ -25,21 +27,64 @@ MAX_REMARK = 500
 MAX_REPEATED = 3
 """Remarks of one kind that are shown. The rest are counted."""
 
-
 MIN_WIDTH = 40
 """Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
 
 
-class Output:
-    """The output of one run of a subcommand."""
+class ExitCode(IntEnum):
+    """The exit codes. If several apply, ``UNKNOWN`` takes precedence over ``FOUND``."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
+    OK = 0
+    FOUND = 1
+    USAGE = 2
+    UNKNOWN = 3
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+EXIT_CODES = {
+    ExitCode.OK: "all URLs are allowed, or nothing was found",
+    ExitCode.FOUND: "at least one URL is disallowed, or something was found",
+    ExitCode.USAGE: "an argument, a file or a setting is wrong",
+    ExitCode.UNKNOWN: "at least one answer is not known",
+    ExitCode.INTERRUPTED: "Ctrl-C; what was known until then is written",
+    ExitCode.BROKEN_PIPE: "the reader of the output has ended",
+}
+"""What each exit code means."""
+
+
+def exit_code(answers: Collection[bool | None]) -> ExitCode:
+    """Return the exit code for some answers. None: it is not known."""
+    if None in answers:
+        return ExitCode.UNKNOWN
+    return ExitCode.FOUND if False in answers else ExitCode.OK
+
+
+class CommandError(Exception):
+    """Ends a tool with one line on standard error and an exit code.
+
+    The message may quote text of a site or a file: it is escaped and cut where it is shown.
+    """
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Output:
+    """The output of one run of a tool."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        """The value of ``--format``."""
         self._console: Console | None = None
         self._repeated: dict[str, int] = {}
         self._bar: Progress | None = None
-        if not as_json:
-            _require_rich()
+
+    @property
+    def as_json(self) -> bool:
+        """Whether the output is JSON Lines."""
+        return self.form == "json"
 
     @property
     def console(self) -> Console:
@@ -48,7 +93,7 @@ class Output:
             self._console = _console(sys.stdout)
         return self._console
 
-    def print(self, *renderables: RenderableType) -> None:
+    def print(self, renderables: Iterable[RenderableType]) -> None:
         """Print texts and tables of rich. Plain strings are printed as they are."""
         console = self.console
         with writing():
@@ -62,9 +107,22 @@ class Output:
         # Tables fill their last column with spaces.
         self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Write one record as a line of JSON."""
-        self.write(json.dumps(record) + "\n")
+    def show(self, record: T, listing: Callable[[T], Iterable[RenderableType]]) -> None:
+        """Write a record as JSON, or print its text."""
+        if self.as_json:
+            self.record(record)
+        else:
+            self.print(listing(record))
+
+    def styled(self, text: str, style: str) -> str:
+        """Return a text with the escape sequences of a color, if there are colors."""
+        with self.console.capture() as capture:
+            self.console.print(text, style=style, end="")
+        return capture.get()
+
+    def record(self, record: object) -> None:
+        """Write one record as a line of JSON, in ASCII: nothing in it acts on a terminal."""
+        self.write(json_line(record))
 
     def write(self, text: str) -> None:
         """Write text as it is. Raises BrokenPipeError if nothing reads it any more."""
@@ -76,23 +134,13 @@ class Output:
         with writing():
             sys.stdout.flush()
 
-    def note(self, message: str) -> None:
-        """Write a remark to standard error."""
-        self._remark("note", message)
+    def note(self, message: str, kind: str | None = None) -> None:
+        """Write a remark to standard error. Only the first few of a kind are written."""
+        self._remark(f"note: {message}", kind)
 
-    def warn(self, message: str) -> None:
-        """Write a warning to standard error."""
-        self._remark("warning", message)
-
-    def repeated_note(self, kind: str, message: str) -> None:
-        """Write a note that many inputs may cause. Only the first few of a kind are written."""
-        if self._is_new(kind):
-            self.note(message)
-
-    def repeated_warning(self, kind: str, message: str) -> None:
-        """Write a warning that many inputs may cause, as `repeated_note` does."""
-        if self._is_new(kind):
-            self.warn(message)
+    def warn(self, message: str, kind: str | None = None) -> None:
+        """Write a warning to standard error. Only the first few of a kind are written."""
+        self._remark(f"warning: {message}", kind)
 
     def close(self) -> None:
         """Say how many remarks were left out."""
@@ -106,8 +154,8 @@ class Output:
 
         Yields a function to call with the number of items that are done.
         """
-        if not sys.stderr.isatty() or not _has_rich():
-            yield _show_nothing
+        if not sys.stderr.isatty():
+            yield lambda _: None
             return
         is_first = self._bar is None
         bar = self._bar = self._bar or _started_bar()
@@ -120,12 +168,12 @@ class Output:
                 bar.stop()
                 self._bar = None
 
-    def _is_new(self, kind: str) -> bool:
-        number = self._repeated[kind] = self._repeated.get(kind, 0) + 1
-        return number <= MAX_REPEATED
-
-    def _remark(self, kind: str, message: str) -> None:
-        line = f"{kind}: {printable(' '.join(message.split()), MAX_REMARK)}"
+    def _remark(self, message: str, kind: str | None) -> None:
+        if kind is not None:
+            self._repeated[kind] = self._repeated.get(kind, 0) + 1
+            if self._repeated[kind] > MAX_REPEATED:
+                return
+        line = printable(" ".join(message.split()), MAX_REMARK)
         if self._bar is not None:
             self._bar.console.print(line)  # above the bar
             return
@@ -137,9 +185,20 @@ class Output:
             return
 
 
+def json_line(record: object) -> str:
+    """Return a record as a line of JSON in ASCII."""
+    try:
+        line = msgspec.json.encode(record)
+        if line.isascii():
+            return f"{line.decode()}\n"
+    except UnicodeEncodeError:  # a lone surrogate
+        pass
+    return json.dumps(msgspec.to_builtins(record)) + "\n"
+
+
 @contextmanager
-def writing() -> Iterator[None]:
-    """Raise :class:`CommandError` if standard output cannot be written, as to a full disk.
+def writing(name: str = "the output") -> Iterator[None]:
+    """Raise :class:`CommandError` if a file cannot be written, as to a full disk.
 
     A BrokenPipeError stays as it is.
     """
@@ -147,28 +206,37 @@ def writing() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except OSError as error:
-        raise CommandError(f"cannot write the output: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(f"cannot write {name}: {reason}") from None
 
 
-def _show_nothing(done: int) -> None:
-    """Do nothing."""
+@contextmanager
+def reading(name: str, form: str = "", *wrong: type[Exception]) -> Iterator[None]:
+    """Raise :class:`CommandError` if a file cannot be read, or not as ``form``.
+
+    ``wrong`` are the errors that mean that it has another form.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(f"cannot read {name}: {reason}") from None
+    except wrong as error:
+        raise CommandError(f"cannot read {name} as {form}: {error}") from None
 
 
 def _started_bar() -> Progress:
     """Show an empty progress bar on standard error."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich import progress
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(
-        *columns,
-        TimeElapsedColumn(),
+    bar = progress.Progress(
+        "{task.description}",
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
         console=_console(sys.stderr),
         transient=True,
         redirect_stdout=False,  # else rich writes the answers to the terminal, too
@@ -178,29 +246,15 @@ def _started_bar() -> Progress:
     return bar
 
 
+class _Raising(Console):
+    """A console that raises BrokenPipeError. That of rich would end with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
 def _console(file: Any) -> Console:
-    from rich.console import Console
-
-    class Raising(Console):
-        """A console that raises BrokenPipeError. That of rich would end with exit code 1."""
-
-        def on_broken_pipe(self) -> None:
-            raise
-
-    console = Raising(file=file, highlight=False, emoji=False, markup=False)
+    console = _Raising(file=file, highlight=False, emoji=False, markup=False)
     if console.width < MIN_WIDTH:
         console.width = MIN_WIDTH
     return console
-
-
-def _has_rich() -> bool:
-    try:
-        import rich  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def _require_rich() -> None:
-    if not _has_rich():
-        raise CommandError("text needs the package rich: pip install rich; --json works without it")

@@ -1,73 +1,69 @@
-"""``report``: merges the reports of crawls (REP_REPORT), and shows them."""
+"""``report``: shows the report of a crawl, or one report of several event logs (REP_REPORT)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..reports.reading import ReportError, document, read_reports
-from ..reports.rendering import html_text
-from .exits import CommandError, ExitCode
+import click
+
+from ..reports.answers import Obedience, obedience
+from ..reports.reading import ReportError, read_reports
+from ..reports.records import Report
+from .context import Context, tool
+from .output import CommandError, ExitCode, writing
+from .texts import laid_out
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterator, Sequence
 
-    from ..reports.model import Report
-    from .context import Context
+    from rich.console import RenderableType
 
-DESCRIPTION = (
-    "Show what a crawl has recorded for REP_REPORT: requests that were sent and that were not,\n"
-    "the rules that decided, the pace, and whether any disallowed page was requested.\n"
-    "Several files, of several spiders, processes or starts of a job, become one report."
+_STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
+
+
+@tool(
+    "Show what a crawl has recorded for REP_REPORT: requests that were sent and that were not, "
+    "the rules that decided, the pace, and whether any disallowed page was requested. Several "
+    "event logs, of several spiders, processes or starts of a job, become one report.",
+    ("report crawl.json", "the report that a crawl has written"),
+    ("report reports/*.events.gz", "one report of several crawls, also of those that still run"),
+    ("report reports/*.events.gz --json", "the same as JSON"),
+    ("report reports/*.events.gz --html report.html", "the same as a page"),
+    records=(Report,),
 )
-EXAMPLES = (
-    ("report reports/*.json", "one report of several crawls"),
-    ("report reports/*.part", "what crawls have recorded that still run or were killed"),
-    ("report crawl.json --json", "the merged report as JSON"),
-    ("report reports/*.json --html report.html", "the merged report as a page"),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        help="a JSON report, or a part file (.part) that a crawl keeps while it runs",
-    )
-    parser.add_argument("--html", metavar="FILE", help="also write the report as an HTML page")
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
+def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
+    """Show reports."""
     try:
-        report = read_reports(arguments.files, context.output.warn)
+        report = read_reports(files, context.output.warn)
     except ReportError as error:
         raise CommandError(str(error)) from None
-    if arguments.html is not None:
-        _write(arguments.html, html_text(report))
-    if context.output.as_json:
-        context.output.record(document(report))
-    else:
-        from .report_text import summary
-
-        context.output.print(*summary(report))
+    if html is not None or not context.output.as_json:
+        try:
+            from ..reports import page
+        except ModuleNotFoundError as error:
+            raise CommandError(
+                f"report needs the package {error.name}: pip install scrapy-rep[report]"
+            ) from None
+    if html is not None:
+        with writing(html):
+            Path(html).write_text(page.html_text(report), "utf-8")
+    context.output.show(report, summary)
     return exit_code_of(report)
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, "utf-8")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        problem = error.strerror if isinstance(error, OSError) else error
-        raise CommandError(f"cannot write {path}: {problem or error}") from None
 
 
 def exit_code_of(report: Report) -> ExitCode:
     """Return FOUND if a disallowed page was requested, UNKNOWN if the report cannot tell."""
-    totals = report.totals
-    if totals.sent_disallowed or totals.final_url_disallowed:
-        return ExitCode.FOUND
-    is_known = all(run.sent_is_known and run.damage is None for run in report.runs)
-    return ExitCode.UNKNOWN if totals.sent_unchecked or not is_known else ExitCode.OK
+    return {
+        Obedience.DISALLOWED: ExitCode.FOUND,
+        Obedience.NOT_KNOWN: ExitCode.UNKNOWN,
+    }.get(obedience(report), ExitCode.OK)
+
+
+def summary(report: Report) -> Iterator[RenderableType]:
+    """Yield the summary of a report."""
+    from ..reports import page
+
+    return laid_out(page.summary(report), {"Disallowed": _STYLES[exit_code_of(report)]})

@@ -1,49 +1,45 @@
-"""The policies of sites, as a crawl gets them: by Scrapy's engine, the middleware and its store.
+"""The network for a tool: policies and pages as a crawl gets them, by Scrapy's engine.
 
-:func:`run` starts Scrapy with a spider that requests no pages. Its coroutine gets a
-:class:`Session`.
+Scrapy runs in a thread of its own, with a spider that requests no pages. So a tool reads its input
+and writes its output as any program does, and Ctrl-C ends it wherever it is.
 """
 
 from __future__ import annotations
 
-import asyncio
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.defer import Deferred, DeferredList
 
 from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
+from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
-from ..scheduling.clock import fire, sleep
-from ..scrapy_settings import uses_async_process
-from ..setting_types import without_passwords
-from ..settings import read_settings
-from .exits import CommandError, ExitCode
-from .interrupts import noted_interrupts, raised_interrupts, restored_handlers
+from ..settings import read_settings, uses_async_process, without_passwords
+from .output import CommandError, ExitCode
 from .policy import Policy, of_origin
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 
     from scrapy.http import Response
     from scrapy.settings import Settings as ScrapySettings
-    from twisted.python.failure import Failure
 
-    from ..crawl.policy_cache import PolicyCache
     from ..origin import Origin
     from ..protocol.tdmrep import TdmRule
 
 T = TypeVar("T")
 
-CLOSE_CHECK_INTERVAL = 0.2
-"""Seconds between two checks whether Ctrl-C was pressed, while a page is downloaded."""
+END_TIMEOUT = 5.0
+"""Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
 
 OVERRIDDEN: dict[str, Any] = {
     # Only what downloads count. The rest of a project may write files, open databases or use the
@@ -69,233 +65,192 @@ OVERRIDDEN: dict[str, Any] = {
 
 
 class Session:
-    """The network, for one run of a subcommand."""
+    """The network, for one run of a tool. Its methods block, and run in the thread of the tool."""
 
-    def __init__(self, crawler: Any, *, keep_bodies: bool = False) -> None:
+    def __init__(self, crawler: Any, ended: Future[None], *, keep_bodies: bool) -> None:
         middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if middleware is None:
             raise CommandError(
                 "scrapy_rep.RobotsTxtMiddleware is not enabled: check DOWNLOADER_MIDDLEWARES"
             )
         self._crawler = crawler
+        self._ended = ended
+        self._call = _caller()
         self._middleware: RobotsTxtMiddleware = middleware
-        self._cache: PolicyCache = middleware.policy_cache
+        self._cache = middleware.policies
         self._store = without_passwords(read_settings(crawler).store)
-        self._interrupts = noted_interrupts()  # `run` restores the handler
         if keep_bodies:
             self._cache.bodies = {}
+        self.is_interrupted = False
+        """Whether Ctrl-C has ended :meth:`policies`."""
+        self.end: Deferred[None] = Deferred()
+        """Called back at the end of the session."""
 
-    @property
-    def is_closing(self) -> bool:
-        """Whether Ctrl-C was pressed, so that nothing more is fetched."""
-        return bool(self._interrupts) or self._cache.is_closing or not self._crawler.crawling
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in Scrapy's event loop, and return its result.
 
-    def tdm_rule(self, response: Response) -> TdmRule | None:
-        """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
-        rule_of = self._middleware.tdm_rule
-        return None if rule_of is None else rule_of(response)
-
-    async def get_policy(self, origin: str, page_url: str | None = None) -> Policy | None:
-        """Return the policy of an origin (``scheme://host[:port]``) when it is known.
-
-        ``page_url`` is the page that needs it, if there is one. Returns None if the session closes
-        before.
+        Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
         """
-        request = Request(page_url or robots_txt_url(origin))
-        found = await self._cache.wait_for(origin, request)
-        return None if found is None or self._is_unknown(found) else self._policy(found)
+        future: Future[T] = Future()
 
-    async def get_policies(
+        async def run() -> None:
+            try:
+                future.set_result(await work)
+            except Exception as error:
+                future.set_exception(error)
+
+        self._call(deferred_from_coro, run())
+        either: list[Future[Any]] = [future, self._ended]
+        wait(either, return_when=FIRST_COMPLETED)
+        if not future.done():
+            raise _ended_early()
+        return future.result()
+
+    def policy(self, origin: str, page_url: str | None = None) -> Policy:
+        """Return the policy of an origin. ``page_url`` is the page that needs it, if any."""
+        return self.policies([origin], page_url=page_url)[origin]
+
+    def policies(
         self,
         origins: Iterable[str],
-        done: Callable[[], object] = lambda: None,
+        done: Callable[[int], object] = lambda _: None,
         *,
         page_url: str | None = None,
+        is_partial: bool = False,
     ) -> dict[str, Policy]:
         """Return the policies of origins, which are fetched at the same time.
 
-        ``done`` is called for each. ``page_url`` is the page that needs them, if there is one.
-        Those that are not known when the session closes are missing.
+        ``done`` is called with the number of those that are known. With ``is_partial``, Ctrl-C
+        makes it return those that are known.
         """
         found: dict[str, Policy] = {}
 
         async def get(origin: str) -> None:
-            policy = await self.get_policy(origin, page_url)
-            if policy is not None:
-                found[origin] = policy
-            done()
+            request = Request(page_url or robots_txt_url(origin))
+            known = await self._cache.wait_for(origin, request)
+            if known is None:
+                raise _ended_early()
+            found[origin] = self._policy(known)
+            done(len(found))
 
-        tasks = [deferred_from_coro(get(origin)) for origin in origins]
-        ended: Any = await maybe_deferred_to_future(DeferredList(tasks, consumeErrors=True))
-        for is_success, result in ended:
-            if not is_success:
-                result.raiseException()
-        return found
+        async def get_all() -> None:
+            tasks = [deferred_from_coro(get(origin)) for origin in origins]
+            ended: Any = await maybe_deferred_to_future(DeferredList(tasks, consumeErrors=True))
+            for is_success, result in ended:
+                if not is_success:
+                    result.raiseException()
 
-    async def download(self, request: Request) -> Response:
-        """Return the response to a request, which passes all downloader middlewares.
-
-        Raises KeyboardInterrupt if the session closes before. Otherwise Scrapy would wait for the
-        response.
-        """
-        download = deferred_from_coro(self._crawler.engine.download_async(request))
-        is_cancelled = False
-
-        def check() -> None:
-            nonlocal is_cancelled
-            if self.is_closing and not is_cancelled:
-                is_cancelled = True
-                download.cancel()
-
-        looping = create_looping_call(check)
-        looping.start(CLOSE_CHECK_INTERVAL, now=False)
         try:
-            response: Response = await maybe_deferred_to_future(download)
-        except (asyncio.CancelledError, CancelledError):
-            if is_cancelled:
-                raise KeyboardInterrupt from None
-            raise  # Scrapy 2.14 cancels a download that is too large
-        finally:
-            looping.stop()
+            self.wait(get_all())
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            if not is_partial:
+                raise
+        return dict(found)
+
+    def download(self, request: Request) -> Response:
+        """Return the response to a request, which passes all downloader middlewares."""
+        response: Response = self.wait(self._crawler.engine.download_async(request))
         return response
 
-    async def pause(self) -> None:
-        """Let Scrapy handle what has happened. Call this between two pieces of long work."""
-        await sleep(0)
+    def tdm_rule(self, response: Response) -> TdmRule | None:
+        """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
+        return self._middleware.tdm_rule(response)
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt at once if Ctrl-C is pressed, as while a file is read.
-
-        Raises it at the start if Ctrl-C was pressed before.
-        """
-        with raised_interrupts():
-            if self._interrupts:
-                raise KeyboardInterrupt
-            yield
+    def stop(self) -> None:
+        """End the session. What is being downloaded is given up."""
+        self._call(fire, self.end, None)
 
     def _policy(self, origin: Origin) -> Policy:
         bodies = self._cache.bodies
         return of_origin(
             origin,
-            lambda url, tokens: self._middleware.verdict(origin, url, tokens),
+            lambda url, tokens: self._cache.verdict(origin, url, tokens),
             body=None if bodies is None else bodies.get(origin.key),
             store=str(self._store) if self._store else None,
         )
 
-    def _is_unknown(self, origin: Origin) -> bool:
-        return self._cache.is_closing and not origin.fetched_at
+
+def _caller() -> Callable[..., object]:
+    """Return a function that calls another one in this event loop, from any thread."""
+    if is_reactor_installed():
+        from twisted.internet import reactor
+
+        return reactor.callFromThread  # type: ignore[no-any-return]
+    import asyncio
+
+    return asyncio.get_running_loop().call_soon_threadsafe
 
 
 class SessionSpider(Spider):
-    """Runs a coroutine function with a :class:`Session`, and requests nothing."""
+    """Makes a session, keeps Scrapy running until its end, and requests nothing."""
 
     name = "scrapy-rep"
-
-    def __init__(self, outcome: Outcome[Any], *, keep_bodies: bool = False, **kw: Any) -> None:
-        super().__init__(**kw)
-        self._outcome = outcome
-        self._keep_bodies = keep_bodies
-        self._is_working = False
-        self._waiters: list[Deferred[None]] = []
+    made: Future[Session]
+    ended: Future[None]
+    keep_bodies: bool
 
     async def start(self) -> AsyncIterator[Any]:
-        # Scrapy cancels this coroutine at Ctrl-C. The work runs on, to end with what it has.
-        self.crawler.signals.connect(self._on_closed, signal=signals.spider_closed)
-        self._is_working = True
-        deferred_from_coro(self._work())
-        await self._wait_for_work()
+        try:
+            session = Session(self.crawler, self.ended, keep_bodies=self.keep_bodies)
+        except Exception as error:
+            self.made.set_exception(error)
+        else:
+            self.made.set_result(session)
+            await maybe_deferred_to_future(session.end)
         requests: tuple[Request, ...] = ()
         for request in requests:  # none: the session makes its own
             yield request
 
-    async def _work(self) -> None:
-        outcome = self._outcome
-        outcome.is_started = True
-        try:
-            session = Session(self.crawler, keep_bodies=self._keep_bodies)
-            if session.is_closing:  # Ctrl-C while Scrapy started: not all versions end then
-                raise KeyboardInterrupt
-            outcome.result = await outcome.work(session)
-        # Scrapy would log it, with a traceback. KeyboardInterrupt comes from `interruptible`.
-        except (Exception, KeyboardInterrupt) as error:
-            outcome.error = error
-        else:
-            outcome.is_finished = True
-        self._is_working = False
-        while self._waiters:
-            fire(self._waiters.pop(), None)
 
-    async def _wait_for_work(self) -> None:
-        if self._is_working:
-            waiter: Deferred[None] = Deferred()
-            self._waiters.append(waiter)
-            await maybe_deferred_to_future(waiter)
+@contextmanager
+def opened(
+    settings: ScrapySettings, *, log_level: str | None = None, keep_bodies: bool = False
+) -> Iterator[Session]:
+    """Start Scrapy in a thread, yield a session, and end Scrapy.
 
-    async def _on_closed(self, reason: str) -> None:
-        self._outcome.close_reason = reason
-        await self._wait_for_work()
-
-
-class Outcome(Generic[T]):
-    """What happened to the work of a session."""
-
-    def __init__(self, work: Callable[[Session], Awaitable[T]]) -> None:
-        self.work = work
-        self.is_started = False
-        """Whether the work has begun. Before, only the settings can be wrong."""
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.is_finished = False
-        self.close_reason: str | None = None
-        """Why Scrapy closed the spider. None: it did not run."""
-
-    def get(self) -> T:
-        """Return the result of the work. Raises its error, and KeyboardInterrupt after Ctrl-C."""
-        if self.error is not None:
-            if self.is_started or not isinstance(self.error, Exception):
-                raise self.error
-            raise _start_error(self.error) from self.error
-        if self.is_finished:
-            result: Any = self.result
-            return result  # type: ignore[no-any-return]
-        # Without an error, only Ctrl-C ends Scrapy before it runs the spider.
-        if self.close_reason in (None, "shutdown"):
-            raise KeyboardInterrupt
-        raise CommandError("Scrapy ended before the work did", ExitCode.UNKNOWN)
-
-
-def run(
-    settings: ScrapySettings,
-    work: Callable[[Session], Awaitable[T]],
-    *,
-    log_level: str | None = None,
-    keep_bodies: bool = False,
-) -> T:
-    """Start Scrapy, run ``work`` with a session, and return its result.
-
-    ``keep_bodies``: keep the robots.txt files as they were received. Raises the error of the work,
-    :class:`CommandError` for an unusable setting, and KeyboardInterrupt after Ctrl-C.
+    ``keep_bodies``: keep the robots.txt files as they were received. Raises
+    :class:`CommandError` for an unusable setting.
     """
-    outcome = Outcome(work)
+    made: Future[Session] = Future()
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            used = session_settings(settings)
+            used.set("LOG_ENABLED", log_level is not None, priority="cmdline")
+            used.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
+            process = (AsyncCrawlerProcess if uses_async_process(used) else CrawlerProcess)(used)
+            crawl: Any = process.crawl(
+                SessionSpider, made=made, ended=ended, keep_bodies=keep_bodies
+            )
+            if isinstance(crawl, Deferred):
+                crawl.addErrback(lambda failure: _fail(made, failure.value))
+            else:
+                crawl.add_done_callback(lambda task: _fail(made, task.exception()))
+            process.start(install_signal_handlers=False)
+        except BaseException as error:  # of what the settings name
+            _fail(made, error)
+        ended.set_result(None)
+        _fail(made, RuntimeError("Scrapy ended at its start"))
+
+    thread = Thread(target=run, name="scrapy", daemon=True)
+    thread.start()
     try:
-        settings = session_settings(settings)
-        settings.set("LOG_ENABLED", log_level is not None, priority="cmdline")
-        settings.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
-        process_class = AsyncCrawlerProcess if uses_async_process(settings) else CrawlerProcess
-        process = process_class(settings)
-        crawl: Any = process.crawl(SessionSpider, outcome, keep_bodies=keep_bodies)
-        if isinstance(crawl, Deferred):
-            crawl.addErrback(_keep_error, outcome)
-        else:
-            crawl.add_done_callback(lambda task: _keep_error_of_task(task, outcome))
-        with restored_handlers():
-            process.start()
-    except Exception as error:  # of what the settings name
-        if outcome.is_started:
-            raise
-        raise _start_error(error) from error
-    return outcome.get()
+        session = made.result()
+    except CommandError:
+        raise
+    except SettingError as error:
+        raise CommandError(str(error)) from error
+    except Exception as error:
+        raise CommandError(
+            f"Scrapy does not start with these settings: {type(error).__name__}: {error}"
+        ) from error
+    try:
+        yield session
+    finally:
+        session.stop()
+        thread.join(END_TIMEOUT)
 
 
 def session_settings(settings: ScrapySettings) -> ScrapySettings:
@@ -308,25 +263,11 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
     return settings
 
 
-def _keep_error(failure: Failure, outcome: Outcome[Any]) -> None:
-    _keep(failure.value, outcome)
+def _ended_early() -> CommandError:
+    return CommandError("Scrapy ended before the tool did", ExitCode.UNKNOWN)
 
 
-def _keep_error_of_task(task: Any, outcome: Outcome[Any]) -> None:
-    if not task.cancelled():
-        _keep(task.exception(), outcome)
-
-
-def _keep(error: BaseException | None, outcome: Outcome[Any]) -> None:
-    """Keep the error that stopped Scrapy, unless the work has one."""
-    if error is not None and outcome.error is None:
-        outcome.error = error
-
-
-def _start_error(error: Exception) -> CommandError:
-    """Return the error for settings with which Scrapy does not start."""
-    if isinstance(error, (CommandError, SettingError)):
-        return CommandError(str(error))
-    return CommandError(
-        f"Scrapy does not start with these settings: {type(error).__name__}: {error}"
-    )
+def _fail(made: Future[Session], error: BaseException | None) -> None:
+    """Report an error of Scrapy's start. Later ones come from what a tool calls."""
+    if error is not None and not made.done():
+        made.set_exception(error)

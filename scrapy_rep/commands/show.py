@@ -1,115 +1,289 @@
-"""``show``: the rules of a site or of a file, as a crawl understands them."""
+"""``show``: the groups of a robots.txt as a crawl understands them: merged, their rules ranked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..protocol.records import CONTENT_SIGNAL, LICENSE
-from .exits import ExitCode
-from .groups import GroupList, group_records
-from .moments import ARCHIVED, add_archive_argument
-from .sources import STORED, get_policies, source_of
+import click
+from msgspec import UNSET, Struct, UnsetType
+from rich.text import Text
+
+from ..protocol.agents import WILDCARD_AGENT, tokens_of_line
+from ..protocol.matcher import rank
+from ..protocol.parser import GROUP_FIELDS, records
+from ..protocol.printable import printable
+from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
+from ..protocol.verdict import Rule as ProtocolRule
+from .context import Context, agent_option, archive_option, tool
+from .crawlers import agents_of
+from .explain import MAX_LENGTH, REASONS, Pace, Rule, by_group, line_text, pace_of
+from .output import ExitCode
+from .policy import Access, access_rows
+from .sources import read_policies
+from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from .agent_option import Agent
-    from .context import Context
+    from rich.console import RenderableType
+
+    from ..protocol.parser import RawRule
+    from ..protocol.robotstxt import RobotsTxt
+    from .crawlers import Agent
     from .policy import Policy
-    from .session import Session
+    from .texts import Row
 
-DESCRIPTION = (
-    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged, "
-    "the rules in the order in which they win, delays, sitemaps, usage and licenses."
-)
-EXAMPLES = (
+MAX_RULES = 100_000
+"""Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
+to thousands of tokens in as many combinations."""
+
+MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
+"""Groups and rules, values, and product tokens that are shown as text. JSON has more."""
+
+
+class Group(Struct, kw_only=True):
+    """What applies to the crawlers with some tokens. With ``agent``, to that crawler."""
+
+    agent: str | UnsetType = UNSET
+    tokens: tuple[str, ...]
+    rules: list[Rule]
+    rules_left_out: int
+    pace: Pace | None
+    content_signal: list[str]
+    content_usage: list[str]
+    licenses: list[str]
+
+
+class Show(Struct, kw_only=True, tag_field="type", tag="show"):
+    """A robots.txt. ``content_signal`` and ``licenses`` stand above its groups."""
+
+    version: int = 1
+    origin: str | None
+    robots_txt: Access
+    groups: list[Group] = []
+    content_signal: list[str] = []
+    licenses: list[str] = []
+    sitemaps: tuple[str, ...] = ()
+    host: str | None = None
+    clean_params: tuple[str, ...] = ()
+    noindex: tuple[str, ...] = ()
+
+
+@tool(
+    "Show a robots.txt as a crawl understands it: groups that name the same crawler merged, the "
+    "rules in the order in which they win, delays, sitemaps, usage and licenses.",
     ("show example.com", "the robots.txt of a site"),
     ("show robots.txt -a mybot", "what a file says to one crawler"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
-    (
-        "show archive:example.com@2026-03-01 --archive crawl.warc.gz",
-        "what a site said on a day, from the archive of a crawl",
-    ),
+    ("show archive:example.com@2026-03-01 --archive crawl.warc.gz", "what a site said on a day"),
+    records=(Show,),
 )
-
-VERSION = 1
-"""The version of the record. A field may be added without a new one."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument(
-        "source",
-        metavar="ORIGIN|FILE",
-        help=f"a site, such as example.com, or a file; '-': standard input; {STORED}SITE: the copy "
-        f"in the store of REP_STORE; {ARCHIVED}SITE@TIME: what an archive has",
-    )
-    parser.add_argument(
-        "-a",
-        "--agent",
-        action="append",
-        default=[],
-        metavar="AGENT",
-        help="show only what applies to this crawler; may be repeated",
-    )
-    add_archive_argument(parser)
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    agents = context.agents(arguments.agent) if arguments.agent else None
-    source = source_of(arguments.source, context)
-    if source.origin is None:
-        (policy,) = get_policies([source], context)
-        return _show(policy, agents, context)
-    origin = source.origin
-
-    async def work(session: Session) -> int:
-        policy = await session.get_policy(origin)
-        if policy is None:
-            raise KeyboardInterrupt  # the session closes only after Ctrl-C
-        return _show(policy, agents, context)
-
-    return context.run(work, keep_bodies=True)
-
-
-def _show(policy: Policy, agents: Sequence[Agent] | None, context: Context) -> int:
-    record = record_of(policy, agents, strict=context.settings.strict)
-    if context.output.as_json:
-        context.output.record(record)
-    else:
-        from .show_text import listing
-
-        context.output.print(*listing(record))
+@click.argument("robots", metavar="ROBOTS")
+@agent_option
+@archive_option
+def show_tool(context: Context, robots: str, agents: Sequence[str]) -> int:
+    """Show a robots.txt."""
+    named = agents_of(agents, context) if agents else None
+    (policy,) = read_policies([robots], context)
+    record = record_of(policy, named)
+    context.output.show(record, _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 
-def record_of(policy: Policy, agents: Sequence[Agent] | None, *, strict: bool) -> dict[str, Any]:
+def record_of(policy: Policy, agents: Sequence[Agent] | None) -> Show:
     """Return the record of a robots.txt."""
     robots = policy.robots
-    record = {
-        "type": "show",
-        "version": VERSION,
-        "origin": policy.origin,
-        "robots_txt": policy.access.as_json(),
-        "groups": [],
-        "content_signal": [],
-        "licenses": [],
-        "sitemaps": [],
-        "host": None,
-        "clean_params": [],
-        "noindex": [],
-    }
+    record = Show(origin=policy.origin, robots_txt=policy.access)
     if robots is not None:
-        listed = GroupList.of(policy.text, strict=strict)
-        record["groups"] = list(group_records(listed, robots, agents, strict=strict))
-        record["content_signal"] = listed.above.values(CONTENT_SIGNAL.field)
-        record["licenses"] = listed.above.values(LICENSE.field)
-        record["sitemaps"] = list(robots.sitemaps)
-        record["host"] = robots.host
-        record["clean_params"] = [
-            {"parameters": list(row.parameters), "path": row.path} for row in robots.clean_params
-        ]
-        record["noindex"] = list(robots.noindex)
+        merged = GroupList.of(policy.text)
+        record.groups = list(merged.records(robots, agents))
+        record.content_signal = merged.above.values(CONTENT_SIGNAL.field)
+        record.licenses = merged.above.values(LICENSE.field)
+        record.sitemaps = tuple(robots.sitemaps)
+        record.host = robots.host
+        record.clean_params = tuple(
+            f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
+        )
+        record.noindex = tuple(robots.noindex)
     return record
+
+
+class MergedGroup(NamedTuple):
+    """All groups that apply to the same crawlers (RFC 9309 §2.2.1)."""
+
+    tokens: tuple[str, ...] = ()
+    rules: tuple[RawRule, ...] = ()
+    """The rules as they are written. The position is the number of the line."""
+    records: tuple[tuple[bytes, bytes], ...] = ()
+    """Fields and values of the other records for these crawlers."""
+
+    def values(self, field: bytes) -> list[str]:
+        """Return the values of a record, cut."""
+        return [line_text(value) for name, value in self.records if name == field]
+
+
+class GroupList(NamedTuple):
+    """The groups of a file."""
+
+    groups: list[MergedGroup]
+    """In the order of the file. Tokens for which the same lines hold are together."""
+    above: MergedGroup
+    """The records above any user-agent line."""
+
+    @classmethod
+    def of(cls, text: bytes) -> GroupList:
+        """Read the lines of a file, each of which begins with a LF."""
+        rules: list[list[RawRule]] = []
+        others: list[list[tuple[bytes, bytes]]] = []
+        above: list[tuple[bytes, bytes]] = []
+        parts: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
+        names_rules = names_others = False  # whether a user-agent line continues the one above it
+        for line, field, value in records(text, strict=False):
+            if field == b"user-agent":
+                if not names_rules:
+                    rules.append([])
+                if not names_others:
+                    others.append([])
+                names_rules = names_others = True
+                for token in tokens_of_line(value):
+                    of_rules, of_others = parts.setdefault(token.decode("ascii"), ({}, {}))
+                    of_rules[len(rules) - 1] = of_others[len(others) - 1] = None
+            elif field in (b"allow", b"disallow"):
+                names_rules = names_others = False
+                if value and rules:
+                    rules[-1].append((field == b"allow", value, line))
+            elif field in GROUP_FIELDS:
+                names_others = False  # as `records` reads them
+                (others[-1] if others else above).append((field, value))
+        tokens: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+        for name, (of_rules, of_others) in parts.items():
+            filled = tuple(number for number in of_others if others[number])
+            tokens.setdefault((tuple(of_rules), filled), []).append(name)
+        merged = [
+            MergedGroup(
+                tuple(names),
+                tuple(rule for number in with_rules for rule in rules[number]),
+                tuple(record for number in with_others for record in others[number]),
+            )
+            for (with_rules, with_others), names in tokens.items()
+        ]
+        return cls(merged, MergedGroup(records=tuple(above)))
+
+    @property
+    def by_token(self) -> dict[str, MergedGroup]:
+        """The groups by each token that they name."""
+        return {token: group for group in self.groups for token in group.tokens}
+
+    def records(self, robots: RobotsTxt, agents: Sequence[Agent] | None) -> Iterator[Group]:
+        """Yield a record for each group, or for the group of each crawler."""
+        left = MAX_RULES
+        named: list[tuple[str | UnsetType, MergedGroup]] = [(UNSET, group) for group in self.groups]
+        if agents is not None:
+            by_token, named = self.by_token, []
+            for agent in agents:
+                token = agent.group(robots)
+                group = MergedGroup() if token is None else by_token[token]
+                tokens = () if token is None else (token,)
+                named.append((agent.name, group._replace(tokens=tokens)))
+        for name, group in named:
+            record = self._record(robots, group, max(left, 0))
+            left -= len(record.rules)
+            record.agent = name
+            yield record
+
+    def _record(self, robots: RobotsTxt, group: MergedGroup, left: int) -> Group:
+        ranked = rank(group.rules, strict=False)
+        written = {line: value for _, value, line in group.rules}
+        token = () if group.tokens == (WILDCARD_AGENT,) else group.tokens[:1]
+        signals = CONTENT_SIGNAL.field
+        return Group(
+            tokens=group.tokens,
+            rules=[
+                Rule(
+                    line=line,
+                    allow=not disallow,
+                    pattern=ProtocolRule.of(written[line], line, allow=not disallow).pattern,
+                    normalized=pattern[:MAX_LENGTH],
+                    length=-length,
+                )
+                for length, disallow, line, pattern in islice(ranked, left)
+            ],
+            rules_left_out=max(len(ranked) - left, 0),
+            pace=pace_of(robots, token) if group.tokens else None,
+            content_signal=group.values(signals) or self.above.values(signals),
+            content_usage=group.values(CONTENT_USAGE.field),
+            licenses=group.values(LICENSE.field) or self.above.values(LICENSE.field),
+        )
+
+
+def _listing(record: Show) -> Iterator[RenderableType]:
+    """Yield the text of a record."""
+    access = record.robots_txt
+    yield named_values(access_rows(access))
+    yield ""
+    if access.state in ("unavailable", "disallowed-status", "unreachable"):
+        text = REASONS[access.state]
+        yield Text(f"{text[0].upper()}{text[1:]}.", style="yellow")
+        if access.failure:
+            yield Text(printable(access.failure))
+        return
+    if not record.groups:
+        yield "No group: everything is allowed."
+        above = _statements(record)
+        if above:
+            yield named_values(above)
+    for group in record.groups[:MAX_SHOWN]:
+        yield from _group(group)
+    if len(record.groups) > MAX_SHOWN:
+        yield f"and {len(record.groups) - MAX_SHOWN:,} more groups"
+        yield ""
+    rows = [
+        *listed("Sitemap", record.sitemaps, MAX_VALUES),
+        *listed("Host", [record.host] if record.host else [], 1),
+        *listed("Clean-param", record.clean_params, MAX_VALUES),
+        *listed("Noindex", record.noindex, MAX_VALUES),
+    ]
+    if rows:
+        yield named_values(rows)
+
+
+def _group(group: Any) -> Iterator[RenderableType]:
+    yield Text(_heading(group), style="bold")
+    if group.rules:
+        heads = ("Line", "Rule", "Pattern", "Octets")
+        made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
+        for rule in group.rules[:MAX_SHOWN]:
+            field = Text("Allow" if rule.allow else "Disallow", style=STYLES[rule.allow])
+            pattern = printable(rule.pattern)
+            if rule.normalized != rule.pattern:
+                pattern += f"  = {printable(rule.normalized)}"
+            made.add_row(str(rule.line), field, Text(pattern), str(rule.length))
+        yield made
+    elif group.tokens:
+        yield "  no rules: everything is allowed"
+    left = len(group.rules[MAX_SHOWN:]) + group.rules_left_out
+    if left:
+        yield f"  and {left:,} more rules"
+    rows: list[Row] = [("Pace", str(group.pace))] if group.pace else []
+    rows += listed("Content-Usage", group.content_usage, MAX_VALUES) + _statements(group)
+    if rows:
+        yield named_values(rows)
+    yield ""
+
+
+def _statements(stated: Group | Show) -> list[Row]:
+    return [
+        *listed("Content-Signal", stated.content_signal, MAX_VALUES),
+        *listed("License", stated.licenses, MAX_VALUES),
+    ]
+
+
+def _heading(group: Group) -> str:
+    if group.agent:
+        token = group.tokens[0] if group.tokens else None
+        allowed = "" if token else ", everything is allowed"
+        return by_group(group.agent, token) + allowed
+    if group.tokens == ("*",):
+        return "all other crawlers (*)"
+    return ", ".join(shown(group.tokens, MAX_TOKENS))

@@ -1,223 +1,225 @@
-"""A robots.txt that an argument names: a file, a site, or a site in the store or an archive."""
+"""What the user names: URLs, and robots.txt files on this machine, of a site, a store, an archive.
+
+A robots.txt has one of these forms::
+
+    FILE                    a file; "-" is standard input
+    SITE                    https://example.com, example.com
+    store:SITE              the copy in the store of REP_STORE
+    archive:SITE[@TIME]     what a WARC file has, at the end or at a time such as 2026-11-22T10:00
+"""
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..origin import DAY
-from ..protocol.access import AccessResult
-from ..protocol.paths import robots_txt_url
-from ..protocol.robotstxt import RobotsTxt
-from ..setting_types import without_passwords
-from ..stores import StoreError, open_store
+from ..protocol.paths import lacks_host, origin_of
+from ..protocol.printable import without_credentials
 from .context import STANDARD_INPUT
-from .exits import CommandError, ExitCode
-from .moments import ARCHIVED, moment_of
-from .policy import Access, Policy
-from .targets import target_of
+from .output import CommandError, ExitCode
+from .policy import Policy, of_entry, of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ..stores import Entry, Store
-    from ..stores.registry import StoreSource
     from .context import Context
-    from .moments import Moment
     from .session import Session
 
-STORED = "store:"
-"""What stands before a site to name its robots.txt as the store has it."""
+ARCHIVED, STORED = "archive:", "store:"
+"""What stands before a site to name its robots.txt as an archive or the store has it."""
 
+FORMS = f"a file ('-': standard input), a site, {STORED}SITE or {ARCHIVED}SITE@TIME"
+"""The forms of a robots.txt, for help texts."""
+
+DEFAULT_SCHEME = "https"
+"""The scheme of a URL that is given without one."""
+
+# "mailto:x", but not "example.com:8080/x".
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
+# How Python reads an octet of an argument or a file that is not UTF-8.
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]")
+_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d+)?)? ?(Z|[+-]\d\d:\d\d|UTC)?)?", re.ASCII
+)
 _FILE_ENDING = ".txt"
-"""No domain ends so. A name that does, and that is no file, is a file that is missing."""
-
+"""No domain ends so. A name that does, and that is not a file, is a file that is missing."""
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _START = 1024
 
-_STATES = {
-    AccessResult.RULES: "rules",
-    AccessResult.UNAVAILABLE: "unavailable",
-    AccessResult.DISALLOWED: "disallowed-status",
-    AccessResult.UNREACHABLE: "unreachable",
-}
 
-
-class Source(NamedTuple):
-    """A robots.txt that was named. Exactly one of the last four is set."""
+class Target(NamedTuple):
+    """One URL that was given."""
 
     given: str
-    file: str | None = None
-    origin: str | None = None
-    stored: str | None = None
-    """The origin whose robots.txt the store has."""
-    moment: Moment | None = None
-    """The origin whose robots.txt an archive has."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is read without a request and without a store."""
-        return self.file is not None or self.moment is not None
-
-    @property
-    def key(self) -> str:
-        """What tells it from other sources that are not local."""
-        return self.origin or f"{STORED}{self.stored}"
+    url: str
+    origin: str | None
+    """None if it has no robots.txt."""
+    is_valid: bool = True
+    """False: nothing can be said about it. A URL whose scheme has no robots.txt is valid."""
 
 
-def source_of(given: str, context: Context) -> Source:
-    """Return what an argument names. Raises :class:`CommandError` if it names nothing."""
-    if given == STANDARD_INPUT or Path(given).exists():
-        return Source(given, file=given)
-    if given.startswith(ARCHIVED):
-        return Source(given, moment=moment_of(given))
-    is_stored = given.startswith(STORED)
-    name = given.removeprefix(STORED)
-    if names_file(name):
-        raise CommandError(f"cannot read {given}: no such file")
-    target = target_of(name)
-    if target.origin is None:
-        raise CommandError(f"{given} is neither a file nor a site")
-    if is_stored:
-        return Source(given, stored=target.origin)
-    if target.has_default_scheme:
-        context.output.note(f"{given} is no file: it is taken for {target.url}")
-    return Source(given, origin=target.origin)
+class Moment(NamedTuple):
+    """An origin at a time."""
+
+    origin: str
+    until: float = inf
+    """Responses to requests before this time count, in seconds since 1970."""
+    time: str | None = None
+    """The time as it was given. None: the end of the archive."""
 
 
-def names_file(name: str) -> bool:
-    """Whether a name that is no file can only be meant as one.
+def target_of(given: str, *, in_file: bool = False) -> Target:
+    """Return what a text stands for.
 
-    >>> names_file("robots.txt"), names_file("public/robots.txt"), names_file("./robots")
+    Octets that are not UTF-8 are percent-encoded. User names and passwords are removed.
+    ``in_file``: the rules are those of a file, so that a path is enough.
+
+    >>> target_of("example.com/x").url
+    'https://example.com/x'
+    """
+    if not given.isascii():
+        given = _NOT_UTF_8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", given)
+    if given.startswith("/") and not given.startswith("//"):
+        return Target(given, given, None, in_file)
+    given = url = without_credentials(given)
+    if not _SCHEME(given):
+        url = f"{DEFAULT_SCHEME}://{given.lstrip('/')}"
+    origin = origin_of(url)
+    return Target(given, url, origin, origin is not None or not lacks_host(url))
+
+
+def site_of(given: str, context: Context, *, in_file: bool = False) -> Target:
+    """Return what a text stands for, and say so if it has no scheme."""
+    target = target_of(given, in_file=in_file)
+    if target.url != target.given:
+        text = f"{target.given} has no scheme: it is taken for {target.url}"
+        context.output.note(text, "URLs without a scheme")
+    return target
+
+
+def moment_of(given: str) -> Moment:
+    """Return what an argument names that begins with :data:`ARCHIVED`.
+
+    Raises :class:`CommandError` if it names nothing.
+    """
+    site, at, time = given.removeprefix(ARCHIVED).partition("@")
+    origin = target_of(site).origin
+    if origin is None:
+        raise CommandError(f"{given} names no site")
+    if not at:
+        return Moment(origin)
+    try:
+        return Moment(origin, until_of(time), time)
+    except (ValueError, OverflowError):
+        raise CommandError(
+            f"{time!r} is no time: write 2026-11-22 or 2026-11-22T10:00, in UTC"
+        ) from None
+
+
+def until_of(text: str) -> float:
+    """Return the end of a day, a minute or a second, in seconds since 1970. Raises ValueError.
+
+    >>> until_of("2026-11-22") == until_of("2026-11-22T23:59Z")
+    True
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError("it has another form")
+    day, minute, second, zone = found.groups()
+    unit = timedelta(days=1) if minute is None else timedelta(minutes=1)
+    if second is not None:
+        unit = timedelta(seconds=1)
+    offset = "+00:00" if zone in (None, "Z", "UTC") else zone
+    start = datetime.fromisoformat(f"{day}T{minute or '00:00'}:{second or '00'}{offset}")
+    return (start + unit).timestamp()
+
+
+def is_file(name: str) -> bool:
+    """Whether a name stands for a file, also for one that is missing.
+
+    >>> is_file("robots.txt"), is_file("public/robots.txt"), is_file("./robots")
     (True, True, True)
-    >>> names_file("example.com/robots.txt"), names_file("example.com")
+    >>> is_file("example.com/robots.txt"), is_file("example.com")
     (False, False)
     """
-    if name.startswith(("/", ".")):
+    if name.startswith(("/", ".")) or name == STANDARD_INPUT or Path(name).exists():
         return True
     folder, slash, _ = name.partition("/")
     return name.endswith(_FILE_ENDING) and "://" not in name and not (slash and "." in folder)
 
 
-def read_file(name: str, context: Context) -> Policy:
-    """Return the policy of a file. Raises :class:`CommandError` for a binary file."""
-    policy = context.read_policy(name)
-    start = (policy.body or b"")[:_START]
-    if b"\0" in start and not start.startswith(_UTF16_MARKS):
-        raise CommandError(f"cannot read {name} as a robots.txt: it is a binary file")
-    return policy
+def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
+    """Return the robots.txt files that arguments name, in their order.
 
-
-def read_local(given: str, context: Context) -> Policy:
-    """Return the policy of a file, or of a site in an archive.
-
-    Raises :class:`CommandError` if it cannot be read.
+    Raises :class:`CommandError` for one that names nothing, and for a file, an archive or a store
+    that cannot be read.
     """
-    if given.startswith(STORED) and not Path(given).exists():
-        raise CommandError(f"{given}: only show and diff read a store")
-    if not given.startswith(ARCHIVED) or Path(given).exists():
-        return read_file(given, context)
-    source = source_of(given, context)
-    return _read_all([source], context)[source]
-
-
-def _read_all(sources: Sequence[Source], context: Context) -> dict[Source, Policy]:
-    """Return the policies of those sources that are local."""
-    found = {
-        source: read_file(source.file, context) for source in sources if source.file is not None
-    }
-    moments = {source: source.moment for source in sources if source.moment is not None}
+    found: dict[str, Policy] = {}
+    moments: dict[str, Moment] = {}
+    sites: dict[str, str] = {}
+    stored: dict[str, str] = {}
+    for given in dict.fromkeys(names):
+        name = given.removeprefix(STORED)
+        if is_file(given):
+            found[given] = _read_file(given, context)
+        elif given.startswith(ARCHIVED):
+            moments[given] = moment_of(given)
+        elif is_file(name):
+            raise CommandError(f"cannot read {given}: no such file")
+        else:
+            target = target_of(name)
+            if target.origin is None:
+                raise CommandError(f"{given} is neither a file nor a site")
+            (sites if name == given else stored)[given] = target.origin
+            if target.url != target.given and name == given:
+                context.output.note(f"{given} is not a file: it is taken for {target.url}")
     if moments:
         from .archived import policies_of  # only here, because it loads much
 
-        policies = policies_of(set(moments.values()), context)
-        found |= {source: policies[moment] for source, moment in moments.items()}
-    return found
-
-
-def get_policies(sources: Sequence[Source], context: Context) -> list[Policy]:
-    """Return the policies of some sources, in their order.
-
-    Raises :class:`CommandError` for a file, an archive or a store that cannot be read.
-    """
-    local = _read_all(sources, context)
-    if len(local) == len(set(sources)):
-        return [local[source] for source in sources]
-    stored = [source.stored for source in sources if source.stored]
-    store_url = context.settings.store
-    if stored and store_url is None:
+        at = policies_of(set(moments.values()), context)
+        found |= {given: at[moment] for given, moment in moments.items()}
+    if stored and context.settings.store is None:
         raise CommandError(f"{STORED} needs a store: set REP_STORE")
-    if stored:
-        # What is compared with the store comes from the site.
-        context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
+    if sites or stored:
+        url = context.settings.store
+        if stored:  # what is compared with the store comes from the site
+            context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
-    async def get(session: Session) -> list[Policy]:
-        return await fetch(session, sources, local, store_url, context)
+        def get(session: Session) -> None:
+            policies = session.policies(dict.fromkeys(sites.values()))
+            found.update((given, policies[origin]) for given, origin in sites.items())
+            for given, origin in stored.items():
+                found[given] = session.wait(_stored(url, origin))
 
-    return context.run(get, keep_bodies=True)
-
-
-async def fetch(
-    session: Session,
-    sources: Sequence[Source],
-    local: Mapping[Source, Policy],
-    store_url: StoreSource | None,
-    context: Context,
-) -> list[Policy]:
-    """Return the policies of some sources, in their order. ``local`` has those that are local."""
-    origins = dict.fromkeys(source.origin for source in sources if source.origin)
-    found = await session.get_policies(origins)
-    if len(found) < len(origins):
-        raise KeyboardInterrupt
-    stored = [source.stored for source in sources if source.stored]
-    if stored and store_url is not None:
-        found |= await _read_store(store_url, stored, context)
-    return [local.get(source) or found[source.key] for source in sources]
+        context.run(get)
+    return [found[name] for name in names]
 
 
-async def _read_store(
-    url: StoreSource, origins: Sequence[str], context: Context
-) -> dict[str, Policy]:
-    name = without_passwords(url)
+def _read_file(name: str, context: Context) -> Policy:
+    body = context.read_file(name)
+    if b"\0" in body[:_START] and not body.startswith(_UTF16_MARKS):
+        raise CommandError(f"cannot read {name} as a robots.txt: it is a binary file")
+    return of_file(name, body)
+
+
+async def _stored(url: object, origin: str) -> Policy:
+    from ..settings import without_passwords
+    from ..stores import StoreError, open_store
+    from ..stores.base import TTL
+
+    name = str(without_passwords(url))
     try:
-        store = open_store(url, jobdir=None, ttl=context.settings.store_days * DAY)
+        store = open_store(url, jobdir=None, ttl=TTL)  # type: ignore[arg-type]
     except StoreError as error:
         raise CommandError(f"cannot open the store {name}: {error}") from None
     assert store is not None
     try:
-        return {
-            STORED + origin: await _stored(store, origin, f"{name}", context) for origin in origins
-        }
+        entry = await store.get(origin)  # a store that fails logs a warning, and has no entry
     finally:
         await store.close()
-
-
-async def _stored(store: Store, origin: str, name: str, context: Context) -> Policy:
-    try:
-        entry = await store.get(origin)
-    except StoreError as error:
-        raise CommandError(f"cannot read the store {name}: {error}", ExitCode.UNKNOWN) from None
     if entry is None:
         raise CommandError(f"the store {name} has no robots.txt of {origin}", ExitCode.UNKNOWN)
-    return _of_entry(origin, entry, name, strict=context.settings.strict)
-
-
-def _of_entry(origin: str, entry: Entry, store: str, *, strict: bool) -> Policy:
-    robots = None if entry.body is None else RobotsTxt(entry.body, strict=strict)
-    state = _STATES[entry.result]
-    if robots is not None and state == "unreachable":
-        state = "stale-copy"
-    access = Access(
-        robots_txt_url(origin),
-        "store",
-        state,
-        status=entry.status,
-        final_url=entry.url,
-        failure=entry.failure,
-        fetched_at=entry.fetched_at,
-        expires_at=entry.expires_at or None,
-        unreachable_since=entry.unreachable_since,
-        store=store,
-    )
-    verdict = (robots or RobotsTxt.from_response(entry.status)).verdict
-    return Policy(origin, robots, verdict, access, entry.body)
+    return of_entry(origin, entry, name)

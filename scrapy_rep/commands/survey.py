@@ -2,144 +2,131 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from datetime import datetime, timezone
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from ..reports.survey import VERSION
-from .exits import CommandError, ExitCode
-from .survey_comparison import differences
+import click
+
+from ..reports.quantities import moment
+from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey, page, summary
+from .context import Context, tool
+from .crawlers import well_known_crawlers
+from .output import CommandError, ExitCode, writing
 from .survey_inputs import Inputs
-from .survey_workers import default_processes, survey_of
+from .survey_workers import rows_of
+from .texts import laid_out
 
 if TYPE_CHECKING:
-    from .context import Context
+    from collections.abc import Sequence
 
-DESCRIPTION = (
+
+@tool(
     "Count what the robots.txt files of many sites have: statuses, sizes, rules, agents, delays, "
-    "sitemaps, findings of lint, AI agents and usage preferences."
-)
-EXAMPLES = (
+    "sitemaps, findings of lint, AI agents and usage preferences.",
     ("survey robots/", "all files below a folder; its subfolders are counted apart, too"),
-    ("survey robots.tar.xz --json > 2026.json", "a tar file, as JSON"),
-    ("survey sqlite:///store.sqlite", "the store of a crawl"),
-    ("survey robots.tar.xz --compare 2025.json", "what has changed since another survey"),
+    ("survey robots.tar.xz --rows 2026.parquet", "a tar file; a row for each site is written, too"),
+    ("survey a.jsonl b.jsonl", "the rows that other machines have written"),
+    ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
+    ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
     ("survey robots.tar.xz --html survey.html", "a page with charts, too"),
+    records=[Survey],
 )
-
-MAX_OTHER = 64 << 20
-"""Octets of the other survey of a comparison that are read."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="DIR|TAR|STORE|ARCHIVE",
-        help="a folder, a tar file ('-': standard input), the URL of a store, or a WARC file",
-    )
-    parser.add_argument(
-        "--depth",
-        type=_number(0),
-        default=1,
-        metavar="N",
-        help="folder names that make a stratum; 0: none; default: 1",
-    )
-    parser.add_argument("--compare", metavar="FILE", help="another survey, as --json wrote it")
-    parser.add_argument("--html", metavar="FILE", help="write a page with charts, too")
-    parser.add_argument(
-        "--processes",
-        type=_number(1),
-        metavar="N",
-        help="processes that count; default: one for each core",
-    )
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    other = _read_survey(arguments.compare) if arguments.compare else None
-    if arguments.html:
-        _check_writable(arguments.html)
-    inputs = Inputs(arguments.input, arguments.depth, context)
-    with context.output.progress("files") as done:
-        survey, is_complete = survey_of(
-            inputs.samples(), arguments.processes or default_processes(), done
-        )
-    record = {
-        "type": "survey",
-        "version": VERSION,
-        "made_at": _now(),
-        "complete": is_complete and not inputs.problems,
-        "problems": inputs.problems,
-        **survey.as_json(),
-    }
-    if other is not None:
-        record["differences"] = differences(record["total"], other["total"])
-    if context.output.as_json:
-        context.output.record(record)
-    else:
-        from .survey_text import survey_text
-
-        context.output.print(*survey_text(record))
-    if arguments.html:
-        _write_page(arguments.html, record, context)
+@click.argument("names", nargs=-1, required=True, metavar="DIR|TAR|STORE|ARCHIVE|ROWS...")
+@click.option(
+    "--depth",
+    type=click.IntRange(0, 1000),
+    default=1,
+    help="Folder names that make a stratum; 0: none. Default: 1.",
+)
+@click.option(
+    "--rows", metavar="FILE", help=f"Write a row for each site, too: {', '.join(ROW_FILES)}."
+)
+@click.option("--compare", metavar="FILE", help="Rows of another survey.")
+@click.option("--html", metavar="FILE", help="Write a page with charts, too.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1000),
+    help="Processes that count. Default: one for each core.",
+)
+def survey_tool(
+    context: Context,
+    names: Sequence[str],
+    depth: int,
+    rows: str | None,
+    compare: str | None,
+    html: str | None,
+    processes: int | None,
+) -> int:
+    """Make a survey."""
+    for name in (rows, compare):
+        if name is not None and not name.endswith(ROW_FILES):
+            raise CommandError(f"{name} must end in {', '.join(ROW_FILES)}")
+    for name in (rows, html):
+        if name is not None:
+            with writing(name), open(name, "ab"):  # before the work begins
+                pass
+    inputs = Inputs(names, depth, context)
+    with (
+        TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder,
+        closing(_opened(Path(folder))) as database,
+    ):
+        try:
+            if compare is not None:
+                database.read(Path(compare), "before")
+            path = Path(folder, "rows.jsonl")
+            is_complete = _count(inputs, path, processes, context)
+            for each in (*inputs.rows, path):
+                database.read(each)
+            if rows is not None:
+                database.write(Path(rows))
+            found = database.survey(
+                made_at=moment(time.time(), "%Y-%m-%dT%H:%M:%SZ"),
+                complete=is_complete and not inputs.problems,
+                problems=inputs.problems,
+                compared=compare is not None,
+            )
+        except RowFileError as error:
+            raise CommandError(str(error)) from None
+    context.output.show(found, lambda each: laid_out(summary(each), {}))
+    if html is not None:
+        with writing(html):
+            Path(html).write_bytes(page(found).encode())
+        context.output.note(f"the page is {html}")
     if not is_complete:
         context.output.note("interrupted: this is what was counted until then")
         return ExitCode.INTERRUPTED
     return ExitCode.UNKNOWN if inputs.problems else ExitCode.OK
 
 
-def _number(least: int) -> Any:
-    def number(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and least <= int(text[:6]) <= 1000):
-            raise argparse.ArgumentTypeError(f"it must be a number from {least} to 1,000")
-        return int(text[:6])
-
-    return number
-
-
-def _now() -> str:
-    return datetime.fromtimestamp(time.time(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _read_survey(name: str) -> dict[str, Any]:
-    """Read the JSON form of a survey. Raises CommandError."""
+def _opened(folder: Path) -> Rows:
+    """Open the database. Raises CommandError if a package is missing, before the work begins."""
     try:
-        with Path(name).open("rb") as file:
-            text = file.read(MAX_OTHER)
-    except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        raise CommandError(f"{name} is not the JSON of a survey") from None
-    if not isinstance(record, dict) or record.get("type") != "survey":
-        raise CommandError(f"{name} is not the JSON of a survey")
-    if record.get("version") != VERSION:
-        raise CommandError(f"{name} is a survey of another version than {VERSION}")
-    if not isinstance(record.get("total"), dict):
-        raise CommandError(f"{name} is not the JSON of a survey")
-    return record
+        import jinja2  # noqa: F401
+
+        purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
+        return Rows(folder, purposes)
+    except ImportError as error:
+        text = f"survey needs the package {error.name}: pip install {error.name}"
+        raise CommandError(text) from None
 
 
-def _check_writable(name: str) -> None:
-    """Raise CommandError if a file cannot be written, before the work begins."""
-    try:
-        with Path(name).open("ab"):
-            pass
-    except OSError as error:
-        raise CommandError(f"cannot write {name}: {error.strerror or error}") from None
-
-
-def _write_page(name: str, record: dict[str, Any], context: Context) -> None:
-    from ..reports.survey_html import render
-
-    try:
-        Path(name).write_text(render(record), "utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write {name}: {error.strerror or error}") from None
-    context.output.note(f"the page is {name}")
+def _count(inputs: Inputs, path: Path, processes: int | None, context: Context) -> bool:
+    """Write the rows of the inputs. Returns whether they are complete: not after Ctrl-C."""
+    number = 0
+    with (
+        context.output.progress("files") as done,
+        path.open("wb") as file,
+        closing(rows_of(inputs.samples(), processes)) as found,
+    ):
+        try:
+            for lines in found:
+                with writing(str(path)):
+                    file.writelines(line + b"\n" for line in lines)
+                number += len(lines)
+                done(number)
+        except KeyboardInterrupt:
+            return False
+    return True

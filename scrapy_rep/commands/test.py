@@ -1,175 +1,246 @@
-"""``test``: a robots.txt against a file of expectations."""
+"""``test``: a robots.txt against a file of expectations.
+
+::
+
+    file        = *( [expectation] [comment] NL )
+    expectation = ("allow" / "disallow") WS agent WS target
+                / ("refuse" / "grant") WS agent WS use WS target
+    agent       = "*" / name, or a text in quotation marks     the values of -a
+    target      = a path that starts with "/", or a URL
+    comment     = "#" at the start of a line or behind white space, and the rest of the line
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.agents import tokens_of_line
-from ..protocol.parser import records
-from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE
-from .context import STANDARD_INPUT
-from .exits import CommandError, ExitCode
-from .expectations import Expectation, read_expectations
-from .explain import MAX_LINE_LENGTH, explain
-from .moments import ARCHIVED, add_archive_argument
-from .sources import read_local, source_of
+import click
+from msgspec import Struct
+from rich.text import Text
+
+from ..protocol.printable import printable
+from ..protocol.usage import AIPREF, GRANTS, SIGNALS, use
+from .context import Context, archive_option, tool
+from .crawlers import Agent, resolve
+from .explain import Check, context_lines, explain, reason_text
+from .output import CommandError, exit_code
+from .sources import FORMS, Target, read_policies, target_of
+from .texts import STYLES, WORDS, indented, quantity
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from .context import Context
+    from rich.console import RenderableType
+
     from .policy import Policy
     from .session import Session
 
-DESCRIPTION = (
-    "Test a robots.txt against a file of expectations. Each line is 'allow AGENT PATH',\n"
-    "'disallow AGENT PATH', 'refuse AGENT USE PATH' or 'grant AGENT USE PATH', such as\n"
-    "'disallow * /admin' or 'refuse GPTBot train-ai /art/'. '*' is any crawler without a group of\n"
-    "its own. '#' starts a comment."
-)
-EXAMPLES = (
+MAX_EXPECTATIONS = 100_000
+"""Lines of a file that are read."""
+
+USES = tuple(dict.fromkeys([*AIPREF, *SIGNALS]))
+"""The names of uses: those of AIPREF, and those of Content-Signal, which stand for them."""
+
+KINDS = ("allow", "disallow", "refuse", "grant")
+ALL_OTHERS = "*"
+
+_COMMENT = re.compile(r"(?:\A|\s)#.*")
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
+
+
+class Test(Struct, kw_only=True, tag_field="type", tag="test"):
+    """An expectation, and what the robots.txt says. ``holds`` is null if it is not known."""
+
+    version: int = 1
+    line: int
+    expectation: str
+    expected: str
+    use: str | None
+    holds: bool | None
+    check: Check
+
+
+class Expectation(NamedTuple):
+    """One expectation for one crawler."""
+
+    line: int
+    kind: str
+    agent: Agent
+    use: str | None
+    """The use, as the file names it."""
+    target: Target
+
+    def __str__(self) -> str:
+        words = [self.kind, self.agent.name, self.use, self.target.given]
+        return " ".join(word for word in words if word)
+
+    def holds(self, allowed: bool | None, uses: dict[str, bool]) -> bool | None:
+        """Return whether it holds; None if it is not known."""
+        if allowed is None:
+            return None
+        if self.use is None:
+            return allowed == (self.kind == "allow")
+        return uses.get(use(self.use)) is (self.kind == "grant")
+
+
+@tool(
+    "Test a robots.txt against a file of expectations. Each line is 'allow AGENT PATH', 'disallow "
+    "AGENT PATH', 'refuse AGENT USE PATH' or 'grant AGENT USE PATH', such as 'disallow * /admin' "
+    "or 'refuse GPTBot train-ai /art/'. '*' is any crawler without a group of its own. '#' starts "
+    "a comment.",
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
     ("test expectations.txt", "test URLs, each with the robots.txt of its site"),
+    records=(Test,),
 )
-
-VERSION = 1
-"""The version of the records. A field may be added without a new one."""
-
-MAX_STATEMENTS = 20
-"""Lines about the use of content that a record has."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument("expectations", metavar="EXPECTATIONS", help="a file; '-': standard input")
-    parser.add_argument(
-        "--robots",
-        metavar="FILE|URL",
-        help="the robots.txt: a file ('-': standard input), a site such as example.com, or "
-        f"{ARCHIVED}SITE@TIME for what an archive has; default: that of the site of each URL",
-    )
-    add_archive_argument(parser)
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    name: str = arguments.expectations
-    if name == arguments.robots == STANDARD_INPUT:
-        raise CommandError("EXPECTATIONS and --robots cannot both read standard input")
-    source = None if arguments.robots is None else source_of(arguments.robots, context)
-    if source is not None and source.stored:
-        raise CommandError("--robots is a file, a site, or a site in an archive")
-    paths = None if source is None else source.origin or ""
+@click.argument("name", metavar="EXPECTATIONS")
+@click.option("--robots", metavar="ROBOTS", help=f"{FORMS}. Default: that of the site of each URL.")
+@archive_option
+def test_tool(context: Context, name: str, robots: str | None) -> int:
+    """Test expectations."""
+    policy = None if robots is None else read_policies([robots], context)[0]
+    paths = None if policy is None else policy.origin or ""
     expectations = read_expectations(context.read_file(name), name, paths=paths)
     for warning in dict.fromkeys(each.agent.warning for each in expectations):
         if warning:
             context.output.warn(warning)
-    if source is not None and source.is_local:
-        policy = read_local(source.given, context)
-        return _test(expectations, lambda _: policy, context)
+    if policy is not None:
+        return _test(expectations, context, {}, policy)
     origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
 
-    async def get(session: Session) -> Mapping[str, Policy]:
-        return await session.get_policies(origins)
+    def work(session: Session) -> int:
+        code = _test(expectations, context, session.policies(origins, is_partial=True))
+        if session.is_interrupted:
+            raise KeyboardInterrupt
+        return code
 
-    policies = context.run(get, keep_bodies=True)
-    code = _test(expectations, lambda each: policies.get(each.target.origin or ""), context)
-    if len(policies) < len(origins):
-        raise KeyboardInterrupt
-    return code
+    return context.run(work)
 
 
-def _test(expectations: Sequence[Expectation], policy_of: Any, context: Context) -> int:
-    counts: dict[bool | None, int] = {True: 0, False: 0, None: 0}
-    output = context.output
+def _test(
+    expectations: Sequence[Expectation],
+    context: Context,
+    policies: dict[str, Policy],
+    policy: Policy | None = None,
+) -> int:
+    counts: Counter[bool | None] = Counter()
     for each in expectations:
-        record = record_of(each, policy_of(each), strict=context.settings.strict)
-        counts[record["holds"]] += 1
-        if output.as_json:
-            output.record(record)
-        elif not record["holds"]:
-            from .expectations_text import failure
-
-            output.print(*failure(record))
-    if not output.as_json:
-        from .expectations_text import summary
-
-        output.print(summary(counts))
-    output.flush()
-    if counts[None]:
-        return ExitCode.UNKNOWN
-    return ExitCode.FOUND if counts[False] else ExitCode.OK
+        record = record_of(each, policy or policies.get(each.target.origin or ""))
+        counts[record.holds] += 1
+        if context.output.as_json:
+            context.output.record(record)
+        elif not record.holds:
+            context.output.print(_failure(record))
+    if not context.output.as_json:
+        context.output.print([_summary(counts)])
+    return exit_code(+counts)
 
 
-def record_of(expectation: Expectation, policy: Policy | None, *, strict: bool) -> dict[str, Any]:
+def record_of(expectation: Expectation, policy: Policy | None) -> Test:
     """Return the record of an expectation. ``policy`` is None if it is not known."""
     target, agent = expectation.target, expectation.agent
     verdict = None
     if policy is not None and not policy.access.is_unreachable:
-        verdict = agent.apply(policy.verdict(target.url, agent.tokens))
-    found = explain(target, agent, policy, verdict, strict=strict)
-    usage = found["usage"]
-    uses: dict[str, bool] = {} if usage is None else usage["evaluated"]
-    statements: list[dict[str, Any]] = []
-    if expectation.use and policy is not None and verdict is not None:
-        lines = _statements(policy, found["group"], strict=strict)
-        statements = [line for line, _ in zip(lines, range(MAX_STATEMENTS), strict=False)]
-    return {
-        "type": "test",
-        "version": VERSION,
-        "line": expectation.line,
-        "expectation": str(expectation),
-        "expected": expectation.kind.value,
-        "use": expectation.use,
-        "holds": expectation.holds(verdict, uses),
-        **{
-            key: found[key]
-            for key in (
-                "url",
-                "agent",
-                "allowed",
-                "reason",
-                "detail",
-                "group",
-                "rule",
-                "context",
-                "usage",
-                "robots_txt",
-            )
-        },
-        "statements": statements,
-    }
+        verdict = agent.verdict(policy, target.url)
+    found = explain(target, agent, policy, verdict)
+    uses = found.usage.evaluated if found.usage else {}
+    return Test(
+        line=expectation.line,
+        expectation=str(expectation),
+        expected=expectation.kind,
+        use=expectation.use,
+        holds=expectation.holds(found.allowed, uses),
+        check=found,
+    )
 
 
-def _statements(policy: Policy, group: str | None, *, strict: bool) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file that state the use of content for a group.
+def read_expectations(text: bytes, name: str, *, paths: str | None) -> list[Expectation]:
+    """Return the expectations of a file, at least one.
 
-    Without a Content-Signal of its own, those above all groups hold for it.
+    ``paths``: the origin that paths belong to; empty for a robots.txt file; None if a path is not
+    enough. Raises :class:`CommandError` for an unreadable line, with its number.
     """
-    token = (group or "").encode()
-    found = list(_usage_lines(records(policy.text, strict=strict), token))
-    lines = policy.lines
-    has_own_signal = any(is_own and field == CONTENT_SIGNAL.field for _, field, is_own in found)
-    for number, _, is_own in found:
-        if is_own or not has_own_signal:
-            text = lines[number - 1][: 4 * MAX_LINE_LENGTH].decode("utf-8", "replace")
-            yield {"line": number, "text": text[:MAX_LINE_LENGTH]}
+    try:
+        lines = text.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise CommandError(f"cannot read {name}: it is no UTF-8 text") from None
+    found: list[Expectation] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found += _read_line(number, line, paths)
+        except ValueError as error:
+            raise CommandError(f"{name}, line {number}: {error}") from None
+        if len(found) > MAX_EXPECTATIONS:
+            raise CommandError(f"{name} has more than {MAX_EXPECTATIONS:,} expectations")
+    if not found:
+        raise CommandError(f"{name} has no expectations")
+    return found
 
 
-def _usage_lines(
-    lines: Iterable[tuple[int, bytes, bytes]], token: bytes
-) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield number and field of each line about usage, and whether the group has it."""
-    naming = started = applies = False
-    for number, field, value in lines:
-        if field == b"user-agent":
-            applies = (applies and naming) or token in tokens_of_line(value)
-            naming = started = True
-        elif field in (CONTENT_SIGNAL.field, CONTENT_USAGE.field):
-            naming = False
-            if applies or (not started and field == CONTENT_SIGNAL.field):
-                yield number, field, applies
-        elif field in (b"allow", b"disallow"):
-            naming = False
+def _read_line(number: int, line: str, paths: str | None) -> Iterator[Expectation]:
+    words = [
+        quoted or word for quoted, word in _WORD.findall(_COMMENT.sub("", line)) if quoted or word
+    ]
+    if not words:
+        return
+    kind = words[0].lower()
+    if kind not in KINDS:
+        raise ValueError(f"{words[0]!r} is none of {', '.join(KINDS)}")
+    form = f"{kind} AGENT {'USE ' if kind in ('refuse', 'grant') else ''}PATH"
+    if len(words) != len(form.split()):
+        raise ValueError(f"write {form!r}")
+    _, name, *others, given = words
+    for other in others:
+        if other not in USES:
+            raise ValueError(f"{other!r} is none of the uses {', '.join(USES)}")
+        if kind == "grant" and other not in GRANTS:
+            raise ValueError(f"{other!r} can be refused, but its grant has no effect")
+    target = _target(given, paths)
+    for agent in [Agent(ALL_OTHERS, ())] if name == ALL_OTHERS else resolve([name]):
+        yield Expectation(number, kind, agent, others[0] if others else None, target)
+
+
+def _target(given: str, paths: str | None) -> Target:
+    is_path = given.startswith("/") and not given.startswith("//")
+    if is_path and paths is None:
+        raise ValueError(f"{given} is a path: name the robots.txt with --robots, or write a URL")
+    if is_path and paths:
+        return target_of(paths + given)._replace(given=given)
+    target = target_of(given, in_file=True)
+    if not target.is_valid or (target.origin is None and not is_path):
+        raise ValueError(f"{given!r} is neither a path nor a URL with a robots.txt")
+    return target
+
+
+def _failure(record: Test) -> Iterator[RenderableType]:
+    """Yield the text of an expectation that does not hold."""
+    found = record.check
+    is_known = record.holds is not None
+    text = Text("failed" if is_known else "unknown", style=STYLES[False if is_known else None])
+    expectation = printable(record.expectation, 400)
+    yield text.append(f"  line {record.line}: {expectation}", style="bold default")
+    group = f", for {found.group}" if found.reason == "rules" and found.rule is None else ""
+    why = reason_text(found) + group
+    if not is_known:
+        access = found.robots_txt
+        yield indented(printable(access.problem if access else "the robots.txt is not known"))
+    elif record.use is None:
+        yield indented(f"{WORDS[found.allowed]}: {why}")
+        if found.context:
+            yield from map(indented, context_lines(found))
+    else:
+        usage = str(found.usage or "nothing is stated about the use of its content")
+        yield indented(usage if found.allowed else f"the URL is disallowed: {why}; {usage}")
+
+
+def _summary(counts: Counter[bool | None]) -> Text:
+    """Return the last line of the text."""
+    total = counts.total()
+    if counts[True] == total:
+        holds = "expectation holds" if total == 1 else "expectations hold"
+        return Text(f"{total:,} {holds}.", style=STYLES[True])
+    words = {True: "hold", False: "failed", None: "not known"}
+    parts = (f"{counts[key]:,} {text}" for key, text in words.items() if counts[key] or key)
+    return Text(f"{quantity(total, 'expectation')}: {', '.join(parts)}.")

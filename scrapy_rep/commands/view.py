@@ -1,238 +1,503 @@
-"""``view``: a page as a crawler sees it."""
+"""``view``: a page as a crawler sees it.
+
+A page may be of any size and shape: its tree is walked once, and everything that is kept has a
+limit.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
-from w3lib.url import safe_url_string
+import click
+from msgspec import Struct
+from rich.text import Text
 
-from ..exceptions import RobotsTxtDisallowed
+from ..pages.directives import HEADERS, link_targets, statements, statements_of
+from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
-from .agent_option import of_user_agent
-from .exits import CommandError, ExitCode
-from .explain import MAX_LINE_LENGTH, answer_of, explain
-from .page import MAX_URL, content_of
-from .page_view import Page, contradictions, page_record
-from .targets import target_of
+from ..protocol.printable import printable, without_credentials
+from .context import Context, tool
+from .crawlers import agents_of, of_user_agent
+from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
+from .output import CommandError, ExitCode
+from .sources import site_of
+from .texts import answer_table, listed, named_values, word
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterable, Iterator
 
+    from rich.console import RenderableType
     from scrapy.http import Response
 
-    from ..protocol.verdict import Verdict
-    from .agent_option import Agent
-    from .context import Context
-    from .policy import Policy
+    from ..protocol.tdmrep import TdmRule
+    from ..settings import Settings
+    from .crawlers import Agent
     from .session import Session
+    from .sources import Target
+    from .texts import Row
 
-DESCRIPTION = (
-    "Show a page as a crawler sees it: the verdict of robots.txt, status and redirects, the\n"
-    "directives of the page and where each stands, its text, its links with the verdict on each,\n"
-    "and what contradicts itself. A page that robots.txt disallows is not requested."
-)
-EXAMPLES = (
+MAX_PAGE = 10 << 20
+"""Bytes of a page. A larger one is not read."""
+
+MAX_URL = 8000
+"""Characters of a URL. A link with a longer one is counted as unreadable."""
+
+MAX_TEXT, MAX_TITLE = 20_000, 500
+"""Characters of the text of a page, and of its title and the text of a link, that are kept."""
+
+MAX_STATEMENTS, MAX_LINKS, MAX_PARTS = 200, 2000, 50
+"""Directives and links of a page, each URL once, and elements within a link that are read."""
+
+MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
+"""Lines, and links and directives, that are shown as text. JSON has more."""
+
+_META = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
+_WITHOUT_REMARK = ("all", "index", "follow", "license")
+"""Rules that a crawler loses nothing by not seeing."""
+
+_NOT_FOLLOWED = ("#", "javascript:", "mailto:", "tel:", "data:")
+_NO_TEXT = ("script", "style", "template", "noscript", "head", "iframe", "svg")
+"""Elements whose content is no text of the page."""
+_BLOCK_NAMES = """
+address article aside blockquote br caption dd div dl dt fieldset figcaption figure footer form h1
+h2 h3 h4 h5 h6 header hr li main nav ol p pre section table td th tr ul
+"""
+_BLOCKS = frozenset(_BLOCK_NAMES.split())
+"""Elements that begin a new line."""
+
+
+class Directive(Struct):
+    """A directive for the crawler, and the header or element that has it."""
+
+    rule: str
+    argument: str
+    place: str
+    agent: str
+
+
+class PageUse(Struct):
+    """A use of the content: whether it is granted, and what the robots.txt and the page state."""
+
+    granted: bool
+    robots_txt: bool | None
+    page: bool | None
+
+
+class Link(Answer, kw_only=True):
+    """A link, and what the robots.txt says if it is on a site of the page."""
+
+    url: str
+    text: str = ""
+    nofollow: bool = False
+
+
+class Page(Struct, kw_only=True):
+    """A page. ``access_terms``: the payment or license that the site requires; ``location``: where
+    it redirects to. ``text`` may be cut. ``left_out`` counts further directives and links."""
+
+    url: str
+    status: int
+    content_type: str | None
+    size: int
+    directives: list[Directive]
+    indexable: bool
+    nofollow: bool
+    usage: dict[str, PageUse]
+    licenses: tuple[str, ...]
+    access_terms: dict[str, Any] | None
+    location: Link | None = None
+    canonical: Link | None = None
+    refresh: str | None = None
+    title: str | None = None
+    text: str = ""
+    links: list[Link] = []
+    other_links: int = 0
+    left_out: int = 0
+
+
+class Contradiction(Struct):
+    """What contradicts itself in a page and the robots.txt files."""
+
+    code: str
+    text: str
+
+
+class View(Struct, kw_only=True, tag_field="type", tag="view"):
+    """A page as a crawler sees it. ``refusal``: why the page was not requested; ``failure``: why
+    it could not be fetched."""
+
+    version: int = 1
+    url: str
+    requested_as: str
+    check: Check
+    refusal: Answer | None = None
+    failure: str | None = None
+    page: Page | None = None
+    contradictions: list[Contradiction] = []
+
+
+@tool(
+    "Show a page as a crawler sees it: the verdict of robots.txt, status and redirects, the "
+    "directives of the page and where each stands, its text, its links with the verdict on each, "
+    "and what contradicts itself. A page that robots.txt disallows is not requested.",
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
+    records=(View,),
 )
-
-VERSION = 1
-"""The version of the record. A field may be added without a new one."""
-
-MAX_REDIRECTS = 10
-"""Redirects that are followed."""
-
-MAX_PAGE = 10 << 20
-"""Octets of a page. A larger one is not read."""
-
-MAX_ORIGINS = 20
-"""Other sites whose robots.txt is fetched for the links to them."""
-
-_META = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of this subcommand."""
-    parser.add_argument("url", metavar="URL", help="a URL; https:// may be left out")
-    parser.add_argument(
-        "-a",
-        "--agent",
-        metavar="AGENT",
-        help="judge by what the site says to this crawler; the page is requested with the "
-        "User-Agent of the settings; default: ROBOTSTXT_USER_AGENT or USER_AGENT of the settings",
-    )
-
-
-def run(arguments: argparse.Namespace, context: Context) -> int:
-    """Run this subcommand."""
-    target = target_of(arguments.url)
+@click.argument("url", metavar="URL")
+@click.option(
+    "-a",
+    "--agent",
+    metavar="AGENT",
+    help="Judge by what the site says to this crawler. The page is requested with the User-Agent "
+    "of the settings.",
+)
+def view_tool(context: Context, url: str, agent: str | None) -> int:
+    """View a page."""
+    target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
-        raise CommandError(f"no URL with a robots.txt: {arguments.url}")
-    if target.has_default_scheme:
-        context.output.note(f"{arguments.url} has no scheme: it is taken for {target.url}")
-    agents = context.agents([arguments.agent] if arguments.agent else [])
+        raise CommandError(f"no URL with a robots.txt: {url}")
+    agents = agents_of([agent] if agent else [], context)
     if len(agents) > 1:
-        raise CommandError(f"-a {arguments.agent} stands for {len(agents)} crawlers: name one")
-    own = of_user_agent(context.settings.user_agent(None))
-    view = _View(agents[0], own, strict=context.settings.strict)
-
-    async def look(session: Session) -> dict[str, Any]:
-        return await view.record(session, target.url)
-
-    context.reads_tdm_files = True
-    record = context.run(look, keep_bodies=True)
-    if context.output.as_json:
-        context.output.record(record)
-    else:
-        from .view_text import listing
-
-        context.output.print(*listing(record))
-    context.output.flush()
-    return _code(record)
-
-
-def _code(record: dict[str, Any]) -> int:
-    access = record["check"]["robots_txt"]
-    if record["failure"] is not None or access["state"] == "unreachable":
+        raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
+    record = context.run(
+        lambda session: _view(session, target, agents[0], context.settings), reads_tdm_files=True
+    )
+    context.output.show(record, listing)
+    access = record.check.robots_txt
+    if record.failure is not None or (access and access.is_unreachable):
         return ExitCode.UNKNOWN
-    is_ok = record["allowed"] and record["page"] is not None and not record["contradictions"]
+    is_ok = record.check.allowed and record.page is not None and not record.contradictions
     return ExitCode.OK if is_ok else ExitCode.FOUND
 
 
-class _Hop(NamedTuple):
-    """One URL on the way to the page."""
-
-    url: str
-    verdict: Verdict
-    """What its robots.txt says to the crawler."""
-    status: int | None = None
-    location: str | None = None
-    """Where it redirects to."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the part of a record."""
-        record = {"url": self.url, "status": self.status, "location": self.location}
-        return {**record, **answer_of(self.verdict)}
-
-
-class _View:
-    """The view of one page."""
-
-    def __init__(self, agent: Agent, own: Agent, *, strict: bool) -> None:
-        self._agent = agent
-        self._own = own
-        self._strict = strict
-        self._policies: dict[str, Policy] = {}
-        self._hops: list[_Hop] = []
-        self._failure: str | None = None
-        self._refusal: Verdict | None = None
-        """Why the page was not requested."""
-
-    async def record(self, session: Session, url: str) -> dict[str, Any]:
-        """Return the record of a page."""
-        response = await self._fetch(session, url)
-        hop = self._hops[-1]
-        policy = self._policies[origin_of(hop.url) or ""]
-        record: dict[str, Any] = {
-            "type": "view",
-            "version": VERSION,
-            "url": url,
-            "agent": self._agent.name,
-            "requested_as": self._own.name,
-            "allowed": hop.verdict.allowed,
-            "hops": [each.as_json() for each in self._hops],
-            "failure": self._failure,
-            "refusal": None if self._refusal is None else answer_of(self._refusal),
-            "check": explain(
-                target_of(hop.url), self._agent, policy, hop.verdict, strict=self._strict
-            ),
-            "page": None,
-            "contradictions": self._blocked_redirects(),
-        }
-        if response is not None:
-            content = content_of(response)
-            urls = [content.canonical, *(link.url for link in content.links)]
-            await self._fetch_policies(session, [url for url in urls if url], response.url)
-            tdm = session.tdm_rule(response)
-            page = Page(response, content, self._agent, self._policies, tdm)
-            record["page"] = page_record(page)
-            record["contradictions"] += contradictions(page, record["page"], hop.verdict)
-        return record
-
-    async def _fetch(self, session: Session, url: str) -> Response | None:
-        """Return the response at the end of the redirects, or None if there is none."""
-        while True:
-            origin = origin_of(url) or ""
-            policy = await session.get_policy(origin, url)
-            if policy is None:
-                raise KeyboardInterrupt
-            self._policies[origin] = policy
-            verdict = self._agent.apply(policy.verdict(url, self._agent.tokens))
-            self._hops.append(_Hop(url, verdict))
-            response = await self._download(session, url)
-            if response is None:
-                return None
-            location = _location(response)
-            self._hops[-1] = _Hop(url, verdict, response.status, location)
-            if location is None:
-                return response
-            if len(self._hops) > MAX_REDIRECTS:
-                self._failure = f"more than {MAX_REDIRECTS} redirects"
-                return None
-            url = location
-
-    async def _download(self, session: Session, url: str) -> Response | None:
-        try:
-            return await session.download(Request(url, meta=dict(_META), dont_filter=True))
-        except RobotsTxtDisallowed as error:
-            self._refusal = error.verdict
-        except IgnoreRequest as error:
-            if session.is_closing:
-                raise KeyboardInterrupt from None
-            self._failure = str(error) or "a middleware dropped the request"
-        except Exception as error:  # of any download handler
-            if session.is_closing:
-                raise KeyboardInterrupt from None
-            self._failure = _failure(error)
-        return None
-
-    async def _fetch_policies(self, session: Session, urls: list[str], page_url: str) -> None:
-        """Fetch the policies of links. With the URL of their page, no TDM file is fetched."""
-        origins = dict.fromkeys(origin_of(url) or "" for url in urls)
-        missing = [origin for origin in origins if origin not in self._policies]
-        self._policies.update(await session.get_policies(missing[:MAX_ORIGINS], page_url=page_url))
-
-    def _blocked_redirects(self) -> list[dict[str, str]]:
-        return [
-            {
-                "code": "redirect-to-disallowed",
-                "text": f"{before.url} redirects to {hop.url}, which is disallowed for "
-                f"{self._agent.name}.",
-            }
-            for before, hop in zip(self._hops, self._hops[1:], strict=False)
-            if not hop.verdict.allowed
-        ]
+def _view(session: Session, target: Target, agent: Agent, settings: Settings) -> View:
+    """Return the record of a page."""
+    policy = session.policy(target.origin or "", target.url)
+    check = explain(target, agent, policy, agent.verdict(policy, target.url))
+    record = View(
+        url=target.url, requested_as=of_user_agent(settings.user_agent(None)).name, check=check
+    )
+    response = _download(session, record)
+    if response is not None:
+        page = record.page = _page(response, agent, check, session.tdm_rule(response))
+        for link in [*page.links, page.canonical, page.location]:
+            if link is not None and origin_of(link.url) == target.origin:
+                link.judge(agent.verdict(policy, link.url))
+        record.contradictions = list(_contradictions(check, page))
+    return record
 
 
-def _location(response: Response) -> str | None:
-    """Return the URL that a response redirects to, if it can be requested."""
-    value = response.headers.get("Location")
-    if response.status not in REDIRECT_STATUSES or not value:
+def _download(session: Session, record: View) -> Response | None:
+    from scrapy import Request
+    from scrapy.exceptions import IgnoreRequest
+
+    from ..exceptions import RobotsTxtDisallowed
+
+    try:
+        return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
+    except RobotsTxtDisallowed as error:
+        record.refusal = Answer.of(error.verdict)
+    except IgnoreRequest as error:
+        record.failure = str(error) or "a middleware dropped the request"
+    except Exception as error:  # of any download handler
+        reasons = getattr(error, "reasons", None)  # of Twisted's ResponseFailed
+        inner = reasons[0].value if reasons else error
+        record.failure = f"{type(inner).__name__}: {inner}"[:MAX_LENGTH]
+    return None
+
+
+def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
+    from ..fetch.redirects import redirect_target
+    from ..pages.middleware import directives_of
+
+    found = directives_of(response, agent.tokens, tdm)
+    stated = _directives(response, agent, tdm)
+    content_type = _lines(response, "Content-Type")
+    own = usage.of_response(
+        *(_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
+    )
+    robots = [check.usage.content_signal, check.usage.content_usage] if check.usage else []
+    by_robots = usage.evaluated(robots)
+    by_page = usage.evaluated(own, found.tdm_reservation)
+    evaluated = usage.evaluated([*robots, *own], found.tdm_reservation)
+    page = Page(
+        url=response.url,
+        status=response.status,
+        content_type=content_type[0][:MAX_LENGTH] if content_type else None,
+        size=len(response.body),
+        directives=stated[:MAX_STATEMENTS],
+        left_out=len(stated[MAX_STATEMENTS:]),
+        indexable=found.indexable,
+        nofollow=found.nofollow,
+        usage={
+            use: PageUse(granted, by_robots.get(use), by_page.get(use))
+            for use, granted in evaluated.items()
+        },
+        licenses=tuple(found.licenses),
+        access_terms=None if found.access_terms is None else found.access_terms.to_dict(),
+    )
+    location = response.headers.get("Location")
+    if location and response.status in REDIRECT_STATUSES:
+        url = redirect_target(response.url, location)
+        page.location = None if url is None else Link(url=url)
+    read_content(response, page)
+    return page
+
+
+def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
+    name = check.agent
+    if page.location is not None and check.allowed and page.location.allowed is False:
+        text = f"The page redirects to {page.location.url}, which is disallowed for {name}."
+        yield Contradiction("redirect-to-disallowed", text)
+    rules = dict.fromkeys(one.rule for one in page.directives)
+    restrictions = [rule for rule in rules if rule not in _WITHOUT_REMARK]
+    if not check.allowed and restrictions:
+        yield Contradiction(
+            "directives-behind-disallow",
+            f"The page says {', '.join(restrictions)}, but {name} never sees it: robots.txt "
+            "disallows the page. Its URL may be indexed without its content.",
+        )
+    if {"noindex", "none"} & rules.keys() and {"index", "all"} & rules.keys():
+        text = "The page says both index and noindex: noindex holds."
+        yield Contradiction("index-and-noindex", text)
+    if page.canonical is not None and page.canonical.allowed is False:
+        text = f"The canonical URL is disallowed for {name}, so its content is not known."
+        yield Contradiction("canonical-disallowed", text)
+    if page.canonical is not None and page.canonical.url != page.url and not page.indexable:
+        text = "The page says noindex, but names another URL as canonical."
+        yield Contradiction("noindex-with-canonical", text)
+    for name, use in page.usage.items():
+        if use.robots_txt is not None and use.page is not None and use.robots_txt != use.page:
+            text = f"robots.txt and the page differ about {name}: it is refused."
+            yield Contradiction("usage-differs", text)
+
+
+def _directives(response: Response, agent: Agent, tdm: TdmRule | None) -> list[Directive]:
+    from ..pages.middleware import page_elements
+
+    lines = [(name, line) for name in HEADERS for line in _lines(response, name)]
+    stated = statements(lines, page_elements(response, agent.tokens), agent.tokens)
+    if tdm is not None:
+        stated += statements_of(tdm)
+    return [
+        Directive(rule, argument[:MAX_LENGTH], place, name)
+        for (rule, place, name), argument in dict.fromkeys(stated)
+    ]
+
+
+def _lines(response: Response, name: str) -> list[str]:
+    return [line.decode("latin-1") for line in response.headers.getlist(name)]
+
+
+# The content of a page
+
+
+def read_content(response: Response, page: Page) -> None:
+    """Put the title, the text and the links of a response into a record.
+
+    Never raises for what a site sends.
+    """
+    from scrapy.http import HtmlResponse, TextResponse
+
+    from ..pages.html import document, elements, markup
+
+    named = [
+        target for line in _lines(response, "Link") for target in link_targets(line, "canonical")
+    ]
+    page.canonical = _link(named[0], response.url) if named else None
+    if not isinstance(response, HtmlResponse):
+        if isinstance(response, TextResponse):
+            page.text = response.body[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
+        return
+    selector, _, base = document(response)
+    root = selector.root
+    if not hasattr(root, "iter"):  # an empty page
+        return
+    if not named:
+        values = (element.value for element in elements(markup(response), (), "canonical"))
+        first = next((value for value in values if value.strip()), None)
+        page.canonical = None if first is None else _link(first, base)
+    title = next(root.iter("title"), None)
+    page.title = None if title is None else _words([title.text or ""]) or None
+    for element in root.iter("meta"):
+        if (element.get("http-equiv") or "").strip().lower() == "refresh":
+            content = (element.get("content") or "")[:MAX_URL]
+            page.refresh = content.partition("=")[2].strip(" '\"") or content
+            break
+    _read_links(root, base, page)
+    page.text = _text(root)
+
+
+def _read_links(root: Any, base: str, page: Page) -> None:
+    found: dict[str, Link] = {}
+    for element in root.iter("a", "area"):
+        href = element.get("href")
+        if href is None:
+            continue
+        if len(found) >= MAX_LINKS:
+            page.left_out += 1
+            continue
+        link = _link(href, base)
+        if link is None:
+            page.other_links += 1
+            continue
+        nofollow = page.nofollow or "nofollow" in (element.get("rel") or "")[:MAX_LENGTH].lower()
+        known = found.setdefault(link.url, link)
+        if known is link:
+            link.text = _words(_texts(element))
+            link.nofollow = nofollow
+        known.nofollow &= nofollow  # a crawler follows the link that it may follow
+    page.links = list(found.values())
+
+
+def _link(href: str, base: str) -> Link | None:
+    from w3lib.html import HTML5_WHITESPACE
+    from w3lib.url import safe_url_string
+
+    href = href.strip(HTML5_WHITESPACE)
+    if len(href) > MAX_URL or href.lower().startswith(_NOT_FOLLOWED):
         return None
     try:
-        url = urljoin(response.url, safe_url_string(value))
+        url = safe_url_string(urljoin(base, href)).partition("#")[0]
     except ValueError:
         return None
-    is_web = url.startswith(("http://", "https://")) and len(url) <= MAX_URL
-    return url if is_web and origin_of(url) is not None else None
+    return Link(url=without_credentials(url)) if origin_of(url) is not None else None
 
 
-def _failure(error: Exception) -> str:
-    reasons = getattr(error, "reasons", None)  # of Twisted's ResponseFailed
-    inner = reasons[0].value if reasons else error
-    return f"{type(inner).__name__}: {inner}"[:MAX_LINE_LENGTH]
+def _text(root: Any) -> str:
+    """Return the text of a page, a line for each block. Removes elements from the tree."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
+    parts: list[str] = []
+    room = 4 * MAX_TEXT
+    for event, element in etree.iterwalk(root, ("start", "end")):
+        text = (element.text if event == "start" else element.tail) or ""
+        parts += ["\n"] * (element.tag in _BLOCKS)
+        parts.append(text[:room].replace("\n", " "))
+        room -= len(text)
+        if room < 0:
+            break
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
+    return "\n".join(line for line in lines if line)[:MAX_TEXT]
+
+
+def _texts(link: Any) -> Iterator[str]:
+    """Yield the texts of the first elements within a link. Links may be within each other."""
+    for element in islice(link.iter(), MAX_PARTS):
+        if isinstance(element.tag, str):  # a comment has none
+            yield element.text or ""
+            yield element.get("alt") or ""
+        if element is not link:
+            yield element.tail or ""
+
+
+def _words(texts: Iterable[str]) -> str:
+    """Return some texts in one line, cut."""
+    parts = (text[: 2 * MAX_TITLE] for text in texts)
+    return " ".join(" ".join(parts).split())[:MAX_TITLE]
+
+
+# Texts
+
+_HEADERS = {name: f"in the header {name}" for name in ("tdm-reservation", "tdm-policy")} | {
+    "x-robots-tag": "in the header X-Robots-Tag",
+    "robots-tag": "in the header Robots-Tag",
+    "link": "in the header Link",
+    "tdmrep.json": "in the file tdmrep.json",
+}
+
+
+def listing(record: View) -> Iterator[RenderableType]:
+    """Yield the text of a record."""
+    yield from explanation(record.check)
+    yield ""
+    yield named_values(_rows(record))
+    for one in record.contradictions:
+        yield ""
+        text = Text("Contradiction  ", style="bold red")
+        yield text.append(printable(one.text, 1000), style="default not bold")
+    page = record.page
+    if page is None:
+        return
+    if page.text:
+        yield ""
+        yield Text("Text", style="bold")
+        lines = page.text.split("\n")
+        yield from (Text(f"  {printable(line, 300)}") for line in lines[:MAX_SHOWN_LINES])
+        if lines[MAX_SHOWN_LINES:]:
+            yield Text(f"  and {len(lines[MAX_SHOWN_LINES:]):,} more lines", style="dim")
+    if page.links:
+        yield ""
+        rows = [(one, (one.url, _why(one))) for one in page.links[:MAX_SHOWN]]
+        yield answer_table("Link", "Why", rows=rows)
+    left = len(page.links[MAX_SHOWN:]) + page.left_out
+    if left:
+        yield f"and {left:,} more links"
+    if page.other_links:
+        yield f"and {page.other_links:,} that are no URLs of pages, such as mailto:"
+
+
+def _rows(record: View) -> Iterator[Row]:
+    if record.refusal is not None:
+        name = printable(record.requested_as, 80)
+        yield "Page", Text(f"not requested: robots.txt disallows it for {name}", style="yellow")
+    elif record.failure is not None:
+        yield "Page", Text(f"not fetched: {printable(record.failure)}", style="yellow")
+    page = record.page
+    if page is None:
+        return
+    kind = printable(page.content_type or "no content type", 80)
+    yield "Page", f"status {page.status}, {kind}, {page.size:,} bytes"
+    if page.location:
+        text = word(page.location.allowed).append(f"  {printable(page.location.url)}", "default")
+        yield "Redirects to", text
+    if page.access_terms:
+        yield "Requires", Text(_terms_text(page.access_terms), style="yellow")
+    yield "Title", printable(page.title or "none")
+    directives = [
+        f"{one.rule}{': ' * bool(one.argument)}{one.argument[:80]}  "
+        f"{_HEADERS.get(one.place, 'in the page')}"
+        f"{'' if one.agent == '*' else f', for {one.agent}'}"
+        for one in page.directives
+    ]
+    yield from listed("Directives", directives or ["none"], MAX_SHOWN)
+    if not page.indexable:
+        yield "Effect", "the page is not indexed"
+    if page.nofollow:
+        yield "Effect", "its links are not followed"
+    if page.usage:
+        yield "Usage", _usage_text(page.usage)
+    yield from listed("License", page.licenses, 3)
+    if page.canonical:
+        text = word(page.canonical.allowed)
+        yield "Canonical", text.append(f"  {printable(page.canonical.url)}", style="default")
+    if page.refresh:
+        yield "Refresh", f"{printable(page.refresh)}, which is not followed"
+
+
+def _terms_text(terms: dict[str, Any]) -> str:
+    keys = {"payment_required": "a payment", "license_required": "a license"}
+    text = " and ".join(text for key, text in keys.items() if terms[key])
+    details = [terms[key] for key in ("price", "authorization_uri", "error") if terms[key]]
+    return printable(f"{text}: {', '.join(details)}" if details else text)
+
+
+def _usage_text(uses: dict[str, PageUse]) -> str:
+    parts = []
+    for name, use in uses.items():
+        places = {"robots.txt": use.robots_txt, "the page": use.page}
+        sources = [place for place, stated in places.items() if stated == use.granted]
+        word = "granted" if use.granted else "refused"
+        parts.append(f"{name}: {word} (by {' and '.join(sources)})")
+    return ", ".join(parts)
+
+
+def _why(link: Link) -> str:
+    why = "robots.txt not fetched" if link.reason == "unknown" else reason_text(link)
+    return f"{why}; nofollow" if link.nofollow else why

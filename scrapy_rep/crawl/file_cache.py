@@ -6,7 +6,6 @@ All requests to an origin share one fetch.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -14,9 +13,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
 
+from ..frontier.clock import fire
+from ..logs import get_logger
 from ..origin import Action, OriginFile
 from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
-from ..scheduling.clock import fire
 from .file_table import FileTable
 from .policy_store import StoreLookup
 
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from twisted.python.failure import Failure
 
     from ..fetch.fetcher import Fetcher, MayFetch
+    from ..frontier.clock import Clock
+    from ..frontier.engine import Engine
     from ..protocol.access import FetchResult
-    from ..scheduling.clock import Clock
     from ..settings import Settings
     from .policy_store import PolicyStore
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 File = TypeVar("File", bound=OriginFile[Any])
 
@@ -52,6 +54,7 @@ class FileCache(Generic[File]):
         self,
         crawler: Crawler,
         settings: Settings,
+        engine: Engine,
         clock: Clock,
         fetcher: Fetcher,
         policy_store: PolicyStore | None,
@@ -62,6 +65,7 @@ class FileCache(Generic[File]):
         self._crawler = crawler
         self._stats = crawler.stats
         self._settings = settings
+        self._engine = engine
         self._clock = clock
         self._clock_offset = clock.time() - clock.monotonic()
         self._fetcher = fetcher
@@ -76,11 +80,6 @@ class FileCache(Generic[File]):
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received. None: they are not kept, as in a crawl.
         """
-
-    @property
-    def is_closing(self) -> bool:
-        """Whether the spider is closing, so that no fetch starts any more."""
-        return self._closing
 
     @property
     def files(self) -> Mapping[str, File]:
@@ -109,12 +108,17 @@ class FileCache(Generic[File]):
                 action = Action.WAIT if file.in_flight else file.next_action(self.now())
         return file if action in (Action.NONE, Action.REFRESH) else None
 
-    async def wait_for(self, key: str, request: Request) -> File | None:
+    async def wait_for(
+        self, key: str, request: Request, response: Response | None = None
+    ) -> File | None:
         """Return a file when it can be used; None if the spider closes first.
 
         This waits for the fetch only, not for the queue of the origin or the delay of its host.
+        ``response`` is the response to the request, if that is what waits.
         """
         self._waiting_responses[key] += 1
+        if response is not None:
+            self._engine.exclude_response(request, response)
         started_at = self._clock.monotonic()
         try:
             while (file := self.get_or_fetch(key, request)) is None:
@@ -129,6 +133,8 @@ class FileCache(Generic[File]):
                     break  # even if it has expired since
             return file
         finally:
+            if response is not None:
+                self._engine.include(request)
             self._waiting_responses[key] -= 1
             if not self._waiting_responses[key]:
                 del self._waiting_responses[key]
@@ -171,8 +177,10 @@ class FileCache(Generic[File]):
 
     def _cancel(self, keys: Iterable[str]) -> None:
         for key in tuple(keys):
-            self._fetcher.cancelled.add(self._files[key])
-            self._fetches[key].cancel()
+            file = self._files[key]
+            if file not in self._fetcher.cancelled:  # it ends already
+                self._fetcher.cancelled.add(file)
+                self._fetches[key].cancel()
 
     def _start_fetch(self, file: File, page: Request) -> None:
         if self._closing:
@@ -191,48 +199,67 @@ class FileCache(Generic[File]):
         event: FetchResult = Cancelled()
         found = StoreLookup()
         try:
-            if self._policy_store is not None:
-                await self._policy_store.load(file, found)
-            if found.is_hit:
-                content = file.content
-            else:
-                event = await self._fetcher.fetch(
-                    file, page, lambda: self._has_waiting(file.key), self._may_fetch
-                )
-                content = event.content if isinstance(event, Rules) else None
-            if content is not None:
-                await self._on_content(content, page)
+            event = await self._load_or_fetch(file, page, found)
+        except BaseException as error:
+            event = self._fetcher.unexpected(file, error)
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._fetches.pop(file.key, None)
             self._fetcher.cancelled.discard(file)
-            if self.bodies is not None:
-                body = event.body if isinstance(event, Rules) else found.body
-                if body is not None:
-                    self.bodies[file.key] = body
-            if not found.is_hit:
-                file.apply(event, self.now())
-                self._record_result(file, event)
-                self._save(file, event, found)
-            if found.is_hit or not isinstance(event, Cancelled):
-                self._record_response(file, from_store=found.is_hit)
-                body = event.body if isinstance(event, Rules) else found.body
-                self._record_fetch(file, event, body)
-                self._on_result(file, page)
-            self._on_end(file)
-            self._files.count(file)
-            self.evict()
+            try:
+                self._finish(file, page, None if found.is_hit else event, found)
+            finally:
+                self._on_end(file)
+                self._files.count(file)
+                self.evict()
+
+    async def _load_or_fetch(self, file: File, page: Request, found: StoreLookup) -> FetchResult:
+        """Return the result of a fetch. It has no meaning if the file came from the store."""
+        event: FetchResult = Cancelled()
+        if self._policy_store is not None:
+            await self._policy_store.load(file, found)
+        if found.is_hit:
+            content = file.content
+        else:
+            event = await self._fetcher.fetch(
+                file, page, lambda: self._has_waiting(file.key), self._may_fetch
+            )
+            content = event.content if isinstance(event, Rules) else None
+        if content is not None:
+            await self._on_content(content, page)
+        return event
+
+    def _finish(
+        self, file: File, page: Request, event: FetchResult | None, found: StoreLookup
+    ) -> None:
+        """Note the result of a fetch, which is final even if a later step fails.
+
+        ``event`` is None if the file came from the store.
+        """
+        body = event.body if isinstance(event, Rules) else found.body
+        if event is not None:
+            file.apply(event, self.now())
+            self._save(file, event, found)
+        if self.bodies is not None and body is not None:
+            self.bodies[file.key] = body
+        if isinstance(event, Cancelled):
+            return
+        self._record_response(file, from_store=event is None)
+        if event is not None:
+            self._record_result(file, event)
+        self._on_result(file, page, event, body)
 
     async def _on_content(self, content: Any, page: Request) -> None:
         """Called with a file that was just parsed, before it is used."""
 
-    def _on_result(self, file: File, page: Request) -> None:
-        """Called when a fetch for a page has ended, unless it was cancelled."""
+    def _on_result(
+        self, file: File, page: Request, event: FetchResult | None, body: bytes | None
+    ) -> None:
+        """Called when a fetch for a page has ended, unless it was cancelled.
 
-    def _record_fetch(self, file: File, event: FetchResult, body: bytes | None) -> None:
-        """Called with the result of a fetch before :meth:`_on_result`.
-
-        ``body`` is the file as it was received; None where none was received. If the file came from
-        the store, ``event`` has no meaning.
+        ``event`` is None if the file came from the store. ``body`` is the file as it was received;
+        None if none was received.
         """
 
     def _on_end(self, file: File) -> None:
@@ -258,7 +285,9 @@ class FileCache(Generic[File]):
         save.addErrback(self._log_failure, file)
 
     def _log_failure(self, failure: Failure, file: File) -> None:
-        if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
+        is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
+        if not is_cancelled and not file.is_error_reported:
+            file.is_error_reported = True
             logger.error(
                 "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
                 "this bug.",

@@ -1,17 +1,29 @@
 """The files of the origins of a crawl in memory: parsed ones, and packed ones that take less.
 
-The files that were used lately are parsed. The others are packed (see :mod:`.packing`), and parsed
-again at the next use. This takes about as long as parsing them took when they were received.
+The files that were used lately are parsed. The others are packed, and parsed again at the next use.
+This takes about as long as parsing them took when they were received.
+
+    packed  = marshal of (clock shift, state, copy, other fields)
+    content = zlib stream (RFC 1950), with a preset dictionary, of marshal of the content's state
+
+The content is one of the other fields: it is compressed once, however often the file is packed.
+The octets never leave the process, so that this form may change at any time.
 """
 
 from __future__ import annotations
 
+import marshal
+import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..origin import OriginFile
-from .packing import pack, unpack
+from ..origin import OriginFile, State
+from ..protocol.access import CopyInfo
+from ..stores.entry import DICTIONARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +47,10 @@ MIN_PACKED_OCTETS = 32 * 2**20
 
 MAX_PER_PASS = 100
 """How many files in use one call may skip, so that it takes a bounded time."""
+
+_NOT_KEPT = frozenset({"key", "host", "state", "content", "copy", "in_flight", "_paced"})
+"""The fields that are not packed as they are: a new file has them, they are packed separately, or
+they are computed again."""
 
 
 class FileTable(Mapping[str, File]):
@@ -170,3 +186,52 @@ def _first_keys(files: OrderedDict[str, Any]) -> Iterator[str]:
         key = next(iter(files))
         yield key
         moved += key in files
+
+
+def pack(file: OriginFile[Any], clock_shift: float = 0) -> bytes:
+    """Return the compact form of a file that is not being fetched.
+
+    ``clock_shift`` is the sum of all seconds by which the clock was shifted in this crawl.
+    """
+    if file.content is not None and file.packed_content is None:
+        deflate = zlib.compressobj(zdict=_dictionary(file))
+        octets = deflate.compress(marshal.dumps(file.content.__getstate__()))
+        file.packed_content = octets + deflate.flush()
+    kind: Any = type(file)
+    _, values = _kept_fields(kind)
+    copy = None if file.copy is None else tuple(file.copy)
+    return marshal.dumps((clock_shift, file.state.value, copy, values(file)))
+
+
+def unpack(packed: bytes, file: File, clock_shift: float = 0) -> File:
+    """Set the fields of a new file to those that were packed, and return it.
+
+    The file is of the same origin and the same type. Its times are moved by the seconds by which
+    the clock was shifted in between.
+    """
+    packed_shift, state, copy, values = marshal.loads(packed)
+    file.state = State(state)
+    file.copy = None if copy is None else CopyInfo(*copy)
+    kind: Any = type(file)
+    names, _ = _kept_fields(kind)
+    for name, value in zip(names, values, strict=True):
+        setattr(file, name, value)
+    if file.packed_content is not None:
+        inflate = zlib.decompressobj(zdict=_dictionary(file))
+        file.content = object.__new__(file.resource.content_type)
+        file.content.__setstate__(marshal.loads(inflate.decompress(file.packed_content)))
+    if clock_shift != packed_shift:
+        file.shift_clock(clock_shift - packed_shift)
+    return file
+
+
+@cache
+def _kept_fields(file_type: type[Any]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
+    """Return the names of the fields that are packed as they are, and what returns their values."""
+    names = tuple(each.name for each in fields(file_type) if each.name not in _NOT_KEPT)
+    return names, attrgetter(*names)
+
+
+def _dictionary(file: OriginFile[Any]) -> bytes:
+    """Return the preset dictionary for a file. The URL of its origin is common in it."""
+    return DICTIONARY + file.key.encode()

@@ -11,8 +11,6 @@ The other tables are ``[[exception]]`` and ``[[crawl_delay]]``.
 
 from __future__ import annotations
 
-import logging
-import re
 import sys
 from calendar import timegm
 from datetime import date
@@ -26,11 +24,11 @@ from urllib.parse import urlsplit
 from w3lib.url import safe_url_string
 
 from ..exceptions import SettingError
-from ..meta_keys import ROBOTSTXT
+from ..fetch.addresses import plain_address
+from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
-from ..protocol.paths import host_of, origin_of
-from ..protocol.verdict import Reason, Verdict
+from ..protocol.paths import host_of, origin_of, other_paths
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -40,14 +38,14 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
+    from scrapy import Spider
 
     from ..origin import UnreachablePolicy
     from ..protocol.access import CopyInfo
     from ..protocol.robotstxt import RobotsTxt
+    from ..protocol.verdict import Verdict
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 SETTING = "REP_LOCAL_RULES"
 MAX_CACHED = 1000
@@ -62,28 +60,13 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _SITE_FORMS = "'https://example.com', 'example.com' or '*.example.com'"
 
-# Finds the tables and keys of a TOML document. It also matches strings and comments, so that no
-# table is found inside of them.
-_TABLE = re.compile(
-    r"""
-    \"\"\" (?: \\. | [^\\] )*? \"{3,5}
-  | ''' .*? '{3,5}
-  | " (?: \\. | [^"\\\n] )* "
-  | ' [^'\n]* '
-  | \# [^\n]*
-  | ^ [ \t]* \[\[? [ \t]* (?P<table> [A-Za-z0-9_-]+ ) [ \t]* \]\]?
-  | ^ [ \t]* (?P<key> [A-Za-z0-9_-]+ ) [ \t]* =
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-
 
 class Expiry(NamedTuple):
     """The time at which a table of the file ends."""
 
     expires_at: float
     table: str
-    """Its kind, its site and its line, for the log."""
+    """Its name and its sites, for the log."""
 
 
 class LocalRulesFile:
@@ -93,19 +76,17 @@ class LocalRulesFile:
     """
 
     def __init__(self, path: str | None) -> None:
-        self._by_site: dict[str, LocalRules] = {}
+        self._by_site: dict[str, list[LocalRules]] = {}
         self._of_origin = lru_cache(maxsize=MAX_CACHED)(self._find)
         self._expiries: list[Expiry] = []
         if path is None:
             return
         self._path = path
-        text = self._text()
-        for kind, number, table in self._tables(text):
+        for kind, name, table in self._tables():
             try:
-                self._add(kind, number, table, text)
+                self._add(kind, name, table)
             except ValueError as error:
-                line = _line_of(text, kind, number)
-                raise self._error(f"line {line}: [[{kind}]]: {error}") from None
+                raise self._error(f"{name}: {error}") from None
         self._expiries.sort(reverse=True)
 
     def __bool__(self) -> bool:
@@ -117,10 +98,11 @@ class LocalRulesFile:
         return self._of_origin(key) if self._by_site else None
 
     def _find(self, key: str) -> LocalRules | None:
+        key = _with_plain_address(key)
         host = host_of(key)
         labels = host.split(".")
         sites = [key, host, *(f"*.{'.'.join(labels[index:])}" for index in range(len(labels)))]
-        found = [self._by_site[site] for site in sites if site in self._by_site]
+        found = [rules for site in sites for rules in self._by_site.get(site, ())]
         return _joined(found) if found else None
 
     def origin(self, key: str) -> Origin:
@@ -131,12 +113,19 @@ class LocalRulesFile:
     def disallowed(self, key: str, url: str, now: float) -> Verdict | None:
         """Return the verdict of a rule that disallows a URL of an origin, or None."""
         rules = self.find(key)
-        return None if rules is None else rules.disallowed(url, now)
+        if rules is None:
+            return None
+        for path in (url, *other_paths(url)):
+            if (verdict := rules.disallowed(path, now)) is not None:
+                return verdict
+        return None
 
     def excepts(self, key: str, url: str, now: float) -> bool:
         """Return whether an exception allows a URL of an origin."""
         rules = self.find(key)
-        return rules is not None and rules.excepted(url, now) is not None
+        return rules is not None and all(
+            rules.excepted(path, now) is not None for path in (url, *other_paths(url))
+        )
 
     def delay(self, key: str, now: float) -> float:
         """Return the seconds between two requests to an origin; 0 if there is no such rule."""
@@ -153,36 +142,30 @@ class LocalRulesFile:
                 extra={"spider": spider},
             )
 
-    def _text(self) -> str:
+    def _document(self) -> dict[str, Any]:
         try:
-            octets = Path(self._path).read_bytes()
+            return tomllib.loads(Path(self._path).read_text("utf-8"))
+        except UnicodeDecodeError:
+            raise self._error("it is not UTF-8") from None
+        except tomllib.TOMLDecodeError as error:
+            raise self._error(f"it is not TOML: {error}") from None
+        except RecursionError:
+            raise self._error("it is not TOML: it is nested too deeply") from None
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise self._error(f"it cannot be read: {error}") from None
-        try:
-            return octets.decode().replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            line = octets.count(b"\n", 0, error.start) + 1
-            raise self._error(f"line {line}: it is not UTF-8") from None
 
-    def _tables(self, text: str) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
-        """Yield the kind, the number and the content of each table."""
-        try:
-            document = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            line = "" if "(at line" in str(error) else f"line {text.count(chr(10)) + 1}: "
-            raise self._error(f"{line}it is not TOML: {error}") from None
-        for kind, tables in document.items():
-            line_number = _line_of(text, kind, 0)
+    def _tables(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """Yield the kind, the name and the content of each table."""
+        for kind, tables in self._document().items():
             if kind not in _KEYS:
                 known = ", ".join(f"[[{each}]]" for each in _KEYS)
-                message = f"line {line_number}: unknown table {kind!r}: it must be one of {known}"
-                raise self._error(message)
+                raise self._error(f"unknown table {kind!r}: it must be one of {known}")
             if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-                raise self._error(f"line {line_number}: write [[{kind}]], in two brackets each")
-            for number, table in enumerate(tables):
-                yield kind, number, table
+                raise self._error(f"write [[{kind}]], in two brackets each")
+            for number, table in enumerate(tables, 1):
+                yield kind, f"[[{kind}]] number {number}", table
 
-    def _add(self, kind: str, number: int, table: Mapping[str, Any], text: str) -> None:
+    def _add(self, kind: str, name: str, table: Mapping[str, Any]) -> None:
         _check_keys(kind, table)
         expires_at = _expires_at(table["until"]) if "until" in table else inf
         reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
@@ -197,12 +180,9 @@ class LocalRulesFile:
             rule = LocalRule(parsed, detail, expires_at)
             rules = LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
         for site in sites:
-            known = self._by_site.get(site)
-            self._by_site[site] = rules if known is None else _joined([known, rules])
+            self._by_site.setdefault(site, []).append(rules)
         if expires_at < inf:
-            line = _line_of(text, kind, number)
-            name = f"[[{kind}]] for {', '.join(sites)}, line {line}"
-            self._expiries.append(Expiry(expires_at, name))
+            self._expiries.append(Expiry(expires_at, f"{name}, for {', '.join(sites)},"))
 
     def _error(self, problem: str) -> SettingError:
         return SettingError(f"{SETTING} is {self._path!r}: {problem}")
@@ -226,30 +206,16 @@ class LocalOrigin(Origin):
         super().set_copy(content, copy, octets)
         self.has_conditions = True
 
-    def verdict(
+    def verdict_on(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
         local = self.local.disallowed(url, now)
         if local is not None:
             return local
-        verdict = super().verdict(url, agents, now, unreachable)
+        verdict = super().verdict_on(url, agents, now, unreachable)
         if verdict.allowed:
             return verdict
         return self.local.excepted(url, now) or verdict
-
-
-def record_exception(crawler: Crawler, request: Request) -> None:
-    """Count and log a request that starts because a local rule allows it."""
-    verdict = request.meta.get(ROBOTSTXT)  # None if a subclass of the middleware sets no verdict
-    if verdict is None or verdict.reason is not Reason.LOCAL_RULE:
-        return
-    assert crawler.stats is not None
-    crawler.stats.inc_value("robotstxt/local/allowed")
-    logger.debug(
-        "Allowed by a local rule: %(request)s (%(verdict)s)",
-        {"request": request, "verdict": verdict},
-        extra={"spider": crawler.spider},
-    )
 
 
 def _joined(rules: list[LocalRules]) -> LocalRules:
@@ -316,17 +282,16 @@ def _site(value: object) -> str:
     if parts.query or parts.fragment or set(name) & set("*?#@%") or (is_origin and star):
         raise problem
     if is_origin:
-        return key
+        return _with_plain_address(key)
     if parts.port is not None or "/" in name:
         raise problem
-    return star + host_of(key)
+    return star + host_of(key if star else _with_plain_address(key))
 
 
-def _line_of(text: str, name: str, number: int) -> int:
-    """Return the line of a table. ``number`` counts the tables with the same name, from 0."""
-    lines = [
-        text.count("\n", 0, match.start(match.lastgroup)) + 1
-        for match in _TABLE.finditer(text)
-        if match.lastgroup is not None and match[match.lastgroup] == name
-    ]
-    return lines[min(number, len(lines) - 1)] if lines else 1
+def _with_plain_address(key: str) -> str:
+    """Return an origin with its host in the usual spelling, if that is an IP address."""
+    address = plain_address(host_of(key))
+    if address is None:
+        return key
+    parts = urlsplit(key)
+    return f"{parts.scheme}://{address}" + (f":{parts.port}" if parts.port is not None else "")

@@ -4,67 +4,69 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 
 1. A request that is exempt, or whose URL has no robots.txt, proceeds.
 2. If the policy of the origin is in memory and fresh, the request proceeds or is dropped at once.
-3. Otherwise the request waits for the policy, which all requests to the origin share, and for the
-   delay of the host.
+   The queues of :mod:`scrapy_rep.frontier` give no other requests.
+3. A request that did not come from these queues waits for the policy, which all requests to the
+   origin share, and for the delay of the host.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
 """
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import TextResponse
+from scrapy.http.request import NO_CALLBACK
 
 from ..exceptions import RobotsTxtDisallowed
-from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
-from ..origin import Origin, State, UnreachablePolicy
-from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of
+from ..fetch.browsers import uses_browser
+from ..frontier.clock import Clock
+from ..frontier.engine import MAX_EXTRA, Engine
+from ..frontier.frontier import FrontierOwner
+from ..logs import get_logger
+from ..meta_keys import (
+    CACHED_FLAG,
+    DONT_OBEY,
+    IS_ROBOTSTXT_REQUEST,
+    ROBOTSTXT,
+)
+from ..origin import Origin, State
+from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of, robots_txt_url
+from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
-from ..scheduling.clock import Clock
-from ..scheduling.engine import Engine
-from ..scheduling.hosts import EXEMPT, BlockReason
-from ..scheduling.rendering import RenderingService
-from ..scheduling.scheduler import WaitingScheduler, remove_annotations
-from ..scheduling.shared_overflow import overflow_for
-from ..scheduling.throttle import Throttle
-from ..scrapy_settings import robotstxt_obey
-from ..settings import read_settings
+from ..settings import read_settings, robotstxt_obey
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .admission import AdmissionControl
-from .agent_tokens import AgentTokens
-from .drops import record_drop
-from .final_url import FinalUrlChecker
-from .link_filter import LinkFilter
-from .local_rules import LocalRulesFile, record_exception
-from .outages import Outages
-from .pace import Pace
 from .policy_cache import PolicyCache
-from .robots_page import robots_txt_response
-from .tdm_files import TdmFiles
-from .wait_stats import WaitStats
-from .waiting_responses import WaitingResponses
+from .recording import open_event_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
     from typing_extensions import Self
 
-    from ..protocol.pacing import Pacing
+    from ..protocol.robotstxt import RobotsTxt
     from ..protocol.tdmrep import TdmRule
-    from .recorder import Recorder
-    from .usage_files import UsageFiles
+
+logger = get_logger(__name__)
 
 CLOSING = "the spider is closing"
 """The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
 the spider closes."""
 
+MAX_URL_LENGTH = 300
+"""Characters of a URL in a log message."""
 
-class RobotsTxtMiddleware:
+MIN_PAUSE = 0.05
+"""Seconds between two looks at an unreachable site whose next attempt is due."""
+
+
+class RobotsTxtMiddleware(FrontierOwner):
     """Obeys robots.txt for every request of a crawl.
 
     Stores the :class:`~scrapy_rep.Verdict` at ``request.meta["robotstxt"]``. A disallowed request
@@ -78,79 +80,24 @@ class RobotsTxtMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._settings = settings = read_settings(crawler)
-        self._unreachable_policy = UnreachablePolicy(
-            settings.unreachable == "allow", settings.unreachable_days
-        )
-        self._clock = Clock()
+        clock = Clock()
+        self.events = open_event_log(crawler, settings, clock)
+        """The events for the report; None without REP_REPORT."""
         self._engine = Engine(crawler)
-        rendering = RenderingService(settings.splash_url)
-        self._page_url = rendering.page_url
-        self._origin_of = rendering.origin
-        self._tokens = AgentTokens(crawler, settings).of
-        self._throttle = Throttle(
-            crawler,
-            self._engine,
-            self._clock,
-            rendering,
-            capacity=settings.max_waiting,
-        )
-        self._hosts = self._throttle.hosts
-        self._local_rules = LocalRulesFile(settings.local_rules)
-        self._policy_cache = PolicyCache(
-            crawler,
-            settings,
-            self._engine,
-            self._throttle,
-            self._clock,
-            self._unreachable_policy,
-            self._on_policy,
-            self._local_rules.origin,
-        )
-        self._now = self._policy_cache.now
-        self._pace = Pace(
-            crawler, settings, self._throttle, self._local_rules, self._tokens, self._now
-        )
-        if settings.shared_pace and self._policy_cache.shared_store is not None:
-            self._throttle.share(self._policy_cache.shared_store)
-        self._outages = Outages(
-            crawler,
-            settings,
-            self._unreachable_policy,
-            self._throttle,
-            self._policy_cache,
-            self._is_excepted,
-        )
-        self._wait_stats = WaitStats(crawler.stats, self._clock)
-        self._admission = AdmissionControl(
-            rendering, self._throttle, self._policy_cache, self._outages, self._wait_stats
-        )
-        self._recorder: Recorder | None = None
-        waiting = WaitingResponses(self._engine)
-        self._final_url_checker = FinalUrlChecker(
-            crawler, self._policy_cache, waiting, self._verdict, self._local_disallow
-        )
-        self.link_filter = LinkFilter(
-            crawler, self._policy_cache, self._page_url, self._verdict, self._local_disallow
-        )
-        """Drops the requests of a spider that are known to be disallowed (REP_FILTER_LINKS)."""
-        self.usage_files: UsageFiles | None = None
-        """The files that state a usage. None if no middleware reads them."""
-        self._tdm_files: TdmFiles | None = None
-        if settings.tdmrep:
-            self._tdm_files = TdmFiles(
-                crawler,
-                settings,
-                self._engine,
-                self._clock,
-                self._policy_cache,
-                waiting,
-                self._verdict,
-                self._local_disallow,
-            )
+        self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events)
+        """The policies of the crawl."""
+        self.frontier = self.policies.frontier
+        self._in_progress = self.frontier.in_progress
+        self._makes_wait = settings.unreachable == "wait"
+        self._returned: WeakSet[Request] = WeakSet()
+        """The requests that went back to a scheduler because the spider is closing."""
+        self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
+        """The origins that state a usage, for the responses to requests in progress.
+        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
+        self._has_warned_of_final_url = False
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
-        self._engine.watch(
-            self._poll, self._on_spider_closing, self._policy_cache.cancel_background_fetches
-        )
+        crawler.signals.connect(self.policies.close, signal=signals.spider_closed)
+        self._engine.watch(self.policies.poll)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -165,12 +112,24 @@ class RobotsTxtMiddleware:
     @property
     def origins(self) -> Mapping[str, Origin]:
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
-        return self._policy_cache.origins
+        return self.policies.files
 
-    @property
-    def tdm_rule(self) -> Callable[[Response], TdmRule | None] | None:
-        """Returns the rule of a TDM file for a response. None without REP_TDMREP."""
-        return None if self._tdm_files is None else self._tdm_files.rule
+    def tdm_rule(self, response: Response) -> TdmRule | None:
+        """Return the rule of a TDM file for a response; None if there is none (REP_TDMREP)."""
+        tdm_files = self.policies.tdm_files
+        return None if tdm_files is None else tdm_files.rule(response)
+
+    def usage_file(self, response: Response) -> RobotsTxt | None:
+        """Return the robots.txt that states a usage for a response; None if none is known to."""
+        if not self.policies.states_usage:  # the usual case
+            return None
+        key = origin_of(response.url)
+        origin = self.policies.files.get(key or "")
+        if origin is None and response.request is not None:
+            origin = self._usage_of.get(response.request)
+        if origin is None or origin.key != key or not self.policies.may_state_usage(origin):
+            return None
+        return origin.content
 
     # Requests.
 
@@ -181,27 +140,29 @@ class RobotsTxtMiddleware:
         a response if the request is for a robots.txt that is in memory. Raises
         :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
         """
-        remove_annotations(request.meta)  # of another request, whose meta was copied
-        if request.meta.get(DONT_OBEY):
+        meta = request.meta
+        if isinstance(meta.get(ROBOTSTXT), Verdict):
+            del meta[ROBOTSTXT]  # of another request, whose meta was copied
+        if meta.get(DONT_OBEY):
             return await self._process_exempt(request)
-        url = self._page_url(request)
+        url = self.policies.page_url(request)
         key = origin_of(url)
         if key is None:  # a scheme without robots.txt, or an invalid host
             if lacks_host(url):
-                verdict = request.meta[ROBOTSTXT] = Verdict(False, Reason.INVALID_HOST)
-                raise self._disallow(request, verdict)
+                raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
-        origin = self._policy_cache.get_fresh(key)
+        origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
         if (
             origin is None
             or origin.has_conditions
-            or origin.host in self._hosts
-            or (self._outages.is_enabled and origin.state is State.UNREACHABLE)
+            or entry is None
+            or entry.host.delay
+            or (self._makes_wait and origin.state is State.UNREACHABLE)
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
-        if self.usage_files is not None:
-            self.usage_files.add(request, origin)
+        if self.policies.states_usage and self.policies.may_state_usage(origin):
+            self._usage_of[request] = origin
         if url.endswith(ROBOTS_TXT):
             return self._answer(request, origin)
         return None
@@ -212,98 +173,103 @@ class RobotsTxtMiddleware:
         Only local rules and the delay of its host apply. Requests for a robots.txt are exempt from
         local rules, too.
         """
-        is_robotstxt_request = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
-        if is_robotstxt_request:
-            self._engine.exclude_download(request)
-        if not (self._hosts or self._local_rules):
-            return None
-        key = self._origin_of(request)
+        key = origin_of(self.policies.page_url(request))
         if key is None:
             return None
-        name = host_of(key)
-        if not is_robotstxt_request:
+        is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
+        if not is_robots_txt:
             self._drop_if_locally_disallowed(request, key)
-            # The delay of a host that was idle may have been removed.
-            origin = None if name in self._hosts else self._policy_cache.origins.get(key)
-            if origin is not None and self._pace.applies_to(origin):
-                self._pace.apply(origin, request)
-            self._pace.apply_local_delay(key, None)
-        self._stop_wait(request, name, None)
-        while not self._throttle.try_start(request, name):
-            self._wait_stats.start(request, for_policy=False)
-            if not await self._throttle.wait(request, name, EXEMPT):
-                if self._reschedule(request):
-                    return request
-                raise IgnoreRequest(CLOSING)
-            self._stop_wait(request, name, None)
-        self._wait_stats.finish(request)
-        return None
+        is_from_queue = self.frontier.is_from_queue(request)
+        if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
+            return None
+        if await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
+            return None
+        return self._go_back(request, is_from_queue=is_from_queue)
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | Response | None:
         """Process a request to the origin ``key`` when its policy is known and its host is free.
 
-        The verdict is that of the policy at the end of the wait.
+        The verdict is that of the policy at the end of the wait. A request from a queue waits here
+        only if what is known of its site has changed since it left the queue.
         """
-        name = host_of(key)
-        self._stop_wait(request, name, key)
+        is_from_queue = self.frontier.is_from_queue(request)
         self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
         while True:
-            origin = self._outages.get_or_fetch(key, request)
-            response = self._answer(request, origin) if origin is not None else None
-            if response is not None or (origin is not None and self._try_start(request, origin)):
-                self._policy_cache.evict()
-                self._wait_stats.finish(request)
+            origin = self.policies.get_usable(key, request)
+            if origin is None:
+                origin = await self.policies.wait_in_downloader(key, request)
+                if origin is None:
+                    break
+            response = self._answer(request, origin)
+            if response is not None:
                 return response
-            self._wait_stats.start(
-                request, for_policy=origin is None or self._outages.applies_to(origin)
-            )
-            queue = EXEMPT if self._outages.has_exception(request, key) else key
-            if not await self._throttle.wait(request, name, queue):
+            seconds = self._check(request, origin)
+            if seconds:
+                self.frontier.finish(request, sent=False)
+                if not await self.frontier.sleep(request, seconds):
+                    break
+            elif self.frontier.try_start(request, key):
+                if is_from_queue:
+                    self.frontier.note_queue(request)
+                origin.is_unused = False
+                self.policies.evict()
+                self._record_exception(request)
+                if self.policies.may_state_usage(origin):
+                    self._usage_of[request] = origin
+                return None
+            elif not await self.frontier.wait_turn(request, key):
                 break
-            self._stop_wait(request, name, key)
-        if self._reschedule(request):
-            return request
-        if origin is None:
-            origin = self._policy_cache.origins.get(key) or self._local_rules.origin(key)
+        if origin is None and request.callback is NO_CALLBACK and not is_from_queue:
+            origin = self.policies.files.get(key) or self.policies.local_rules.origin(key)
             self.process_request_2(origin, request)
-        raise IgnoreRequest(CLOSING)
+        return self._go_back(request, is_from_queue=is_from_queue)
+
+    def _check(self, request: Request, origin: Origin) -> float:
+        """Return 0 if a request may start now, else the seconds after which it is checked again.
+
+        Raises :class:`~scrapy_rep.RobotsTxtDisallowed`.
+        """
+        seconds = self.policies.seconds_to_attempt(origin, request)
+        if seconds is not None:
+            return max(seconds, MIN_PAUSE)
+        try:
+            self.process_request_2(origin, request)
+        except RobotsTxtDisallowed:
+            self.policies.record_drop(origin)
+            raise
+        pacing = self.policies.apply_pace(origin, request)
+        if pacing is None:
+            return 0
+        seconds = pacing.seconds_until_visit_time(self.policies.now())
+        if seconds > self._settings.max_wait:
+            verdict = request.meta[ROBOTSTXT]._replace(
+                allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
+            )
+            raise self._disallow(request, verdict)
+        return seconds
 
     def _answer(self, request: Request, origin: Origin) -> Response | None:
-        """Return the response to a request for a robots.txt that is in memory, else None."""
-        if not self._settings.answer_robots_txt:
-            return None
-        response = robots_txt_response(request, origin)
-        if response is not None:
-            self.process_request_2(origin, request)
-            self._throttle.finish(request, sent=False)
-            self._stats.inc_value("robotstxt/answered_count")
-        return response
+        """Return the response to a request for a robots.txt that is in memory, else None.
 
-    def _try_start(self, request: Request, origin: Origin) -> bool:
-        """Check a request, and start it if the pace of its site allows that now.
-
-        Returns False if the request has to wait. Raises :class:`~scrapy_rep.RobotsTxtDisallowed`.
+        The server has to answer a request for another URL, for a browser or for an uncached
+        response, and if the copy in memory is not exactly what the origin sends. SitemapSpider
+        makes such requests, to find the sitemaps of a site (REP_ANSWER_ROBOTS_TXT).
         """
-        if not self._outages.applies_to(origin) or self._is_excepted(request, origin.key):
-            self.process_request_2(origin, request)
-        else:
-            limit = self._outages.block(request, origin)
-            if limit is None:
-                return False
-            try:
-                self.process_request_2(origin, request)
-            except RobotsTxtDisallowed:
-                self._outages.record_drop(origin, limit)
-                raise
-        pacing = self._pace.apply(origin, request)
-        if pacing is not None and self._block_until_visit_time(pacing, origin, request):
-            return False
-        may_start = self._throttle.try_start(request, origin.host)
-        if may_start:
-            record_exception(self._crawler, request)
-            if self.usage_files is not None:
-                self.usage_files.add(request, origin)
-        return may_start
+        if not (_is_for_robots_txt(request) and self._settings.answer_robots_txt):
+            return None
+        text = origin.robots.text if origin.robots is not None and _has_own_copy(origin) else None
+        if text is None:
+            return None
+        self.process_request_2(origin, request)
+        self.frontier.finish(request, sent=False)
+        self._stats.inc_value("robotstxt/answered_count")
+        return TextResponse(
+            request.url,
+            headers={"Content-Type": "text/plain; charset=utf-8"},
+            body=text,
+            flags=[CACHED_FLAG],
+            request=request,
+        )
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
@@ -313,9 +279,9 @@ class RobotsTxtMiddleware:
         """
         if rp is None:
             return
-        url = self._page_url(request)
+        url = self.policies.page_url(request)
         if isinstance(rp, Origin):
-            verdict = rp.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
+            verdict = self.policies.verdict(rp, url, self.policies.tokens(request))
         else:
             agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
             verdict = Verdict(rp.allowed(url, agent), Reason.RULES)
@@ -327,18 +293,72 @@ class RobotsTxtMiddleware:
         self, request: Request, verdict: Verdict, response: Response | None = None
     ) -> RobotsTxtDisallowed:
         """Record that a request, or the response to it, is dropped. Returns the exception."""
-        self._throttle.finish(request, sent=False)  # one that was sent has ended with its response
-        self._wait_stats.finish(request)
-        url = response.url if response else self._page_url(request)
-        return record_drop(self._crawler, self._recorder, response or request, url, verdict)
+        self.frontier.finish(request, sent=False)  # one that was sent has ended with its response
+        request.meta[ROBOTSTXT] = verdict
+        url = response.url if response else self.policies.page_url(request)
+        self._stats.inc_value("robotstxt/forbidden")
+        self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
+        if verdict.reason is Reason.LOCAL_RULE:
+            self._stats.inc_value("robotstxt/local/disallowed")
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
+            {"request": response or request, "verdict": verdict},
+            extra={"spider": self._crawler.spider},
+        )
+        if self.events is not None and response is None:
+            self.events.dropped(url, verdict)
+        elif self.events is not None:
+            self.events.final_url_disallowed(url, verdict, dropped=True)
+        return RobotsTxtDisallowed(url, verdict)
 
-    def _reschedule(self, request: Request) -> bool:
-        """End the wait of a request, because the spider is closing.
+    def _record_exception(self, request: Request) -> None:
+        """Count and log a request that starts because a local rule allows it."""
+        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
+        if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
+            self._stats.inc_value("robotstxt/local/allowed")
+            logger.debug(
+                "Allowed by a local rule: %(request)s (%(verdict)s)",
+                {"request": request, "verdict": verdict},
+                extra={"spider": self._crawler.spider},
+            )
 
-        Returns whether the request may return to the scheduler: only if it came from there.
+    def filter_link(self, request: Request) -> bool:
+        """Drop a request before it is scheduled, if it is known to be disallowed.
+
+        Returns whether it is (REP_FILTER_LINKS). This neither starts a fetch nor waits for one.
         """
-        self._wait_stats.discard(request)
-        return self._throttle.try_reschedule(request)
+        url = self.policies.page_url(request)
+        key = origin_of(url)
+        if key is None or request.meta.get(DONT_OBEY):
+            return False
+        verdict = self.policies.local_disallow(key, url)
+        if verdict is None:
+            origin = self.policies.get_fresh(key)
+            # An unreachable origin may answer before the request is due.
+            if origin is None or origin.state is State.UNREACHABLE:
+                return False
+            verdict = self.policies.verdict(origin, url, self.policies.tokens(request))
+        if verdict.allowed:
+            return False
+        self._disallow(request, verdict)
+        self._stats.inc_value("robotstxt/filtered_count")
+        return True
+
+    def _go_back(self, request: Request, *, is_from_queue: bool) -> Request:
+        """Return a request to its scheduler, because the spider is closing.
+
+        Raises IgnoreRequest for one that did not come from there: a caller of
+        ``engine.download_async`` waits for it, and the engine would download it again.
+        """
+        self.frontier.finish(request, sent=False)
+        if is_from_queue:
+            self.frontier.put_back(request)
+        elif request.callback is NO_CALLBACK or request in self._returned:
+            raise IgnoreRequest(CLOSING)
+        else:
+            self._returned.add(request)
+            request.dont_filter = True  # the scheduler has seen it
+        return request
 
     # Responses.
 
@@ -349,29 +369,28 @@ class RobotsTxtMiddleware:
         request if it returns to the scheduler because the spider is closing.
         """
         # The host did not receive a request that a cache has answered.
-        self._throttle.finish(request, sent=CACHED_FLAG not in response.flags)
-        if self._tdm_files is not None:
-            is_known = await self._tdm_files.wait(request, response)
-            if not is_known and self._reschedule(request):
-                return request
+        is_from_queue = self._end(request, sent=CACHED_FLAG not in response.flags)
+        tdm_files = self.policies.tdm_files
+        if tdm_files is not None and not await tdm_files.wait(request, response) and is_from_queue:
+            return self._go_back(request, is_from_queue=True)
         if response.url == request.url:  # the usual case
             return response
         mode, meta = self._settings.check_final_url, request.meta
         was_checked = isinstance(meta.get(ROBOTSTXT), Verdict) and not meta.get(DONT_OBEY)
         if mode == "ignore" or not was_checked:
             return response
-        verdict = await self._final_url_checker.check(request, self._page_url(request), response)
+        verdict = await self._final_verdict(request, response)
         if verdict is None:
             return response
         meta[ROBOTSTXT] = verdict
         if verdict.allowed:
             return response
         if mode == "annotate":
-            self._final_url_checker.warn(request, response, verdict)
+            self._warn_of_final_url(request, response, verdict)
             return response
         is_unknown = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
-        if is_unknown and self._reschedule(request):
-            return request
+        if is_unknown and is_from_queue:
+            return self._go_back(request, is_from_queue=True)
         raise self._disallow(request, verdict, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -380,120 +399,117 @@ class RobotsTxtMiddleware:
         A request that a middleware dropped was not sent. Any other exception may come from sending
         it, even if no download slot was used: a middleware may send it with a browser.
         """
-        self._throttle.finish(request, sent=not isinstance(exception, IgnoreRequest))
+        self._end(request, sent=not isinstance(exception, IgnoreRequest))
 
-    def _verdict(self, origin: Origin, request: Request, url: str) -> Verdict:
-        """Return the verdict of an origin on a URL for the crawler of a request."""
-        return origin.verdict(url, self._tokens(request), self._now(), self._unreachable_policy)
+    def _end(self, request: Request, *, sent: bool) -> bool:
+        """End a request. ``sent`` says whether its site may have received it.
 
-    # For the report of the crawl (REP_REPORT) and for the command-line tools.
+        Returns whether a queue had given the request.
+        """
+        ended = self.frontier.finish(request, sent=sent)
+        if sent and self.events is not None:
+            self.events.ended(request)
+        return ended is not None and ended.is_from_queue
 
-    def record(self, recorder: Recorder) -> None:
-        """Pass what happens in this crawl to a recorder, before the first request."""
-        self._recorder = self._policy_cache.recorder = self._wait_stats.recorder = recorder
-        self._final_url_checker.recorder = self.link_filter.recorder = recorder
-        self._engine.on_send = recorder.sent
-        recorder.delay_of, recorder.is_complete = self._throttle.delay, self._engine.shows_sent
+    async def _final_verdict(self, request: Request, response: Response) -> Verdict | None:
+        """Return the verdict on the URL of a response, after its robots.txt is fetched.
 
-    @property
-    def policy_cache(self) -> PolicyCache:
-        """The policies of the crawl."""
-        return self._policy_cache
+        Browsers and some download handlers follow redirects themselves. Returns None if the URL of
+        the request and that of the response are the same for robots.txt, and if the latter has a
+        scheme without robots.txt.
+        """
+        url, final_url = self.policies.page_url(request), response.url
+        key = origin_of(final_url)
+        if key is None:
+            if not lacks_host(final_url):
+                return None
+            verdict = Verdict(False, Reason.INVALID_HOST)
+        elif key == origin_of(url) and path_of(final_url) == path_of(url):
+            return None
+        elif (local := self.policies.local_disallow(key, final_url)) is not None:
+            verdict = local  # its robots.txt is not fetched
+        else:
+            origin = self.policies.get_fresh(key)
+            if origin is None:
+                origin = await self.policies.wait_for(key, request, response)
+            if origin is not None:
+                tokens = self.policies.tokens(request)
+                verdict = self.policies.verdict(origin, final_url, tokens)
+            else:
+                detail = "the spider closed before its robots.txt was known"
+                verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
+        self._stats.inc_value("robotstxt/final_url")
+        if not verdict.allowed:
+            self._stats.inc_value("robotstxt/final_url/disallowed")
+        return verdict
 
-    def verdict(self, origin: Origin, url: str, agents: tuple[str, ...]) -> Verdict:
-        """Return the verdict of an origin on a URL for a crawler with these product tokens."""
-        return origin.verdict(url, agents, self._now(), self._unreachable_policy)
+    def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
+        """Record that the spider gets a disallowed page. Warn once in a crawl."""
+        if self.events is not None:
+            self.events.final_url_disallowed(response.url, verdict, dropped=False)
+        if self._has_warned_of_final_url:
+            return
+        self._has_warned_of_final_url = True
+        logger.warning(
+            "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). The "
+            "spider gets this page, with the verdict in response.meta['robotstxt']. The stat "
+            "robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = 'drop' to "
+            "drop them.",
+            {
+                "request": request,
+                "url": printable(response.url, MAX_URL_LENGTH),
+                "verdict": verdict,
+            },
+            extra={"spider": self._crawler.spider},
+        )
 
-    # Local rules (REP_LOCAL_RULES).
-
-    def _local_disallow(self, key: str, url: str) -> Verdict | None:
-        """Return the verdict of a local rule that disallows a URL of an origin, or None."""
-        return self._local_rules.disallowed(key, url, self._now())
+    def _on_send(self, request: Request) -> None:
+        """Log that a download handler gets a request."""
+        key = origin_of(self.policies.page_url(request))
+        if self.events is not None:
+            self.events.sent(request, 0 if key is None else self.frontier.delay(host_of(key)))
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
-        if not self._local_rules:
-            return
-        verdict = self._local_disallow(key, self._page_url(request))
+        verdict = self.policies.local_disallow(key, self.policies.page_url(request))
         if verdict is not None:
-            request.meta[ROBOTSTXT] = verdict
             raise self._disallow(request, verdict)
-
-    def _is_excepted(self, request: Request, key: str) -> bool:
-        """Whether a local rule allows a request, whatever the robots.txt says."""
-        return self._local_rules.excepts(key, self._page_url(request), self._now())
-
-    # The pace of a host.
-
-    def _on_policy(self, origin: Origin, request: Request) -> None:
-        """Apply the policy of an origin that was just fetched for a request."""
-        self._pace.apply(origin, request)
-        self._outages.update(origin)
-        self._throttle.has_disallowed |= self._policy_cache.disallows_all(origin.key)
-        if self._tdm_files is not None:
-            self._tdm_files.prefetch(origin, request, self._page_url(request))
-        if self._recorder is not None:
-            local_delay = self._local_rules.delay(origin.key, self._now())
-            self._recorder.paced(origin, self._tokens(request), local_delay)
-
-    def _block_until_visit_time(self, pacing: Pacing, origin: Origin, request: Request) -> bool:
-        """Block the queue of an origin outside of its Visit-time. Returns whether it is blocked.
-
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it begins too late (REP_MAX_WAIT).
-        """
-        seconds = pacing.seconds_until_visit_time(self._now())
-        if seconds > self._settings.max_wait:
-            verdict = request.meta[ROBOTSTXT]._replace(
-                allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
-            )
-            request.meta[ROBOTSTXT] = verdict
-            raise self._disallow(request, verdict)
-        if seconds:
-            self._throttle.blocks.block_for(
-                origin.host, origin.key, seconds, BlockReason.VISIT_TIME
-            )
-        return seconds > 0
-
-    def _stop_wait(self, request: Request, name: str, key: str | None) -> None:
-        """Record the end of a wait of a request, which has left its queue."""
-        if not self._wait_stats.is_waiting(request):
-            return
-        origin = self._policy_cache.origins.get(key) if key is not None else None
-        has_pacing = origin is not None and self._pace.applies_to(origin)
-        self._wait_stats.stop(
-            request,
-            -inf if origin is None else origin.answered_at,
-            has_delay=has_pacing or self._throttle.delay(name) > 0,
-        )
 
     # The crawl.
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings, type(self))
-        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
-        self._engine.open(self._wrap_scheduler)
-        if self._engine.connection_limit:
-            self._policy_cache.share_connections(self._engine.connection_limit)
+        self.policies.local_rules.warn_about_expired(self.policies.now(), self._crawler.spider)
+        self._engine.open()
+        if not self.frontier.has_queues:
+            logger.info(
+                "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
+                "requests wait in the downloader, at most %(most)d beside CONCURRENT_REQUESTS, and "
+                "sites that do not answer may delay others. See SCHEDULER_PRIORITY_QUEUE.",
+                {"most": MAX_EXTRA},
+                extra={"spider": self._crawler.spider},
+            )
+        if self.events is not None:
+            signal = signals.request_reached_downloader
+            self._crawler.signals.connect(self._on_send, signal)
 
-    def _wrap_scheduler(self, scheduler: Any) -> WaitingScheduler:
-        self._throttle.queues.overflow = overflow_for(scheduler, self._crawler, self._clock)
-        self._throttle.on_start = self._admission.count_wait
-        self._throttle.is_dropped = self._admission.is_dropped
-        is_extended = type(self).process_request is not RobotsTxtMiddleware.process_request
-        self._policy_cache.can_fetch_early = not (
-            is_extended or self._local_rules or not self._engine.is_first_middleware(self)
-        )
-        calls = self._admission.queue_for, self._admission.enqueue
-        return WaitingScheduler(scheduler, self._throttle, self._engine, self._clock, *calls)
 
-    def _poll(self) -> None:
-        """Do the work for which Scrapy sends no signal. The engine calls this twice a second."""
-        self._throttle.collect_finished()
-        self._throttle.prune()
-        self._policy_cache.poll()
-        self._local_rules.warn_about_expired(self._now(), self._crawler.spider)
+def _is_for_robots_txt(request: Request) -> bool:
+    if request.method != "GET" or not request.url.endswith(ROBOTS_TXT):
+        return False
+    url, meta = urlsplit(request.url), request.meta
+    return (
+        url.scheme in ("http", "https")
+        and (url.path, url.query, url.fragment) == (ROBOTS_TXT, "", "")
+        and "@" not in url.netloc
+        and not meta.get("dont_cache")
+        and not meta.get(IS_ROBOTSTXT_REQUEST)
+        and not uses_browser(meta)
+    )
 
-    def _on_spider_closing(self) -> None:
-        """End all fetches and all waits: requests return to the scheduler."""
-        self._policy_cache.close()
-        self._throttle.close()
+
+def _has_own_copy(origin: Origin) -> bool:
+    """Whether the copy of an origin is fresh, and did not come from a redirect."""
+    return origin.state is State.FRESH and (
+        origin.copy is not None and origin.copy.url == robots_txt_url(origin.key)
+    )

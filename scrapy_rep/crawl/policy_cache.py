@@ -1,225 +1,442 @@
-"""The policies of a crawl: the robots.txt of each origin, for which requests wait in a queue."""
+"""The policies of a crawl: the robots.txt of each origin, and what it means for its requests.
+
+:class:`PolicyCache` gives the verdicts on URLs. It tells the frontier which requests may start, and
+sets the delays of hosts. Local rules (REP_LOCAL_RULES) are a part of each policy.
+"""
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from math import inf
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from ..fetch.browsers import page_url
 from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..fetch.redirects import NOT_PUBLIC
-from ..origin import Action, Origin, State
+from ..frontier.engine import WATCH_INTERVAL
+from ..frontier.fetch_limit import SLOW, FetchLimit
+from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
+from ..logs import get_logger
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..origin import Action, Origin, State, UnreachablePolicy
 from ..protocol.access import Unreachable
-from ..protocol.paths import host_of
+from ..protocol.agents import parse_user_agent
+from ..protocol.paths import host_of, origin_of
+from ..protocol.records import describe
 from ..robotparser import RobotParser
-from ..scheduling.fetch_limit import FetchLimit
-from ..scheduling.hosts import BlockReason
-from .archiving import open_archive
 from .file_cache import FileCache
+from .local_rules import LocalRulesFile
 from .policy_store import open_policy_store
+from .recording import open_archive
+from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from ..origin import UnreachablePolicy
+    from ..frontier.clock import Clock
+    from ..frontier.engine import Engine
     from ..protocol.access import FetchResult
+    from ..protocol.records import Pacing
     from ..protocol.robotstxt import RobotsTxt
-    from ..scheduling.clock import Clock
-    from ..scheduling.engine import Engine
-    from ..scheduling.throttle import Throttle
+    from ..protocol.verdict import Verdict
+    from ..reports.event_log import CrawlLog
     from ..settings import Settings
-    from ..stores import Store
-    from .recorder import Recorder
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 MIN_USE = 1.0
 """Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
+
+REFRESH_WAIT = 2.0
+"""Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
+for. Most files arrive within half a second."""
+
+MAX_CACHED_AGENTS = 256
+"""How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
+fewer."""
+
+AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
-class PolicyCache(FileCache[Origin]):
-    """The policies of one crawl, by origin.
+@lru_cache(maxsize=10_000)
+def _address(origin: str) -> Address:
+    """Return the address of ordinary requests to an origin."""
+    return Address(host_of(origin), origin)
 
-    After each fetch, ``on_policy`` is called with the origin and with the request that started the
-    fetch. ``new_origin`` returns a new origin for its normal form.
-    """
+
+class PolicyCache(FileCache[Origin]):
+    """The policies of one crawl, by origin. It tells :attr:`frontier` which requests may start."""
 
     def __init__(
         self,
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        throttle: Throttle,
         clock: Clock,
-        unreachable_policy: UnreachablePolicy,
-        on_policy: Callable[[Origin, Request], object],
-        new_origin: Callable[[str], Origin],
+        events: CrawlLog | None,
     ) -> None:
         assert crawler.stats is not None
+        self.local_rules = LocalRulesFile(settings.local_rules)
+        self._has_local_rules = bool(self.local_rules)
+        self._unreachable_policy = UnreachablePolicy(
+            settings.unreachable == "allow", settings.unreachable_days
+        )
+        self._tokens = lru_cache(MAX_CACHED_AGENTS)(self._parse_agent)
+        self._has_warned_of_agent = False
+        self._events = events
+        self.frontier = Frontier(crawler, settings, engine, clock, self, events)
         self.store = open_policy_store(settings, crawler.stats, clock, self.now)
         """The store; None if the crawl has none."""
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
+        shared = self.store.store if self.store is not None and self.store.store.shared else None
+        if shared is not None:
+            self.frontier.share(shared)
         self._fetch_limit = FetchLimit(
-            settings.concurrent_fetches,
-            clock,
-            on_capacity=self.unblock_origins,
-            is_downloading=lambda: engine.is_downloading,
+            settings.concurrent_fetches, clock, engine, settings.connections
         )
-        self._blocked_by_limit: OrderedDict[str, None] = OrderedDict()
-        """Origins whose requests wait until REP_CONCURRENT_FETCHES allows another fetch. In a dict,
-        a search for the first one passes over all that were removed."""
         archive = open_archive(crawler, settings, clock)
-        shared = self.shared_store is not None
         self.fetcher = Fetcher(
             crawler,
             settings,
             engine,
-            throttle,
+            self.frontier,
             self._fetch_limit,
             clock,
-            shared=shared,
+            shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
-        self.recorder: Recorder | None = None
-        self.can_fetch_early = False
-        """Whether a fetch may begin while the first request of its origin is in its queue, where it
-        costs less than in the downloader. Otherwise the fetch begins when the downloader has the
-        request: another middleware may drop it, or send it elsewhere."""
-        super().__init__(crawler, settings, clock, self.fetcher, self.store, new_origin)
-        self.companions: list[FileCache[Any]] = []
-        """Caches of other files, which are closed with this one and use the same clock."""
-        self._throttle = throttle
-        self._unreachable_policy = unreachable_policy
-        self._on_policy = on_policy
+        super().__init__(
+            crawler, settings, engine, clock, self.fetcher, self.store, self.local_rules.origin
+        )
+        self.tdm_files: TdmFiles | None = None
+        """The TDM files of the crawl. None without REP_TDMREP."""
+        if settings.tdmrep:
+            self.tdm_files = TdmFiles(crawler, settings, engine, clock, self)
+        self._recent: OrderedDict[str, float] = OrderedDict()
+        """When the latest fetches began, by origin."""
+        self.states_usage = False
+        """Whether a robots.txt of this crawl may state a usage of its pages."""
+        self._idle_polls = 0
+        """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
-    @property
-    def origins(self) -> Mapping[str, Origin]:
-        """The origins in memory, by their normal form. Read-only."""
-        return self.files
+    # Verdicts.
 
-    @property
-    def shared_store(self) -> Store | None:
-        """The store if several crawlers can share it; else None."""
-        return self.store.store if self.store is not None and self.store.store.shared else None
+    def page_url(self, request: Request) -> str:
+        """Return the URL of the page that a request is for, which may be its own."""
+        if "_splash_processed" not in request.meta:  # the usual case
+            return request.url
+        return page_url(request, self._settings.splash_url)
 
-    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
-        """Return an origin whose policy can be used, else start a fetch and return None.
+    def tokens(self, request: Request) -> tuple[str, ...]:
+        """Return the product tokens of the crawler for a request, in order of preference."""
+        headers = request.headers
+        # Names have this form in `Headers`. Its own `in` brings a name to this form first, which
+        # takes five times as long.
+        is_set = b"User-Agent" in headers.keys()  # noqa: SIM118
+        return self._tokens(headers[b"User-Agent"] if is_set else None)
 
-        The queue of the origin is blocked until the fetch ends. Also returns None if the policy has
-        to be fetched and the spider is closing.
+    def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
+        """Return the verdict of an origin on a URL for a crawler with these product tokens."""
+        return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
+
+    def local_disallow(self, key: str, url: str) -> Verdict | None:
+        """Return the verdict of a local rule that disallows a URL of an origin, or None."""
+        return self.local_rules.disallowed(key, url, self.now()) if self._has_local_rules else None
+
+    def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
+        """Return the product tokens for a User-Agent header. Warn of an unclear one, once."""
+        user_agent = self._settings.user_agent(header)
+        tokens, warning = parse_user_agent(user_agent)
+        if warning is not None:
+            self._stats.inc_value(AMBIGUOUS_STAT)
+        if warning is not None and not self._has_warned_of_agent:
+            self._has_warned_of_agent = True
+            logger.warning(
+                "The product tokens of the user agent %(agent)r for robots.txt are %(tokens)s: "
+                "%(warning)s. Set ROBOTSTXT_USER_AGENT to the right product token. The stat "
+                "%(stat)s counts other user agents like this one.",
+                {
+                    "agent": user_agent,
+                    "tokens": list(tokens),
+                    "warning": warning.value,
+                    "stat": AMBIGUOUS_STAT,
+                },
+                extra={"spider": self._crawler.spider},
+            )
+        return tokens
+
+    # What the frontier asks.
+
+    def address(self, request: Request) -> Address:
+        """Return which queue a request belongs to."""
+        meta = request.meta
+        url = self.page_url(request)
+        key = origin_of(url)
+        if key is None:
+            return Address("", None, Kind.EXEMPT)
+        if not (DONT_OBEY in meta or "download_slot" in meta or self._has_local_rules):
+            return _address(key)  # the usual case
+        host = host_of(key)
+        slot = meta.get("download_slot")
+        if slot == host:  # Scrapy notes it in requests that were sent
+            slot = None
+        if meta.get(DONT_OBEY):
+            return Address(host, key, Kind.EXEMPT, slot)
+        if self._has_local_rules:
+            now = self.now()
+            if self.local_rules.disallowed(key, url, now) is not None:
+                return Address(host, key, Kind.EXEMPT, slot)
+            if self.local_rules.excepts(key, url, now):
+                return Address(host, key, Kind.EXCEPTED, slot)
+        return Address(host, key, Kind.OBEY, slot)
+
+    def condition(self, address: Address) -> Condition:
+        """Return whether requests of an origin may start now, as far as its policy is concerned."""
+        key = address.origin
+        if key is None or address.kind == Kind.EXEMPT:
+            return READY
+        origin = self._parsed.get(key)
+        if origin is None and (origin := self._files.find(key)) is None:
+            return Condition(Place.UNKNOWN)
+        now = self._clock.time()
+        is_excepted = address.kind == Kind.EXCEPTED
+        if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
+            match origin.next_action(now):
+                case Action.WAIT:
+                    return Condition(Place.FETCHING)
+                case Action.FETCH if not self._is_unused(origin):
+                    return Condition(Place.UNKNOWN)
+        if origin.content is None:
+            if not origin.disallows_all(now, self._unreachable_policy):
+                return READY
+            if is_excepted:
+                return READY
+            seconds = self.seconds_to_attempt(origin)
+            return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
+        if origin.has_pacing and self._settings.obey_crawl_delay:
+            seconds = origin.seconds_until_visit_time(now)
+            if seconds > self._settings.max_wait:
+                return Condition(Place.DROPS)
+            if seconds:
+                return Condition(Place.WAITING, seconds)
+        return READY
+
+    def is_known(self, origin: str) -> bool:
+        """Whether the robots.txt of an origin was fetched before, and has expired."""
+        return origin in self._files
+
+    def can_fetch(self) -> bool:
+        """Whether one more fetch may begin now (REP_CONCURRENT_FETCHES)."""
+        return not self._closing and self._fetch_limit.can_begin()
+
+    def fetch(self, origin: str, request: Request) -> None:
+        """Begin to fetch the robots.txt of an origin for a request."""
+        self._recent[origin] = self._clock.monotonic()
+        self.get_or_fetch(origin, request)
+
+    def recent_fetches(self) -> int:
+        """Return how many fetches began a short time ago, and have not ended."""
+        latest = self._clock.monotonic() - SLOW
+        while self._recent and next(iter(self._recent.values())) <= latest:
+            self._recent.popitem(last=False)
+        return len(self._recent)
+
+    def seconds_to_attempt(self, origin: Origin, request: Request | None = None) -> float | None:
+        """Return the seconds that requests wait for the next attempt at an unreachable origin.
+
+        None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
+        unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
-        origin = super().get_or_fetch(key, request)
-        if origin is None and self._parsed[key].in_flight:
-            self._throttle.blocks.block(host_of(key), key, BlockReason.POLICY)
+        if self._settings.unreachable != "wait":
+            return None
+        if request is not None and self._is_excepted(request, origin.key):
+            return None
+        seconds = origin.next_attempt(self.now(), self._unreachable_policy)
+        if seconds is None:
+            return None
+        waited = self._clock.monotonic() - origin.outage_began
+        return seconds if waited + seconds <= self._settings.max_wait else None
+
+    def _is_outage(self, origin: Origin) -> bool:
+        return origin.next_attempt(self.now(), self._unreachable_policy) is not None
+
+    def _is_unused(self, origin: Origin) -> bool:
+        """Whether no request has used the last answer of an origin, although it has expired.
+
+        Otherwise no page would be fetched from a site whose delay is longer than the lifetime of
+        its file.
+        """
+        if origin.in_flight or not origin.is_unused or origin.content is None:
+            return False
+        usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
+        return self._clock.monotonic() < origin.answered_at + usable_for
+
+    def delay(self, address: Address) -> tuple[float, float | None]:
+        """Return the delay that is known for an origin before a request needs its policy, and when
+        the last known request for its robots.txt ended.
+        """
+        key = address.origin
+        origin = self._parsed.get(key) if key is not None else None
+        if key is None or not (self._has_local_rules or (origin is not None and origin.has_pacing)):
+            return 0, None
+        seconds = self.local_rules.delay(key, self.now())
+        if origin is None:
+            return seconds, None
+        if self._settings.obey_crawl_delay:
+            pace = origin.last_delay(self.now())
+            seconds = max(seconds, min(pace, self._settings.max_delay))
+        return seconds, origin.last_request
+
+    # The pace of hosts.
+
+    def apply_pace(self, origin: Origin, request: Request) -> Pacing | None:
+        """Set the delay of the host of an origin, as it holds for the crawler of a request.
+
+        Returns the pace that the robots.txt sets; None if it sets none, or if it is unknown.
+        """
+        pacing = None
+        if origin.has_pacing and self._settings.obey_crawl_delay:
+            pacing = origin.pacing(self.tokens(request))
+        now = self.now()
+        seconds = self.local_rules.delay(origin.key, now)
+        host = self.frontier.hosts.get(origin.host)
+        if origin.robots is None and origin.state is State.UNREACHABLE:
+            # The pace is unknown: the last known delay still applies.
+            seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
+        if pacing is not None:
+            seconds = max(seconds, min(pacing.seconds_between(now), self._settings.max_delay))
+            self._log_pace(origin, pacing, self.tokens(request), now)
+        if seconds or host is not None:
+            self.frontier.set_delay(origin.host, origin.key, seconds, origin.last_request)
+        return pacing
+
+    def _log_pace(
+        self, origin: Origin, pacing: Pacing, tokens: tuple[str, ...], now: float
+    ) -> None:
+        """Log the pace of an origin once, and again if it changes."""
+        if origin.robots is None or origin.is_pace_reported:
+            return
+        records = describe(origin.robots, tokens)
+        is_known = origin.reported_pace == records
+        origin.reported_pace, origin.is_pace_reported = records, True
+        if not is_known:
+            logger.info(
+                "The robots.txt of %(origin)s sets %(records)s. Applied: %(applied)s.",
+                {
+                    "origin": origin.key,
+                    "records": records,
+                    "applied": "; ".join(_applied(pacing, self._settings, now)),
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    # Policies in use.
+
+    def get_usable(self, key: str, request: Request) -> Origin | None:
+        """Return an origin whose policy can be used now, else None. It may start a fetch.
+
+        For a request that a local rule allows, the result of the last attempt at an unreachable
+        origin is used, even if the next one is due or in progress.
+        """
+        known = self._files.find(key)
+        if known is not None and self._is_excepted(request, key) and self._is_outage(known):
+            return known
+        return self.get_or_fetch(key, request)
+
+    async def wait_in_downloader(self, key: str, request: Request) -> Origin | None:
+        """Return an origin when its policy can be used; None if the spider closes first.
+
+        The request does not occupy a CONCURRENT_REQUESTS slot while it waits.
+        """
+        self.frontier.finish(request, sent=False)  # the fetch may wait for the same host
+        began = self._clock.monotonic()
+        with self.frontier.waiting(request):
+            origin = await self.wait_for(key, request)
+        self.frontier.count_wait(key, "robots_txt", self._clock.monotonic() - began)
         return origin
 
-    def _has_waiting(self, key: str) -> bool:
-        return super()._has_waiting(key) or self._throttle.has_waiting(host_of(key), key)
-
-    def _is_in_use(self, key: str) -> bool:
-        return super()._is_in_use(key) or self._throttle.is_in_use(host_of(key), key)
-
-    def _next_action(self, file: Origin, request: Request) -> Action:
-        # A request that waited uses the result of the fetch even if it has expired since. Otherwise
-        # no page would be fetched from a site whose delay is longer than the lifetime of its file.
-        if not file.in_flight and self._throttle.is_in_progress(request):
-            usable_for = max(2 * self._throttle.delay(file.host), MIN_USE)
-            if self._clock.monotonic() < file.answered_at + usable_for:
-                return Action.NONE
-        return super()._next_action(file, request)
-
-    def needs_fetch(self, key: str) -> bool:
-        """Whether requests to an origin have to wait for a fetch of its robots.txt."""
-        origin = self._files.find(key)
-        return origin is None or origin.next_action(self.now()) in (Action.FETCH, Action.WAIT)
-
-    def disallows_all(self, key: str) -> bool:
-        """Whether no request to an origin is allowed now, whatever its URL is."""
-        origin = self._files.find(key)
-        return (
-            origin is not None
-            and origin.disallows_all(self.now(), self._unreachable_policy)
-            and not self.needs_fetch(key)
+    def record_drop(self, origin: Origin) -> None:
+        """Count a request that is dropped because it may not wait for an unreachable origin any
+        longer. Warn about it once in an outage.
+        """
+        if self._settings.unreachable != "wait" or not self._is_outage(origin):
+            return
+        self._stats.inc_value("robotstxt/wait_limit_count")
+        if origin.reported_drops:
+            return
+        origin.reported_drops = True
+        logger.warning(
+            "Requests to %(origin)s are dropped, because its robots.txt is still unreachable "
+            "(%(failure)s). The next attempt, in %(seconds)s s, is too late: requests wait at "
+            "most %(limit)s s in all. Increase REP_MAX_WAIT to keep these requests.",
+            {
+                "origin": origin.key,
+                "failure": origin.failure,
+                "seconds": f"{origin.next_attempt(self.now(), self._unreachable_policy):.0f}",
+                "limit": f"{self._settings.max_wait:g}",
+            },
+            extra={"spider": self._crawler.spider},
         )
 
-    @property
-    def allows_fetch(self) -> bool:
-        """Whether REP_CONCURRENT_FETCHES allows another fetch now."""
-        return bool(self._fetch_limit.capacity) or self._closing
+    def _is_excepted(self, request: Request, key: str) -> bool:
+        """Whether a local rule allows a request, whatever the robots.txt says."""
+        if not self._has_local_rules:
+            return False
+        return self.local_rules.excepts(key, self.page_url(request), self.now())
 
-    def fetches_early(self, key: str) -> bool:
-        """Whether the fetch for the first request of an origin begins while it is in its queue."""
-        return self.can_fetch_early and key not in self.files
+    def _has_waiting(self, key: str) -> bool:
+        return super()._has_waiting(key) or self.frontier.has_queue(host_of(key), key)
 
-    def fetch_when_allowed(self, key: str, request: Request) -> None:
-        """Fetch the robots.txt of an origin for a request that is put into its queue.
+    def _is_in_use(self, key: str) -> bool:
+        return super()._is_in_use(key) or self.frontier.is_in_use(host_of(key), key)
 
-        If REP_CONCURRENT_FETCHES does not allow it yet, the queue is blocked until it does.
-        """
-        if self.fetches_early(key) and self.allows_fetch:
-            self.get_or_fetch(key, request)
-        elif key not in self._blocked_by_limit and not (
-            key in self._parsed and self._parsed[key].in_flight
-        ):
-            self._throttle.blocks.block(host_of(key), key, BlockReason.FETCH_LIMIT)
-            self._blocked_by_limit[key] = None
-
-    def share_connections(self, connections: int) -> None:
-        """Limit the fetches to a share of a connection pool that pages use, too."""
-        self._fetch_limit.share(connections)
-
-    def unblock_origins(self) -> None:
-        """Unblock as many origins as REP_CONCURRENT_FETCHES allows to fetch."""
-        self._fetch_limit.end_oldest(len(self._blocked_by_limit))
-        for key in tuple(islice(self._blocked_by_limit, self._fetch_limit.capacity)):
-            # If a fetch ends at once, this method is called again, and has removed the next keys.
-            if key in self._blocked_by_limit:
-                del self._blocked_by_limit[key]
-                self.unblock(key, BlockReason.FETCH_LIMIT, fetch=self.fetches_early(key))
-
-    def unblock(self, key: str, reason: BlockReason, *, fetch: bool) -> None:
-        """End what blocks the queue of an origin for this reason.
-
-        If ``fetch`` is set, a fetch for the first request of the queue begins. It blocks the queue,
-        too.
-        """
-        request = self._throttle.blocks.first_waiting(host_of(key), key) if fetch else None
-        if request is not None:
-            self.get_or_fetch(key, request)
-        self._throttle.blocks.unblock(host_of(key), key, reason)
+    def _next_action(self, file: Origin, request: Request) -> Action:
+        return Action.NONE if self._is_unused(file) else super()._next_action(file, request)
 
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
-        self._fetch_limit.update()
-        self.unblock_origins()
+        self._fetch_limit.poll()
         self.fetcher.disconnect_idle()
-        self.now()  # notes a change of the system clock
         self.evict()
+        self.local_rules.warn_about_expired(self.now(), self._crawler.spider)
+        if self._engine.is_closing:
+            self.close()
+        else:
+            self.frontier.collect_ended()
+            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not self.frontier.has_requests
+            self._idle_polls = self._idle_polls + 1 if is_over else 0
+            if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
+                self.cancel_background_fetches()
 
     def close(self) -> None:
+        """End all fetches and all waiting in the downloader: the spider closes.
+
+        Call it again while the spider closes: a host may get its first delay meanwhile.
+        """
         super().close()
-        for cache in self.companions:
-            cache.close()
+        self.frontier.close()
+        if self.tdm_files is not None:
+            self.tdm_files.close()
 
     def cancel_background_fetches(self) -> None:
         super().cancel_background_fetches()
-        for cache in self.companions:
-            cache.cancel_background_fetches()
+        if self.tdm_files is not None:
+            self.tdm_files.cancel_background_fetches()
 
     def _shift_clock(self, step: float, now: float) -> None:
         super()._shift_clock(step, now)
-        for cache in self.companions:
-            cache.now()
+        if self.tdm_files is not None:
+            self.tdm_files.now()
         if self.store is not None:
             self.store.shift_clock(step, now)
 
@@ -229,15 +446,36 @@ class PolicyCache(FileCache[Origin]):
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(content), request=page
             )
 
-    def _on_result(self, file: Origin, page: Request) -> None:
-        self._on_policy(file, page)
+    def may_state_usage(self, origin: Origin) -> bool:
+        """Whether the robots.txt of an origin may state a usage of its pages."""
+        content = origin.content
+        return content is not None and (content.has_usage or bool(self._settings.training_tokens))
 
-    def _record_fetch(self, file: Origin, event: FetchResult, body: bytes | None) -> None:
-        if self.recorder is not None:
-            self.recorder.fetched(file, event, body, from_store=file.from_store)
+    def _on_result(
+        self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
+    ) -> None:
+        if self._events is not None:
+            self._events.fetched(file, event, body)
+        self.states_usage = self.states_usage or self.may_state_usage(file)
+        self.apply_pace(file, page)
+        if self.tdm_files is not None:
+            self.tdm_files.prefetch(file, page)
+        if self._events is not None:
+            local_delay = self.local_rules.delay(file.key, self.now())
+            delay = self.frontier.delay(file.host)
+            self._events.paced(file, self.tokens(page), local_delay, delay)
 
     def _on_end(self, file: Origin) -> None:
-        self._throttle.blocks.unblock(file.host, file.key, BlockReason.POLICY)
+        self._recent.pop(file.key, None)
+        self.frontier.update_origin(file.host)
+
+    def _record_response(self, file: Origin, *, from_store: bool) -> None:
+        super()._record_response(file, from_store=from_store)
+        file.is_unused = True
+        if file.state is not State.UNREACHABLE:
+            file.outage_began, file.reported_drops = inf, False
+        elif file.outage_began == inf:
+            file.outage_began = file.answered_at
 
     def _record_result(self, file: Origin, event: FetchResult) -> None:
         """Count a failed fetch. Warn about the first one of an outage."""
@@ -281,3 +519,18 @@ def settings_for(event: Unreachable) -> list[str]:
     elif 500 <= status <= 599:
         names.insert(0, "REP_5XX_AS_404")
     return names
+
+
+def _applied(pacing: Pacing, settings: Settings, now: float) -> Iterator[str]:
+    """Yield what the crawl does about a pace."""
+    seconds, max_delay = pacing.seconds_between(now), settings.max_delay
+    if seconds > max_delay:
+        yield f"{max_delay:g} s between two requests, the maximum in REP_MAX_DELAY"
+    elif pacing.delay or pacing.changes:
+        at_this_hour = " at this hour" if len(pacing.changes) > 1 else ""
+        yield f"{seconds:g} s between two requests{at_this_hour}"
+    if pacing.hours is not None:
+        yield (
+            f"requests wait up to {settings.max_wait:g} s (REP_MAX_WAIT) for the Visit-time, or "
+            "are dropped"
+        )

@@ -1,7 +1,9 @@
 """Loads policies from the store before a fetch, and saves them after it.
 
 Before a fetch, the policy store looks the file up. Without a usable entry, it claims the file, so
-that one of several crawlers makes the fetch, while the others poll the store for its result.
+that one of several crawlers makes the fetch, while the others poll the store for its result. A
+claim is short, so that another crawler soon replaces one that died. A crawl that fetches renews its
+claims.
 """
 
 from __future__ import annotations
@@ -10,25 +12,31 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import failure_to_exc_info
+
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
-from ..origin import DAY
+from ..frontier.clock import Timer
+from ..logs import get_logger
 from ..protocol.access import AccessResult, Rules, access_result
-from ..setting_types import without_passwords
+from ..settings import without_passwords
 from ..stores import Entry, StoreError, open_store
-from ..stores.base import MAX_LEASE
-from .claims import Claims
+from ..stores.base import MAX_LEASE, TTL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from scrapy.statscollectors import StatsCollector
+    from twisted.python.failure import Failure
 
+    from ..frontier.clock import Clock
     from ..origin import OriginFile
     from ..protocol.access import FetchResult
-    from ..scheduling.clock import Clock
     from ..settings import Settings
-    from ..stores import Store
+    from ..stores import Claim, Store
+
+logger = get_logger(__name__)
 
 FIRST_POLL_INTERVAL = 0.05
 MAX_POLL_INTERVAL = 2.0
@@ -50,6 +58,17 @@ claims itself."""
 
 CLOSE_POLL_INTERVAL = 0.02
 """Seconds between two checks in :meth:`PolicyStore.close`."""
+
+CLAIM_SECONDS = 8.0
+"""Seconds after which a claim expires that is not renewed. Another crawler polls every 2 s, and so
+replaces one that died within 10 s."""
+
+RENEWAL_INTERVAL = 2.0
+"""Seconds between two renewals of a claim. If a call to the store fails after its 5 s, the next one
+is still in time."""
+
+RENEWALS_AT_ONCE = 8
+"""The most renewals in progress: the number of connections to Redis."""
 
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
@@ -256,6 +275,69 @@ class PolicyStore:
         return entry._replace(result=result)
 
 
+class Claims:
+    """The claims that a crawl has, by the keys of their files in ``store``."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._fences: dict[str, int | None] = {}
+        """The fencing token of each claim. None: the claim is not renewed."""
+        self._timer = Timer(clock)
+        self._in_progress = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._fences))
+
+    def __len__(self) -> int:
+        return len(self._fences)
+
+    @property
+    def is_renewing(self) -> bool:
+        """Whether a renewal is in progress."""
+        return self._in_progress > 0
+
+    async def claim(self, key: str) -> Claim:
+        """Claim a file. A claim without a fencing token is not renewed."""
+        claim = await self._store.claim(key, CLAIM_SECONDS)
+        if claim.claimed:
+            self._fences[key] = claim.fence
+            if not self._timer.is_active:
+                self._timer.start(RENEWAL_INTERVAL, self._renew_all)
+        return claim
+
+    def is_latest(self, key: str, fence: int | None) -> bool:
+        """Whether this crawl has not claimed a file again since the claim with this token."""
+        return self._fences.get(key) in (None, fence)
+
+    def remove(self, key: str) -> None:
+        """Remove a claim, if there is one."""
+        self._fences.pop(key, None)
+        if not self._fences:
+            self._timer.cancel()
+
+    def _renew_all(self) -> None:
+        """Start to renew all claims, a few at the same time."""
+        due = deque(self._fences)
+        for _ in range(min(RENEWALS_AT_ONCE - self._in_progress, len(due))):
+            self._in_progress += 1
+            deferred_from_coro(self._renew(due)).addErrback(_log_failure)
+        if self._fences:
+            self._timer.start(RENEWAL_INTERVAL, self._renew_all)
+
+    async def _renew(self, due: deque[str]) -> None:
+        try:
+            while due:
+                key = due.popleft()
+                fence = self._fences.get(key)
+                if fence is None or await self._store.renew(key, fence, CLAIM_SECONDS):
+                    continue
+                # This crawl did not run for some time, and another crawler has the claim now.
+                if self._fences.get(key) == fence:
+                    self._fences[key] = None
+        finally:
+            self._in_progress -= 1
+
+
 def open_policy_store(
     settings: Settings,
     stats: StatsCollector,
@@ -267,7 +349,7 @@ def open_policy_store(
     Raises :class:`SettingError` for a REP_STORE that cannot be used.
     """
     try:
-        store = open_store(settings.store, jobdir=settings.jobdir, ttl=settings.store_days * DAY)
+        store = open_store(settings.store, jobdir=settings.jobdir, ttl=TTL)
     except StoreError as error:
         raise SettingError(
             f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {error}"
@@ -285,3 +367,10 @@ def _longest_fetch(settings: Settings) -> float:
     for retry in range(settings.retry_times):
         longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + attempt
     return longest
+
+
+def _log_failure(failure: Failure) -> None:
+    logger.error(
+        "Error in scrapy-rep while it renewed a claim in the store. Please report this bug.",
+        exc_info=failure_to_exc_info(failure),
+    )

@@ -8,10 +8,10 @@ nothing until a later fetch succeeds, and later fetches run in the background.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
+from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile, Resource, State
 from ..protocol.access import Unreachable
@@ -20,23 +20,19 @@ from ..protocol.tdmrep import TDM_FILE, TdmRep
 from .file_cache import FileCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from ..frontier.clock import Clock
+    from ..frontier.engine import Engine
     from ..origin import Origin
     from ..protocol.access import FetchResult
     from ..protocol.tdmrep import TdmRule
-    from ..protocol.verdict import Verdict
-    from ..scheduling.clock import Clock
-    from ..scheduling.engine import Engine
     from ..settings import Settings
     from .policy_cache import PolicyCache
-    from .waiting_responses import WaitingResponses
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def _parse(body: bytes, *, strict: bool, url: str | None) -> TdmRep:  # noqa: ARG001
@@ -54,12 +50,7 @@ class TdmFile(OriginFile[TdmRep]):
 
 
 class TdmFiles(FileCache[TdmFile]):
-    """The TDM files of one crawl.
-
-    ``verdict_of`` returns the verdict of an origin on a URL that is requested for a page.
-    ``local_disallow`` returns the verdict of a local rule that disallows a URL of an origin, or
-    None.
-    """
+    """The TDM files of one crawl."""
 
     def __init__(
         self,
@@ -67,36 +58,30 @@ class TdmFiles(FileCache[TdmFile]):
         settings: Settings,
         engine: Engine,
         clock: Clock,
-        policy_cache: PolicyCache,
-        waiting: WaitingResponses,
-        verdict_of: Callable[[Origin, Request, str], Verdict],
-        local_disallow: Callable[[str, str], Verdict | None],
+        policies: PolicyCache,
     ) -> None:
         super().__init__(
             crawler,
             settings,
+            engine,
             clock,
-            policy_cache.fetcher,
-            policy_cache.store,
+            policies.fetcher,
+            policies.store,
             TdmFile,
             self._is_allowed,
         )
-        self._engine = engine
         self._pages: dict[str, Request] = {}
         """The request for which the file of an origin is being fetched."""
         self._file_of: WeakKeyDictionary[Request, TdmFile] = WeakKeyDictionary()
         """The file for the response to a request. REP_CACHE_SIZE may remove it from memory before
         the spider gets the response."""
-        self._policy_cache = policy_cache
-        self._waiting = waiting
-        self._verdict_of = verdict_of
-        self._local_disallow = local_disallow
-        policy_cache.companions.append(self)
+        self._policies = policies
 
-    def prefetch(self, origin: Origin, request: Request, url: str) -> None:
-        """Fetch the file of an origin for a request for ``url``, if the request is allowed."""
+    def prefetch(self, origin: Origin, request: Request) -> None:
+        """Fetch the file of an origin for a request, if the request is allowed."""
+        url = self._policies.page_url(request)
         is_of_origin = _has_file(origin.key) and origin_of(url) == origin.key
-        if is_of_origin and self._verdict_of(origin, request, url).allowed:
+        if is_of_origin and self._allows(origin, request, url):
             self.get_or_fetch(origin.key, request)
 
     async def wait(self, request: Request, response: Response) -> bool:
@@ -115,8 +100,7 @@ class TdmFiles(FileCache[TdmFile]):
             if file is not None and file.failures:
                 self.get_or_fetch(key, request)  # in the background
             else:
-                with self._waiting.add(request, response):
-                    file = await self.wait_for(key, request)
+                file = await self.wait_for(key, request, response)
                 if file is None:
                     return False
         if file is not None:
@@ -147,12 +131,15 @@ class TdmFiles(FileCache[TdmFile]):
     async def _is_allowed(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
         key = origin_of(url)
-        if key is None or self._local_disallow(key, url) is not None:
+        if key is None or self._policies.local_disallow(key, url) is not None:
             return False
-        origin = self._policy_cache.origins.get(key)
+        origin = self._policies.files.get(key)
         if origin is None or origin.state in (State.UNKNOWN, State.FETCHING):
-            origin = await self._policy_cache.wait_for(key, page)
-        return origin is not None and self._verdict_of(origin, page, url).allowed
+            origin = await self._policies.wait_for(key, page)
+        return origin is not None and self._allows(origin, page, url)
+
+    def _allows(self, origin: Origin, page: Request, url: str) -> bool:
+        return self._policies.verdict(origin, url, self._policies.tokens(page)).allowed
 
     def _record_result(self, file: TdmFile, event: FetchResult) -> None:
         super()._record_result(file, event)
@@ -168,7 +155,13 @@ class TdmFiles(FileCache[TdmFile]):
                 extra={"spider": self._crawler.spider},
             )
 
-    def _on_result(self, file: TdmFile, page: Request) -> None:  # noqa: ARG002
+    def _on_result(
+        self,
+        file: TdmFile,
+        page: Request,  # noqa: ARG002
+        event: FetchResult | None,  # noqa: ARG002
+        body: bytes | None,  # noqa: ARG002
+    ) -> None:
         if file.state is State.FRESH and file.content is not None and file.content.problem:
             self._stats.inc_value("robotstxt/tdmrep/unreadable")
             logger.info(

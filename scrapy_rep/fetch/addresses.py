@@ -6,7 +6,9 @@ the IPv6 addresses that contain them.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+import re
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from socket import inet_aton
 from unicodedata import normalize
 from urllib.parse import unquote
 
@@ -22,13 +24,13 @@ _IPV4_IN_IPV6 = (
     (IPv6Network("::/96"), 0),
 )
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has assigned it
-_SHARED = IPv4Network("100.64.0.0/10")  # RFC 6598: networks behind a carrier's NAT
+_NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 
 
 def is_public(address: Address) -> bool:
     """Return whether an address is a globally routable unicast address."""
     if isinstance(address, IPv4Address):
-        return address.is_global and not address.is_multicast and address not in _SHARED
+        return address.is_global and not address.is_multicast
     address = IPv6Address(int(address))  # without the zone
     for network, shift in _IPV4_IN_IPV6:
         if address in network:
@@ -50,15 +52,25 @@ def literal_address(host: str) -> Address | None:
         except ValueError:
             return None
     try:
-        *high, low = (_number(part) for part in host.split("."))
-    except ValueError:
+        return IPv4Address(inet_aton(host)) if _NUMBERS.fullmatch(host) else None
+    except OSError:
         return None
-    if len(high) > 3 or any(part > 0xFF for part in high) or low >= 1 << (8 * (4 - len(high))):
-        return None
-    value = low
-    for place, part in enumerate(high):
-        value += part << (8 * (3 - place))
-    return IPv4Address(value)
+
+
+def plain_address(host: str) -> str | None:
+    """Return the usual spelling of the IP address that a host stands for; None for a host name.
+
+    An IPv6 address that contains an IPv4 address (RFC 4291 §2.5.5.2) is that address.
+
+    >>> plain_address("0x7f.1")
+    '127.0.0.1'
+    >>> plain_address("[::ffff:127.0.0.1]")
+    '127.0.0.1'
+    """
+    address = literal_address(host)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or f"[{address}]")
+    return None if address is None else str(address)
 
 
 def is_local_name(host: str) -> bool:
@@ -70,11 +82,3 @@ def _plain(host: str) -> str:
     # IDNA maps full-width characters and the full stops of other scripts to ASCII (RFC 5895).
     host = normalize("NFKC", unquote(host)).replace("\u3002", ".")
     return host.strip().rstrip(".").lower()
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isalnum()) or len(text) > 16:
-        raise ValueError(text)
-    if text.startswith("0x"):
-        return int(text[2:] or "0", 16)
-    return int(text, 8 if text.startswith("0") else 10)

@@ -20,6 +20,10 @@ WIRE_LIMIT = 2 * SIZE_LIMIT
 coding, or of a gzip header that does not end. A gzip body is at most a few octets longer than its
 content."""
 
+PIECE_SIZE = 16_384
+"""The number of octets that are inflated at once. zlib copies those that follow a gzip member, so
+that the time would grow with the square of the size for a body of many empty members."""
+
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
 _GZIP_MAGIC = 0x1F
@@ -28,27 +32,24 @@ _GZIP_MAGIC = 0x1F
 class BodyReader:
     """Collects the first octets of a body, up to one more than the limit.
 
-    The additional octet shows that the body is longer than the limit.
+    The additional octet shows that the body is longer than the limit. ``content_encoding`` is None
+    if it is not known yet.
     """
 
-    __slots__ = ("_data", "_inflating", "_is_supported", "broken", "consumed", "received")
+    __slots__ = ("_data", "_inflating", "broken", "consumed", "is_supported", "received")
 
-    def __init__(self) -> None:
-        self.start(b"compress")  # a coding that is not supported, until the headers arrive
-
-    def start(self, content_encoding: bytes) -> bool:
-        """Prepare for a body with this Content-Encoding. Returns whether it is supported here."""
-        coding = content_encoding.strip().lower()
+    def __init__(self, content_encoding: bytes | None = None) -> None:
+        coding = None if content_encoding is None else content_encoding.strip().lower()
         self._data = bytearray()
         self.received = 0
-        """The number of octets that arrived."""
+        """The number of octets that arrived, up to one more than :data:`WIRE_LIMIT`."""
         self.consumed = 0
         """The number of octets that were read, from the start of the body up to the limit."""
-        self._is_supported = coding in _IDENTITY or coding in _GZIP
+        self.is_supported = coding in _IDENTITY or coding in _GZIP
+        """Whether the encoding is one that this class decodes."""
         self._inflating: Any = _new_inflating() if coding in _GZIP else None
         self.broken = False
         """Whether the body cannot be decoded."""
-        return self._is_supported
 
     @property
     def full(self) -> bool:
@@ -66,12 +67,12 @@ class BodyReader:
         if self.full or not self.received:
             return True
         has_ended = self._inflating is None or self._inflating.eof
-        return self._is_supported and has_ended and not self.broken
+        return self.is_supported and has_ended and not self.broken
 
     @property
     def decoded_by_scrapy(self) -> bool:
         """Whether the body has a coding that only Scrapy may be able to decode."""
-        return not self._is_supported and not self.broken
+        return not self.is_supported and not self.broken
 
     @property
     def data(self) -> bytes:
@@ -82,10 +83,11 @@ class BodyReader:
         """Read the next octets of the body."""
         if self.done:
             return
+        data = data[: WIRE_LIMIT + 1 - self.received]
         self.received += len(data)
         if self._inflating is not None:
             self._inflate(data)
-        elif self._is_supported:
+        elif self.is_supported:
             taken = data[: self._room]
             self._data += taken
             self.consumed += len(taken)
@@ -120,19 +122,21 @@ class BodyReader:
     def _inflate(self, data: bytes) -> None:
         # RFC 1952 §2.2: a gzip file is a series of members.
         self.consumed += len(data)
-        while data and not self.full:
+        start = 0
+        while start < len(data) and not self.full:
+            piece = data[start : start + PIECE_SIZE]
             if self._inflating.eof:
-                if data[0] != _GZIP_MAGIC:
+                if piece[0] != _GZIP_MAGIC:
                     return  # octets after the last member are ignored, as gzip does
                 self._inflating = _new_inflating()
             try:
-                self._data += self._inflating.decompress(data, self._room)
+                self._data += self._inflating.decompress(piece, self._room)
             except zlib.error:
                 self.broken = True
                 return
-            data = self._inflating.unused_data
-        # At the limit, ``data`` holds the start of the next member.
-        self.consumed -= len(data) + len(self._inflating.unconsumed_tail)
+            start += len(piece)
+            start -= len(self._inflating.unused_data) + len(self._inflating.unconsumed_tail)
+        self.consumed -= len(data) - start
 
 
 def _new_inflating() -> Any:

@@ -1,6 +1,7 @@
-"""Keeps requests for robots.txt away from browsers, which wrap the file in an HTML page.
+"""Browsers and rendering services, which download pages for the crawl.
 
-:mod:`scrapy_rep.protocol.unwrap` handles a file that a browser has wrapped nevertheless.
+Requests for robots.txt are kept away from them, because they wrap the file in an HTML page.
+:mod:`scrapy_rep.protocol.lines` handles a file that was wrapped nevertheless.
 """
 
 from __future__ import annotations
@@ -55,6 +56,26 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
 def uses_browser(meta: Mapping[Any, Any]) -> bool:
     """Whether a key of this meta makes a download handler or a middleware use a browser."""
     return any(_is_for_browser(key) and value for key, value in meta.items())
+
+
+def page_url(request: Request, service: str) -> str:
+    """Return the URL of the page that a request is for, which may be its own.
+
+    The middleware of scrapy-splash replaces the request for a page by one to its rendering service,
+    whose URL is ``service``, and keeps the URL of the page in ``meta``. The robots.txt and the pace
+    of the page's site apply.
+    """
+    if "_splash_processed" not in request.meta:
+        return request.url
+    splash = request.meta.get("splash")
+    # A spider may copy all of this meta to a request for another page.
+    if not isinstance(splash, Mapping) or not _is_below(
+        request.url, splash.get("splash_url", service)
+    ):
+        return request.url
+    args = splash.get("args")
+    url = args.get("url") if isinstance(args, Mapping) else None
+    return url if isinstance(url, str) and url else request.url
 
 
 class RobotsTxtRequest(Request):
@@ -130,3 +151,7 @@ class _Meta(dict[str, Any]):
             route = {name: given[name] for name in _ROUTE & given.keys()}
             wanted = {**self.get(ZYTE_API_PARAMS, zyte_api_params_for(())), **route}
         super().__setitem__(ZYTE_API, wanted)
+
+
+def _is_below(url: str, base: Any) -> bool:
+    return isinstance(base, str) and bool(base) and url.startswith(base.rstrip("/") + "/")

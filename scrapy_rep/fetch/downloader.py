@@ -5,39 +5,40 @@ Redirects, retries and the meaning of a response are in :mod:`scrapy_rep.fetch.f
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from scrapy import signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError
 
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
-from ..scheduling.connection_limit import ConnectionLimit
-from ..scheduling.handlers import TRANSFER, Transfer
-from ..scheduling.interruption import Interruption
 from .body_reader import WIRE_LIMIT, BodyReader
 from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
-from .exchange import exchange_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from typing import Any
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.http.headers import Headers
-    from scrapy.utils.asyncio import CallLaterResult
 
-    from ..scheduling.clock import Clock
-    from ..scheduling.engine import Engine
-    from ..scheduling.fetch_limit import FetchLimit, Permit
-    from ..scheduling.throttle import Throttle
+    from ..frontier.clock import Clock
+    from ..frontier.engine import Engine
+    from ..frontier.fetch_limit import Permit
+    from ..frontier.frontier import Frontier
     from .addresses import Address
-    from .exchange import Exchange
+
+T = TypeVar("T")
 
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
@@ -70,6 +71,11 @@ _VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
 
 # The flags of a response that Scrapy did not receive completely.
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
+
+
+Truncation = Literal["length", "disconnect", "unspecified"]
+"""Why the end of a body is missing (WARC 1.1 §5.13): it is longer than the size limit; the
+connection ended before it; or it cannot be decoded, or another component stopped the download."""
 
 
 class RobotsTxtResponse(NamedTuple):
@@ -105,6 +111,42 @@ class RobotsTxtResponse(NamedTuple):
             date=self.header("Date"),
             expires=self.header("Expires"),
         )
+
+
+Fields = tuple[tuple[bytes, bytes], ...]
+"""The header fields of a message, in order. A field with several values is there once for each."""
+
+
+class Exchange(NamedTuple):
+    """One request and its response, as the download handler sent and received them.
+
+    This is for the archive of a crawl (REP_ARCHIVE). No other crawl makes such a record.
+    """
+
+    url: str
+    sent_at: float
+    """Seconds since 1970."""
+    method: str
+    request_fields: Fields
+    """The header fields that Scrapy gave to the download handler."""
+    status: int
+    response_fields: Fields
+    body: bytes
+    """The octets of the body without transfer coding, but with content coding, up to the limit."""
+    truncated: Truncation | None = None
+    protocol: str | None = None
+    """The protocol as the download handler names it; None if it names none."""
+    ip_address: Address | None = None
+    """The address of the connection; None if the download handler does not report it."""
+    by_proxy: bool = False
+    file: bytes | None = None
+    """The decoded body, up to the limit. None if it cannot be decoded or is cut off."""
+    conditional: bool = False
+    """Whether the request carried a validator of the good copy."""
+    origin: str = ""
+    """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
+    copy_sha256: str | None = None
+    """The SHA-256 of the good copy that the request validates; None if there is none."""
 
 
 @dataclass(slots=True)
@@ -144,16 +186,16 @@ class RobotsTxtDownloader:
         self,
         crawler: Crawler,
         engine: Engine,
-        throttle: Throttle,
-        fetch_limit: FetchLimit,
+        frontier: Frontier,
         clock: Clock,
+        *,
+        has_pool: bool,
     ) -> None:
         self._crawler = crawler
+        self._has_pool = has_pool
         self._engine = engine
-        self._throttle = throttle
-        self._fetch_limit = fetch_limit
+        self._frontier = frontier
         self._clock = clock
-        self._connection_limit = ConnectionLimit(engine, clock)
         self._downloads = 0
         """The number of robots.txt files that are being downloaded."""
         self._is_connected = False
@@ -220,28 +262,24 @@ class RobotsTxtDownloader:
         engine = self._crawler.engine
         assert engine is not None
         timeout = _Timeout(self._clock, seconds, max_wait, lambda: self._is_waiting(request))
-        await self._connection_limit.acquire(request)
         permit.expire = timeout.expire
-        if self._engine.connection_limit:
-            self._fetch_limit.restart(permit)
-        transfer = request.meta[TRANSFER] = Transfer(_reached_downloader, _downloaded)
+        if not self._has_pool:  # else it would wait for a connection there
+            self._engine.exclude(request)
         try:
             return await timeout.run(engine.download_async(request), request.url)
         finally:
-            transfer.end()
-            self._engine.include_download(request)
-            self._throttle.finish(request, sent=True)
-            self._connection_limit.release(request)
+            self._engine.include(request)
+            self._frontier.finish(request)
 
     def _is_waiting(self, request: Request) -> bool:
-        return self._throttle.is_waiting(request) or self._engine.is_held(request)
+        return self._frontier.is_waiting(request) or self._engine.is_held(request)
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
         """Connect the signal handlers while at least one robots.txt is downloaded."""
         if not self._is_connected:
             self._is_connected = True
-            for handler, signal in self._handlers():
+            for handler, signal in _HANDLERS:
                 self._crawler.signals.connect(handler, signal=signal)
         self._downloads += 1
         try:
@@ -257,12 +295,8 @@ class RobotsTxtDownloader:
         """
         if self._is_connected and not self._downloads:
             self._is_connected = False
-            for handler, signal in self._handlers():
+            for handler, signal in _HANDLERS:
                 self._crawler.signals.disconnect(handler, signal=signal)
-
-    def _handlers(self) -> Iterable[tuple[Callable[..., None], object]]:
-        """Return the signal handlers of this crawl, each with its signal."""
-        return _HANDLERS if self._engine.shows_sent() else _HANDLERS_WITHOUT_TRANSFER
 
 
 class _Timeout:
@@ -277,24 +311,45 @@ class _Timeout:
         self, clock: Clock, seconds: float, max_wait: float, is_waiting: Callable[[], bool]
     ) -> None:
         self._clock = clock
-        self._interruption = Interruption()
-        self._timer: CallLaterResult | None = None
         self._is_waiting = is_waiting
         self._period = max(seconds / 10, 0.01)
         self._left = seconds + self._period
         self._wait_left = max_wait
+        self._cancel: Callable[[], object] | None = None
+        self._has_expired = False
 
-    async def run(self, download: Coroutine[Any, Any, Response], url: str) -> Response:
-        """Return the response. Raises TimeoutError if the download takes too long."""
+    async def run(self, download: Coroutine[Any, Any, T], url: str) -> T:
+        """Return the response. Raises TimeoutError if the download takes too long.
+
+        With asyncio, the download runs in the task of the caller. A task of its own would take
+        three more turns of the event loop, and the first page of each site waits for these.
+        """
+        task = None
         self._timer = self._clock.call_later(self._period, self._check)
         try:
-            return await self._interruption.run(download, str(timeout_error(url)))
+            if is_asyncio_available():
+                task = asyncio.current_task()
+                assert task is not None
+                self._cancel = task.cancel
+                return await download
+            deferred = deferred_from_coro(download)
+            self._cancel = deferred.cancel
+            return await maybe_deferred_to_future(deferred)
+        except (asyncio.CancelledError, CancelledError):
+            if self._has_expired:
+                raise timeout_error(url) from None
+            raise
         finally:
             self._timer.cancel()
+            self._cancel = None
+            if task is not None and self._has_expired and hasattr(task, "uncancel"):
+                task.uncancel()  # since Python 3.11: the task goes on
 
     def expire(self) -> None:
-        """Cancel the download, if it has started."""
-        self._interruption.interrupt()
+        """Cancel the download, if it is in progress."""
+        if self._cancel is not None and not self._has_expired:
+            self._has_expired = True
+            self._cancel()
 
     def _check(self) -> None:
         if self._is_waiting() and self._wait_left > 0:
@@ -330,8 +385,7 @@ def cached_response(request: Request) -> RobotsTxtResponse | None:
     response = download.cached
     if response is None:
         return None
-    reader = BodyReader()
-    reader.start(_content_encoding(response.headers))
+    reader = BodyReader(_content_encoding(response.headers))
     reader.feed(response.body)
     return RobotsTxtResponse(
         request.url,
@@ -381,7 +435,7 @@ def _headers_received(request: Request, headers: Headers) -> None:
     latency = request.meta.get("download_latency")
     if latency is not None:
         download.started = download.clock.monotonic() - latency
-    download.body.start(_content_encoding(headers))
+    download.body = BodyReader(_content_encoding(headers))
 
 
 def _bytes_received(request: Request, data: bytes) -> None:
@@ -402,10 +456,10 @@ def _downloaded(request: Request, response: Response) -> None:
     headers, length = response.headers, len(response.body)
     if download.exchanges is not None:
         headers = headers.copy()
+    if not download.body.received:  # the download handler sends no signals
+        download.body = BodyReader(_content_encoding(response.headers))
+        download.body.feed(response.body)
     reader = download.body
-    if not reader.received:  # the download handler sends no signals
-        reader.start(_content_encoding(response.headers))
-        reader.feed(response.body)
     is_cut_off = not reader.full and not _CUT_OFF.isdisjoint(response.flags)
     if is_cut_off or not _is_cacheable(response.status):
         request.meta["dont_cache"] = True
@@ -417,21 +471,45 @@ def _downloaded(request: Request, response: Response) -> None:
         _set_body(response, response.body[: reader.consumed])
     if download.exchanges is not None:
         ago = download.clock.monotonic() - download.started
-        exchange = exchange_of(request, response, headers, reader, length)._replace(
+        exchange = Exchange(
+            url=request.url,
             sent_at=download.clock.time() - ago,
+            method=request.method,
+            request_fields=_fields(request.headers),
+            status=response.status,
+            response_fields=_fields(headers),
+            body=response.body,
+            truncated=_truncation(response, headers, reader, length),
+            protocol=response.protocol,
+            ip_address=response.ip_address,
             by_proxy=download.by_proxy,
             conditional=bool(download.validators),
         )
         download.exchanges.append(exchange)
 
 
+def _truncation(
+    response: Response, headers: Headers, reader: BodyReader, length: int
+) -> Truncation | None:
+    """Return why the end of a body is missing, of which the handler returned ``length`` octets."""
+    if len(response.body) < length:
+        return "length"
+    if "dataloss" in response.flags:
+        return "disconnect"
+    # The download is stopped at the limit even if the body ends there.
+    is_whole = headers.get("Content-Length") == str(length).encode()
+    if is_whole or "download_stopped" not in response.flags:
+        return None
+    return "length" if reader.full or reader.received > WIRE_LIMIT else "unspecified"
+
+
+def _fields(headers: Headers) -> Fields:
+    return tuple((name, value) for name, values in headers.items() for value in values)
+
+
 _HANDLERS = (
     (_headers_received, signals.headers_received),
     (_bytes_received, signals.bytes_received),
-)
-
-_HANDLERS_WITHOUT_TRANSFER = (
-    *_HANDLERS,
     (_reached_downloader, signals.request_reached_downloader),
     (_downloaded, signals.response_downloaded),
 )

@@ -8,8 +8,6 @@ Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Re
 
 from __future__ import annotations
 
-import logging
-import re
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
 
+from ..logs import get_logger
 from ..protocol import access, freshness
 from ..protocol.access import (
     AccessResult,
@@ -29,11 +28,11 @@ from ..protocol.access import (
     Unavailable,
     Unreachable,
 )
-from ..protocol.lines import SIZE_LIMIT
+from ..protocol.freshness import CacheHeaders
+from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
-from ..protocol.unwrap import unwrap_browser_page
-from ..stores.entry import VALIDATOR_LIMIT
+from ..stores.entry import is_validator
 from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
 from .downloader import (
     RobotsTxtDownloader,
@@ -51,33 +50,24 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from ..frontier.clock import Clock
+    from ..frontier.engine import Engine
+    from ..frontier.fetch_limit import FetchLimit, Permit
+    from ..frontier.frontier import Frontier
     from ..origin import OriginFile
     from ..protocol.access import FetchResult
-    from ..protocol.freshness import CacheHeaders
-    from ..scheduling.clock import Clock
-    from ..scheduling.engine import Engine
-    from ..scheduling.fetch_limit import FetchLimit, Permit
-    from ..scheduling.throttle import Throttle
     from ..settings import Settings
-    from .downloader import RobotsTxtResponse
-    from .exchange import Exchange
+    from .downloader import Exchange, RobotsTxtResponse
 
     MayFetch = Callable[[Request, str], Awaitable[bool]]
     """Returns whether a URL may be fetched for a page."""
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 FIRST_RETRY_PAUSE = 1
 MAX_RETRY_PAUSE = 60
 """Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
 RFC 9309 nor Google gives a number."""
-
-SILENT = 2.0
-"""Seconds. If an attempt took longer and failed, later ones for the same file wait until few others
-like it are in progress."""
-
-# RFC 9110 §5.5, field-value: visible characters, obs-text, SP and HTAB; no control characters.
-_FIELD_VALUE = re.compile(rf"[\t\x20-\x7e\x80-\xff]{{1,{VALIDATOR_LIMIT}}}")
 
 TOO_MANY_REDIRECTS = "too many redirects"
 
@@ -97,7 +87,7 @@ class Fetcher:
         crawler: Crawler,
         settings: Settings,
         engine: Engine,
-        throttle: Throttle,
+        frontier: Frontier,
         fetch_limit: FetchLimit,
         clock: Clock,
         *,
@@ -105,8 +95,11 @@ class Fetcher:
         record: Callable[[Exchange], object] | None = None,
     ) -> None:
         assert crawler.stats is not None
+        self._crawler = crawler
         self._stats: StatsCollector = crawler.stats
-        self._downloader = RobotsTxtDownloader(crawler, engine, throttle, fetch_limit, clock)
+        self._downloader = RobotsTxtDownloader(
+            crawler, engine, frontier, clock, has_pool=settings.connections is not None
+        )
         self._fetch_limit = fetch_limit
         self._settings = settings
         self._clock = clock
@@ -159,7 +152,33 @@ class Fetcher:
     async def _attempt(
         self, file: OriginFile[Any], page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
-        """Make one attempt, which follows up to five redirects (RFC 9309 §2.3.1.2)."""
+        """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
+        try:
+            return await self._follow(file, page, may_fetch)
+        except Exception as error:
+            return self.unexpected(file, error)
+
+    def unexpected(self, file: OriginFile[Any], error: BaseException) -> FetchResult:
+        """Return the result of an attempt that ended in an error which nobody foresaw.
+
+        Such an attempt has failed like any other. The first error of an origin is logged.
+        """
+        result = self._failed(file, error, file.file_url)
+        if isinstance(result, Unreachable) and not file.is_error_reported:
+            file.is_error_reported = True
+            logger.error(
+                "Unexpected error in a fetch of the %(file)s of %(origin)s, which counts as "
+                "unreachable. If the error is not in your own code, please report this bug.",
+                {"file": file.resource.name, "origin": file.key},
+                exc_info=error,
+                extra={"spider": self._crawler.spider},
+            )
+        return result
+
+    async def _follow(
+        self, file: OriginFile[Any], page: Request, may_fetch: MayFetch | None
+    ) -> FetchResult:
+        """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
         url = file.file_url
@@ -172,7 +191,7 @@ class Fetcher:
             if may_fetch is not None and not await may_fetch(page, url):
                 return self._disallowed(file, url)
             asked = self._clock.monotonic()
-            permit = await self._fetch_limit.acquire(is_silent=file.is_silent)
+            permit = await self._fetch_limit.acquire()
             started = self._clock.monotonic()
             deadline += started - asked
             response = event = None
@@ -185,7 +204,6 @@ class Fetcher:
                     event, took = self._failed(file, error, url), self._clock.monotonic() - started
             finally:
                 self._fetch_limit.release(permit)
-            file.is_silent = response is None and took >= SILENT
             if response is not None:
                 refusal = redirects.response_refusal(response)
                 if refusal is not None:
@@ -248,9 +266,9 @@ class Fetcher:
         copy = file.copy
         if self._settings.conditional_get and copy is not None and url == copy.url:
             # The copy may come from a store, which may contain anything: check the values again.
-            if (etag := _field_value(copy.etag)) is not None:
+            if (etag := _validator(copy.etag)) is not None:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
-            if (last_modified := _field_value(copy.last_modified)) is not None:
+            if (last_modified := _validator(copy.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
         if self._settings.http_cache:
             allow_cache(request, only=self._settings.http_cache_only)
@@ -284,20 +302,14 @@ class Fetcher:
         deadline: float,
     ) -> tuple[RobotsTxtResponse, float]:
         self._count(file, "request_count")
-        response, took = await self._downloader.send(
-            request,
-            permit,
-            left,
-            deadline - self._clock.monotonic() - left,
-            partial(self._record_exchange, file) if self._is_recorded(file) else None,
-        )
+        record = None
+        if self._record is not None and file.resource.path == ROBOTS_TXT:
+            record = partial(self._record_exchange, file)
+        max_wait = deadline - self._clock.monotonic() - left
+        response, took = await self._downloader.send(request, permit, left, max_wait, record)
         self._count(file, "response_count")
         self._count(file, f"response_status_count/{response.status}")
         return response, took
-
-    def _is_recorded(self, file: OriginFile[Any]) -> bool:
-        """Whether the archive keeps requests for this file. It keeps those for robots.txt files."""
-        return self._record is not None and file.resource.path == ROBOTS_TXT
 
     def _record_exchange(self, file: OriginFile[Any], exchange: Exchange) -> None:
         assert self._record is not None
@@ -361,8 +373,8 @@ class Fetcher:
             body = text
         copy = CopyInfo(
             response.url,
-            etag=_field_value(response.header("ETag")),
-            last_modified=_field_value(response.header("Last-Modified")),
+            etag=_validator(response.header("ETag")),
+            last_modified=_validator(response.header("Last-Modified")),
             lifetime=freshness.lifetime(cache_headers, now, shared=self._shared),
             sha256=sha256(body).hexdigest(),
         )
@@ -385,11 +397,10 @@ class Fetcher:
     def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
         """Return the result if a robots.txt disallows a file. No request is sent."""
         self._count(file, "disallowed")
-        now, lifetime = self._now(), float(freshness.ERROR_LIFETIME)
-        lifetime = min(max(lifetime, self._settings.cache_min), self._settings.cache_max)
-        return Unavailable(url, now + lifetime, from_cache=True)
+        expires_at = self._expires_at(CacheHeaders(), self._now(), freshness.ERROR_LIFETIME)
+        return Unavailable(url, expires_at, from_cache=True)
 
-    def _failed(self, file: OriginFile[Any], error: Exception, url: str) -> FetchResult:
+    def _failed(self, file: OriginFile[Any], error: BaseException, url: str) -> FetchResult:
         if file in self.cancelled:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
@@ -423,6 +434,5 @@ def _default_lifetime(status: int) -> float | None:
     return None if status in (404, 410) else freshness.ERROR_LIFETIME
 
 
-def _field_value(validator: str | None) -> str | None:
-    """Return a validator that can be sent back and is short enough to keep; else None."""
-    return validator if validator is not None and _FIELD_VALUE.fullmatch(validator) else None
+def _validator(value: str | None) -> str | None:
+    return value if is_validator(value) else None

@@ -8,24 +8,29 @@ REP_ALLOW_PRIVATE_REDIRECTS is on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import socket
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeoutError
+from twisted.internet.interfaces import IResolutionReceiver
 from w3lib.url import safe_url_string
+from zope.interface import implementer  # type: ignore[import-untyped]
 
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable
+from ..stores.entry import URL_LIMIT
 from .addresses import is_local_name, is_public, literal_address
-from .resolver import addresses_of
 
 if TYPE_CHECKING:
     from .addresses import Address
     from .downloader import RobotsTxtResponse
-
-URL_LIMIT = 8000
-"""The number of characters of a URL that is followed. RFC 9110 §4.1 recommends support for URIs of
-at least 8000 octets."""
 
 NOT_PUBLIC = "is not a public address"
 """The end of the reason for a refusal that REP_ALLOW_PRIVATE_REDIRECTS turns off."""
@@ -53,18 +58,17 @@ class RedirectPolicy:
         if self._is_unrestricted:
             return None
         host = _host_of(target)
-        literal = literal_address(host)
         if is_local_name(host):
             return _refusal(target, "this machine")
+        literal = literal_address(host)
         if literal is not None:
-            return None if is_public(literal) else _refusal(target, str(literal))
-        if _uses_proxy(response, target):
+            addresses: tuple[Address, ...] = (literal,)
+        elif _uses_proxy(response, target):
             return None
-        addresses = await addresses_of(host, seconds)
-        if not addresses:
-            if response.from_cache:  # without a network, no name can be resolved
-                return None
-            return f"redirect to {printable(target)} refused: its host cannot be resolved"
+        else:
+            addresses = await addresses_of(host, seconds)
+            if not addresses and not response.from_cache:  # else there may be no network
+                return f"redirect to {printable(target)} refused: its host cannot be resolved"
         private = next((each for each in addresses if not is_public(each)), None)
         return None if private is None else _refusal(target, str(private))
 
@@ -104,16 +108,13 @@ async def _is_private(response: RobotsTxtResponse, seconds: float) -> bool:
     resolve to another address by now.
     """
     host = _host_of(response.url)
-    literal = literal_address(host)
     if is_local_name(host):
         return True
-    if literal is not None:
-        return not is_public(literal)
-    if response.by_proxy:
+    address = literal_address(host)
+    if address is None and response.by_proxy:
         return False
-    if response.ip_address is not None:
-        return not is_public(response.ip_address)
-    addresses: tuple[Address, ...] = await addresses_of(host, seconds)
+    address = address or response.ip_address
+    addresses = (address,) if address is not None else await addresses_of(host, seconds)
     return bool(addresses) and not any(map(is_public, addresses))
 
 
@@ -131,3 +132,46 @@ def _host_of(url: str) -> str:
 
 def _refusal(target: str, address: str) -> str:
     return f"redirect to {printable(target)} refused: {address} {NOT_PUBLIC}"
+
+
+async def addresses_of(host: str, seconds: float) -> tuple[Address, ...]:
+    """Return the addresses of a host name; none if there is no answer within ``seconds``.
+
+    With a Twisted reactor, its resolver answers. Scrapy installs the one that DNS_RESOLVER names,
+    with a cache, so that a later connection gets the same answer.
+    """
+    try:
+        host.encode("idna")  # Twisted's resolvers leave an unhandled error for an invalid name
+        if is_reactor_installed():
+            from twisted.internet import reactor
+
+            resolver: Any = reactor
+            receiver = _Receiver()
+            resolver.nameResolver.resolveHostName(receiver, host)
+            answer = receiver.complete.addTimeout(seconds, resolver)
+            found = await maybe_deferred_to_future(answer)
+        else:
+            loop = asyncio.get_running_loop()
+            asked = loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found = [str(address[0]) for *_, address in await asyncio.wait_for(asked, seconds)]
+        return tuple(ip_address(address.partition("%")[0]) for address in found)
+    except (OSError, ValueError, asyncio.TimeoutError, DeferredTimeoutError):
+        return ()
+
+
+@implementer(IResolutionReceiver)
+class _Receiver:
+    """Collects the addresses that Twisted's resolver finds."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.complete: Deferred[list[str]] = Deferred()
+
+    def resolutionBegan(self, _: Any) -> None:  # noqa: N802
+        pass
+
+    def addressResolved(self, address: Any) -> None:  # noqa: N802
+        self.found.append(address.host)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        self.complete.callback(self.found)

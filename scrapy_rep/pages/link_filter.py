@@ -10,7 +10,6 @@ middleware, so this setting never hides a drop from a spider that handles it.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -19,6 +18,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.spiders import CrawlSpider
 
 from ..crawl.middleware import RobotsTxtMiddleware
+from ..logs import get_logger
 from ..settings import read_settings
 from ..startup import abort_on_setting_error
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from ..crawl.link_filter import LinkFilter
-
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 
 class LinkFilterMiddleware(BaseSpiderMiddleware):
@@ -44,7 +42,7 @@ class LinkFilterMiddleware(BaseSpiderMiddleware):
         if not read_settings(crawler).filter_links:
             raise NotConfigured
         super().__init__(crawler)
-        self._filter: LinkFilter | None = None
+        self._robots: RobotsTxtMiddleware | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -63,15 +61,13 @@ class LinkFilterMiddleware(BaseSpiderMiddleware):
         response: Response | None,  # noqa: ARG002
     ) -> Request | None:
         """Return a request that may be allowed; None for one that is dropped."""
-        if self._filter is None or _has_errback(request, self.crawler.spider):
+        if self._robots is None or _has_errback(request, self.crawler.spider):
             return request
-        return None if self._filter.drop(request) else request
+        return None if self._robots.filter_link(request) else request
 
     def _on_spider_opened(self) -> None:
-        robots = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if robots is not None:
-            self._filter = robots.link_filter
-        else:
+        self._robots = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if self._robots is None:
             logger.warning(
                 "REP_FILTER_LINKS has no effect, because ROBOTSTXT_OBEY is off.",
                 extra={"spider": self.crawler.spider},

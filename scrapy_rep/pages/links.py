@@ -31,9 +31,9 @@ MAX_UNUSUAL_LINKS = 2000
 common form. The function is slow, so a page could otherwise stop the crawl for seconds. Each 100
 characters of an `href` count as one more link."""
 
-# A letter as a numeric character reference (&#110; or &#x6e;). HTML has no names for letters.
+# A numeric character reference that may be a letter (&#110; or &#x6e;). HTML has no names for them.
 _LETTER_REFERENCE = re.compile(
-    rb"&#(?:0*(?:6[5-9]|[789][0-9]|1[01][0-9]|12[0-2])|[xX]0*[4-7][0-9A-Fa-f])(?![0-9A-Fa-f])"
+    rb"&#(?:0|(?:6[5-9]|[789][0-9]|1[01][0-9]|12[0-2])(?![0-9])|[xX](?:0|[4-7][0-9A-Fa-f](?![0-9A-Fa-f])))"
 )
 
 # The common form of an href without its fragment. canonicalize_url changes only the part before the
@@ -182,10 +182,10 @@ class _LinkUrls:
 
 
 def _has_rel_values(html: bytes) -> bool:
+    if _LETTER_REFERENCE.search(html):
+        return True
     text = html.lower()
-    return any(value.encode() in text for value in REL_VALUES) or bool(
-        _LETTER_REFERENCE.search(html)
-    )
+    return any(value.encode() in text for value in REL_VALUES)
 
 
 def _pair(text: str) -> list[str]:

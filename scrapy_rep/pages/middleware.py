@@ -6,7 +6,6 @@ pages that say ``noindex``, and requests from pages that say ``nofollow``.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -18,40 +17,41 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
-from ..crawl.usage_files import UsageFiles
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..logs import get_logger
 from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
 from ..protocol import usage
-from ..protocol.access_terms import STATUSES
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
-from ..protocol.html_scanner import has_elements
-from ..protocol.pages import (
+from ..settings import read_settings
+from ..startup import abort_on_setting_error, warn_about_unknown_settings
+from .access_terms import STATUSES, terms_of
+from .directives import (
     HEADERS,
+    LICENSE,
     NO_DIRECTIVES,
+    Element,
     PageDirectives,
     merge,
+    meta_names,
     statements,
     statements_of,
 )
-from ..settings import read_settings
-from ..startup import abort_on_setting_error, warn_about_unknown_settings
-from .access_terms import terms_of
-from .html import markup
+from .html import elements, markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from ..crawl.recorder import Recorder
     from ..protocol.tdmrep import TdmRule
+    from ..reports.event_log import CrawlLog
     from ..settings import Settings
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 # By the form of the names that Scrapy's Headers use.
 _HEADERS = {name.title().encode(): name for name in HEADERS}
@@ -89,7 +89,14 @@ def directives_of(
 
     ``tdm`` is the rule of the TDM file for the page, if there is one.
     """
-    return _directives(response, tokens, _html(response), tdm)
+    return _directives(response, tokens, page_elements(response, tokens), tdm)
+
+
+def page_elements(response: Response, tokens: tuple[str, ...]) -> list[Element]:
+    """Return the elements of a response that state something to a crawler with these tokens."""
+    if not isinstance(response, HtmlResponse):
+        return []
+    return list(elements(markup(response), meta_names(tokens), LICENSE))
 
 
 class PageDirectivesMiddleware:
@@ -112,9 +119,8 @@ class PageDirectivesMiddleware:
         self._settings: Settings = read_settings(crawler)
         self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
-        self._usage_files: UsageFiles | None = None
-        self.recorder: Recorder | None = None
-        self._tdm_rule: Callable[[Response], TdmRule | None] | None = None
+        self._robots: RobotsTxtMiddleware | None = None
+        self._events: CrawlLog | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -136,8 +142,8 @@ class PageDirectivesMiddleware:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
-        if self.recorder is not None:
-            self.recorder.page(response.url, page.directives, page.usage)
+        if self._events is not None:
+            self._events.page(response.url, page.directives, page.usage)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -159,19 +165,20 @@ class PageDirectivesMiddleware:
             yield output
 
     def _read(self, response: Response, request: Request) -> _Page:
-        robots = self._usage_files.file(response) if self._usage_files is not None else None
-        html = _html(response)
-        tdm = self._tdm_rule(response) if self._tdm_rule is not None else None
+        robots = tdm = None
+        if self._robots is not None:
+            robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
+        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
+        found = page_elements(response, tokens)
         if (
             robots is None
             and tdm is None
-            and not html
+            and not found
             and _ALL_HEADERS.isdisjoint(response.headers)
             and response.status not in STATUSES
         ):
             return _Page(NO_DIRECTIVES, {}, {})
-        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        directives = _directives(response, tokens, html, tdm)
+        directives = _directives(response, tokens, found, tdm)
         stated: list[tuple[str, usage.Signals]] = []
         if robots is not None:
             url = response.url
@@ -185,8 +192,6 @@ class PageDirectivesMiddleware:
             usages = usage.of_response((), _lines(response, _USAGE))
             stated += [("Content-Signal header", statement) for statement in signals]
             stated += [("Content-Usage header", statement) for statement in usages]
-        if self._settings.bing_usage:
-            stated += usage.bing_refusals(directives)
         reserved = directives.tdm_reservation
         if not stated and reserved is None:
             return _Page(directives, {}, {})
@@ -197,14 +202,18 @@ class PageDirectivesMiddleware:
         )
 
     def _on_spider_opened(self) -> None:
-        robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if robots is None:  # which warns about them otherwise
+        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if self._robots is None:  # which warns about them otherwise
             warn_about_unknown_settings(self._crawler)
+            if self._settings.report:
+                logger.warning(
+                    "REP_REPORT writes no report, because scrapy_rep.RobotsTxtMiddleware is not "
+                    "enabled: ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
+                    extra={"spider": self._crawler.spider},
+                )
         else:
-            any_file = bool(self._settings.training_tokens)
-            self._usage_files = robots.usage_files = UsageFiles(robots.origins, any_file=any_file)
-            self._tdm_rule = robots.tdm_rule
-        if self._settings.tdmrep and self._tdm_rule is None:
+            self._events = self._robots.events
+        if self._settings.tdmrep and self._robots is None:
             logger.warning(
                 "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",
                 extra={"spider": self._crawler.spider},
@@ -227,14 +236,14 @@ class PageDirectivesMiddleware:
     def _record_drop(
         self, url: str, page: _Page, reason: ItemNotIndexable | ItemUsageRefused
     ) -> None:
-        if self.recorder is None:
+        if self._events is None:
             return
         if isinstance(reason, ItemUsageRefused):
             refused = usage.refused(self._settings.require_usage, page.usage)
-            self.recorder.dropped_for_usage(url, [usage.use(name) for name in refused])
+            self._events.dropped_for_usage(url, [usage.use(name) for name in refused])
         else:
             name = "noindex" if page.directives.noindex else "unavailable_after"
-            self.recorder.dropped_for_directive(url, name)
+            self._events.dropped_for_directive(url, name)
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -276,8 +285,8 @@ class PageDirectivesMiddleware:
 
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
-        if self.recorder is not None:
-            self.recorder.dropped_for_directive(response.url, reason)
+        if self._events is not None:
+            self._events.dropped_for_directive(response.url, reason)
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
@@ -286,12 +295,12 @@ class PageDirectivesMiddleware:
 
 
 def _directives(
-    response: Response, tokens: tuple[str, ...], html: bytes, tdm: TdmRule | None = None
+    response: Response, tokens: tuple[str, ...], found: list[Element], tdm: TdmRule | None
 ) -> PageDirectives:
     lines: list[tuple[str, str]] = []
     if not _HEADERS.keys().isdisjoint(response.headers):
         lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
-    stated = statements(lines, html, tokens)
+    stated = statements(lines, found, tokens)
     if tdm is not None:
         stated += statements_of(tdm)
     terms = terms_of(response) if response.status in STATUSES else None
@@ -307,12 +316,6 @@ def _directives(
 
 def _lines(response: Response, header: bytes) -> list[str]:
     return [line.decode("latin-1") for line in response.headers.getlist(header)]
-
-
-def _html(response: Response) -> bytes:
-    """Return the HTML of a response; nothing if no element of it can have directives."""
-    html = markup(response) if isinstance(response, HtmlResponse) else b""
-    return html if has_elements(html) else b""
 
 
 def _date(response: Response) -> datetime:

@@ -165,20 +165,20 @@ def _parse_header(header: str) -> ProductTokens:
 def _split_header(header: str) -> tuple[list[str], list[str]]:
     """Return the words outside of parentheses, and the texts of the outermost comments."""
     products: list[str] = []
-    comments: list[str] = []
+    comments: list[list[str]] = []
     depth = 0
     for piece in re.split(r"([()])", header):
         if piece == "(":
             depth += 1
             if depth == 1:
-                comments.append("")
+                comments.append([])
         elif piece == ")":
             depth = max(depth - 1, 0)
         elif depth:
-            comments[-1] += piece
+            comments[-1].append(piece)
         else:
             products += piece.split()
-    return products, comments
+    return products, ["".join(pieces) for pieces in comments]
 
 
 def _name(product: str) -> str | None:

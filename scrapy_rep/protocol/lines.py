@@ -2,12 +2,22 @@
 
 Lines stay octets, because a robots.txt may not be UTF-8, as it should. Octets above 127 are
 percent-encoded later, whatever their encoding is.
+
+A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
+HTML, there is no ``<pre>``. Read as a robots.txt, such a page would lose its first line, and with
+it the first group. `unwrap_browser_page` recovers the file.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SIZE_LIMIT = 500 * 1024
 """RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes". Google's limit is the same."""
@@ -71,6 +81,12 @@ def line_number(text: bytes, position: int) -> int:
     return text.count(b"\n", 0, position + 1)
 
 
+def line_numbers(text: bytes) -> Callable[[int], int]:
+    """Return a function that answers as `line_number` does, for many positions in one text."""
+    line_feeds = [match.start() for match in re.finditer(b"\n", text)]
+    return partial(bisect_right, line_feeds)
+
+
 def _within_limit(body: bytes) -> bytes:
     """Return the lines that end within the limit. A rule that is cut would match too much."""
     head = body[:SIZE_LIMIT]
@@ -87,3 +103,76 @@ def _without_nuls(text: bytes) -> bytes:
             content, mark, comment = line.partition(b"#")
             lines[number] = content.rstrip(WHITE_SPACE + b"\0") + mark + comment
     return b"\n".join(lines)
+
+
+# The markup that Chromium, Firefox and WebKit put before and after the text of a file. Between the
+# two there is no tag, because a browser escapes the text. All repetitions have a limit, so that a
+# search that fails takes little time.
+#
+#   before = [BOM] [doctype] html-tag [head] body-tag pre-tag
+#   head   = head-tag *20( meta / link ) [title] *20( meta / link ) "</head>"
+#   after  = "</pre>" *5( div-tag "</div>" ) "</body></html>"
+_BEFORE = re.compile(
+    rb"""
+    (?: \xef\xbb\xbf )? \s{0,100}
+    (?: <!doctype [^<>]{0,200} > \s{0,100} )?
+    <html [^<>]{0,500} > \s{0,100}
+    (?: <head [^<>]{0,200} >
+        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
+        (?: \s{0,100} <title [^<>]{0,200} > [^<>]{0,500} </title> )?
+        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
+        \s{0,100} </head> \s{0,100}
+    )?
+    <body [^<>]{0,500} > \s{0,100}
+    <pre [^<>]{0,500} >
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_AFTER = re.compile(
+    rb"""
+    </pre>
+    (?: \s{0,100} <div [^<>]{0,500} > \s{0,100} </div> ){0,5}
+    \s{0,100} </body> \s{0,100} </html> \s*
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# The markup that browsers put around text that the server calls HTML: the elements that the text
+# lacks, without attributes (HTML standard §13.2.6.4).
+_BARE_BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?<html><head></head><body>")
+_BARE_AFTER = re.compile(rb"</body></html>\s*")
+_MAX_AFTER = 1000
+"""The octets of an incomplete end that a limit has cut off (ours)."""
+
+# The characters that a browser writes as entities in text (HTML standard §13.3). "&amp;" is
+# replaced last, so that nothing is replaced twice.
+_ENTITIES = (
+    (b"&nbsp;", "\u00a0".encode()),
+    (b"&lt;", b"<"),
+    (b"&gt;", b">"),
+    (b"&quot;", b'"'),
+    (b"&#39;", b"'"),
+    (b"&amp;", b"&"),
+)
+
+
+def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
+    """Return the text that a browser shows in this page. None if it is no such page.
+
+    `cut_off` is true if a size limit may have removed the end of the page.
+    """
+    before, after = _BEFORE.match(body), _AFTER
+    if before is None:
+        before, after = _BARE_BEFORE.match(body), _BARE_AFTER
+    if before is None:
+        return None
+    end = body.find(b"<", before.end())
+    if end < 0:
+        if not cut_off:
+            return None
+        end = len(body)
+    elif not after.fullmatch(body, end) and not (cut_off and len(body) - end < _MAX_AFTER):
+        return None
+    text = body[before.end() : end]
+    for entity, character in _ENTITIES:
+        text = text.replace(entity, character)
+    return text

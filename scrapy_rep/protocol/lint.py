@@ -1,27 +1,241 @@
 """Findings: lines of a robots.txt that do not do what their author probably meant.
 
 Nothing here changes how a file is read. Findings say how the rest of the package reads it, and what
-other crawlers read otherwise. `lint_codes` has the table of what is found, `lint_fix` corrects it.
+other crawlers read otherwise. `lint_codes` has the table of what is found. `lint` reports it, and
+`fix` corrects what has one safe correction. `lint_groups` finds what concerns several lines.
+
+A column counts characters from 1, as an editor does: code points of the line with its indentation,
+without a byte order mark. An octet that is not UTF-8 counts as one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
-from .lint_codes import Code, Severity, chosen_codes
-from .lint_findings import Correction, Finding, Source
+from .agents import tokens_of_line
+from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, utf_8_mark
+from .lint_codes import FIXABLE, Code, Severity, chosen_codes, codes_of
 from .lint_groups import findings_of_groups, findings_of_repeated_values
-from .lint_lines import findings_of_lines
-from .lint_octets import findings_of_octets
+from .matcher import Steps
+from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, field_of, parse_line
+from .printable import LENGTH, printable
+from .records import (
+    CLEAN_PARAM,
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    CRAWL_DELAY,
+    HELD_ABOVE,
+    LICENSE,
+    RECORD_TYPES,
+    REQUEST_RATE,
+    SITEMAP,
+    VISIT_TIME,
+    CleanParam,
+    RecordType,
+    parse_clean_param,
+)
+from .usage import (
+    has_current_labels,
+    has_known_signals,
+    has_readable_signals,
+    has_readable_usage,
+    has_usage_names,
+    has_usage_values,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Code", "Correction", "Finding", "Severity", "lint"]
+__all__ = ["Code", "Correction", "Finding", "Severity", "Steps", "fix", "lint"]
+
+MAX_STEPS = 5_000_000
+"""The steps for a file, of about 0.15 microseconds. No file of the corpus needs half of them."""
+_UNLIMITED_STEPS = 1 << 40
+"""More steps than any file has: a file is corrected in whole or not at all."""
+_LINE_STEPS = 15
+_OCTETS_PER_STEP = 8
+"""The steps for a line, and the octets of a line that add a step."""
+_MAX_FIELD_LENGTH = 40
+"""Characters of an unknown field that are shown, and compared with known fields. The longest known
+field has 14."""
+_GOOGLE_LINE_LENGTH = 16_664
+"""Octets of a line that Google's open-source parser keeps: eight times the longest URL, 2,083."""
+_MAX_CLEAN_PARAM = 500
+"""Yandex reads no more characters of a Clean-param."""
+
+_FIELDS = sorted([USER_AGENT, *RULE_FIELDS, *(row.field for row in RECORD_TYPES)])
+# Above any user-agent line these are ignored.
+_ONLY_IN_GROUPS = {*RULE_FIELDS, *GROUP_FIELDS} - HELD_ABOVE
+_URL_FIELDS = frozenset([SITEMAP.field, LICENSE.field])
+# draft-canel-robots-ai-control-00
+_AI_TRAINING_FIELDS = frozenset([b"allowaitraining", b"disallowaitraining"])
+_SPELLINGS = frozenset([*TYPOS, *(prefix for known in PREFIXES.values() for prefix in known)])
+_FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
+# The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
+# endings may have a meaning of their own.
+_FIELD_AND_ENDING = re.compile(
+    rb"(?:%b)[a-z]{0,3}" % b"|".join(map(re.escape, sorted(_SPELLINGS, key=len, reverse=True)))
+).fullmatch
+# A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
+# "?page=", "page=".
+_PATH_WITHOUT_SLASH = re.compile(
+    rb"[A-Za-z0-9_~\x80-\xff-][^:=?$\x00-\x20\x7f]*(?:\?[^:$\x00-\x20\x7f]*)?"
+).fullmatch
+_IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
+_TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
+# Yandex: "you can only use the characters A-Za-z0-9.-/*_".
+_CLEAN_PARAM_PATH = re.compile(r"[A-Za-z0-9.\-/*_]+").fullmatch
+_LINE_END = re.compile(rb"(\r\n|\r|\n)")
+_UTF_16 = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
+_MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK, Code.UTF_16])
+
+
+class Correction(NamedTuple):
+    """What to write instead of a part of a line."""
+
+    column: int
+    """The first column that is replaced."""
+    end_column: int
+    """The first column after it. If the two are the same, the text is inserted."""
+    text: str
+
+
+class Finding(NamedTuple):
+    """One remark about one line of a robots.txt.
+
+    `str` is the whole finding in one line. Parts of the file that it quotes are cut and escaped.
+
+    >>> print(Finding(2, Severity.WARNING, "the colon is missing", "write 'disallow:'",
+    ...               Code.MISSING_COLON))
+    line 2: warning: the colon is missing; write 'disallow:' (R202)
+    """
+
+    line: int
+    """The number of the line, from 1."""
+    severity: Severity
+    """How much it matters."""
+    message: str
+    """What is wrong."""
+    advice: str
+    """What to write instead."""
+    code: Code
+    """The kind of finding. Its `str` is stable, such as ``R202``."""
+    column: int = 1
+    """The number of the first character, from 1."""
+    end_column: int = 1
+    """The number of the first character after it."""
+    is_fixable: bool = False
+    """Whether `fix` corrects it."""
+    correction: Correction | None = None
+    """What `fix` writes. None for a mark or an encoding, which concern the whole file."""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.severity}: {self.message}; {self.advice} ({self.code})"
+
+
+class Source:
+    """The lines of a file, as they are written and as they are read."""
+
+    __slots__ = ("encoding", "ends", "is_correctable", "mark", "text", "written")
+
+    def __init__(self, body: bytes) -> None:
+        self.text = read(body)
+        """The lines as `lines.read` returns them: each begins with a LF."""
+        octets = decoded(body)
+        self.mark = b""
+        """The byte order mark, whole or partial."""
+        self.encoding: str | None = None
+        """The encoding if it is UTF-16."""
+        if body[:2] in _UTF_16:
+            self.mark = body[:2]
+            if not body.startswith(octets, 2):
+                self.encoding = _UTF_16[self.mark]
+        else:
+            self.mark = utf_8_mark(body)
+        pieces = _LINE_END.split(octets)
+        self.written = pieces[::2]
+        """The lines with their indentation, in UTF-8. The first is at index 0."""
+        self.ends = [*pieces[1::2], b""]
+        """The end of each line."""
+        self.is_correctable = len(body) <= SIZE_LIMIT and self.encoded() == body
+        """Whether the file is within the size limit, and can be written again as it is."""
+
+    def encoded(self) -> bytes:
+        """Return the file with its byte order mark, in its encoding."""
+        octets = self.unmarked()
+        if self.encoding:
+            octets = octets.decode().encode(self.encoding)
+        return self.mark + octets
+
+    def unmarked(self) -> bytes:
+        """Return the file without byte order mark. UTF-16 becomes UTF-8."""
+        return b"".join(
+            piece for line in zip(self.written, self.ends, strict=True) for piece in line
+        )
+
+    @property
+    def has_removable_mark(self) -> bool:
+        """Whether `unmarked` returns a file that is read as this one is."""
+        octets = self.unmarked()
+        return self.is_correctable and len(octets) <= SIZE_LIMIT and decoded(octets) == octets
+
+    def finding(
+        self,
+        line: int,
+        code: Code,
+        message: str,
+        advice: str,
+        span: tuple[int, int] | None = None,
+        *,
+        severity: Severity | None = None,
+        correction: tuple[int, int, bytes] | None = None,
+    ) -> Finding:
+        """Return a finding about a span of the octets of a line as it is read.
+
+        Without a span it is about the line up to its comment. A correction is a start, an end, and
+        the octets to write between them.
+        """
+        written = self.written[line - 1]
+        indentation = len(written) - len(written.lstrip(WHITE_SPACE))
+        content = written[indentation:].partition(b"#")[0].rstrip(WHITE_SPACE)
+        start, end = span or (0, len(content))
+
+        def column(offset: int) -> int:
+            return len(_characters(written[: indentation + offset])) + 1
+
+        replacement = None
+        if correction is not None and self.is_correctable:
+            first, last, octets = correction
+            replacement = Correction(column(first), column(last), _characters(octets))
+        return Finding(
+            line,
+            severity or code.severity,
+            message,
+            advice,
+            code,
+            column(start),
+            column(max(start, end)),
+            replacement is not None,
+            replacement,
+        )
+
+
+def _characters(octets: bytes) -> str:
+    return octets.decode("utf-8", "surrogateescape")
 
 
 def lint(
-    body: bytes, *, strict: bool = False, select: Iterable[str] = (), ignore: Iterable[str] = ()
+    body: bytes,
+    *,
+    strict: bool = False,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    steps: Steps | None = None,
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
 
@@ -29,6 +243,9 @@ def lint(
     ``strict=True``. An empty list means that there is nothing to report. `select` and `ignore` are
     codes (``R202``), beginnings of codes (``R2``) or names (``missing-colon``). Without `select`
     every kind of finding is reported. What `ignore` names is not reported.
+
+    `steps` limits the time, by default to `MAX_STEPS`. The call uses them up, so that several calls
+    can share them. Without any left, R308 says that not all of the file was searched.
 
     What the body holds never raises. Raises TypeError if the body is not bytes, and ValueError for
     a code that does not exist.
@@ -39,12 +256,465 @@ def lint(
     3:10: R502 the sitemap '/sitemap.xml' is no absolute URL
     """
     codes = chosen_codes(select, ignore)
-    source = Source(body)
-    findings = [
-        *findings_of_octets(source, body),
-        *findings_of_lines(source, strict=strict),
-        *findings_of_groups(source, strict=strict),
-        *findings_of_repeated_values(source, strict=strict),
-    ]
+    steps = steps or Steps(MAX_STEPS)
+    findings: list[Finding] = []
+    if steps.left > 0:
+        source = Source(body)
+        findings += _findings_of_octets(source, body)
+        findings += _findings_of_lines(source, steps, strict=strict)
+        findings += findings_of_groups(source, steps, strict=strict)
+        findings += findings_of_repeated_values(source, strict=strict)
+    if steps.left <= 0:
+        code = Code.NOT_SEARCHED
+        message = "the file has too many rules: not all of it was searched"
+        findings.append(Finding(1, code.severity, message, "write fewer rules with '*'", code))
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
+
+
+def fix(body: bytes, codes: Iterable[str] | None = None) -> bytes:
+    r"""Return a robots.txt with the corrections of the findings that are fixable.
+
+    Most corrections state what a lenient parser reads anyway (`lint_codes.RESTATING`), so that all
+    crawlers read it. One gives a line a meaning that has none: a slash in front of a pattern.
+    Comments, line ends, spaces and all other lines keep their octets.
+
+    `codes` limits them, as `select` of `lint` does. To correct a corrected file changes nothing. A
+    file of more than 500 KiB is returned as it is, and so is one that would have more. What the
+    body holds never raises. Raises TypeError if the body is not bytes, and ValueError for a code
+    that does not exist.
+
+    >>> print(fix(b"User-agents: *\nDissallow private # see /private\n").decode(), end="")
+    User-agent: *
+    Disallow: /private # see /private
+    """
+    selected = FIXABLE if codes is None else FIXABLE & codes_of(codes)
+    corrected = _corrected(body, selected)
+    # A correction may show another mistake in the same line, at most once for each kind.
+    while corrected != body and len(corrected) <= SIZE_LIMIT:
+        body, corrected = corrected, _corrected(corrected, selected)
+    return body
+
+
+def _corrected(body: bytes, codes: frozenset[Code]) -> bytes:
+    source = Source(body)
+    if not source.is_correctable:
+        return body
+    found = [
+        *_findings_of_octets(source, body),
+        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), strict=False),
+    ]
+    findings = [finding for finding in found if finding.is_fixable and finding.code in codes]
+    if any(finding.code in _MARKS for finding in findings):
+        return source.unmarked()
+    # From the end of each line to its beginning, so that columns stay valid.
+    for finding in sorted(findings, key=lambda found: (found.line, found.correction), reverse=True):
+        assert finding.correction is not None
+        column, end_column, text = finding.correction
+        written = source.written[finding.line - 1].decode("utf-8", "surrogateescape")
+        written = written[: column - 1] + text + written[end_column - 1 :]
+        source.written[finding.line - 1] = written.encode("utf-8", "surrogateescape")
+    return source.encoded()
+
+
+# Octets
+
+
+def _findings_of_octets(source: Source, body: bytes) -> Iterator[Finding]:
+    """Yield findings about byte order marks, encodings, NUL octets and long lines."""
+    if source.mark:
+        yield _about_mark(source)
+    for number, line in enumerate(source.written, 1):
+        indentation = len(line) - len(line.lstrip(WHITE_SPACE))
+        if b"\0" in line:
+            yield from _about_nuls(source, number, line[indentation:])
+        if len(line) > _GOOGLE_LINE_LENGTH:
+            message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} octets of a line"
+            yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            span = error.start - indentation, error.start - indentation + 1
+            message, advice = "an octet that is not UTF-8", "save the file as UTF-8"
+            yield source.finding(number, Code.NOT_UTF_8, message, advice, span)
+    if len(body) > SIZE_LIMIT:
+        last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
+        message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} octets"
+        yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
+
+
+def _about_file(
+    code: Code, message: str, advice: str, line: int = 1, *, is_fixable: bool = False
+) -> Finding:
+    return Finding(line, code.severity, message, advice, code, is_fixable=is_fixable)
+
+
+def _about_mark(source: Source) -> Finding:
+    if source.encoding:
+        code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
+    elif source.mark[:1] == b"\xef":
+        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
+    else:
+        code = Code.UTF_16_MARK
+        message = "a byte order mark of UTF-16 before text that is not UTF-16 is dropped"
+    advice = "save the file as UTF-8 without a mark"
+    return _about_file(code, message, advice, is_fixable=source.has_removable_mark)
+
+
+def _about_nuls(source: Source, number: int, line: bytes) -> Iterator[Finding]:
+    content = line.partition(b"#")[0]
+    value = content.rstrip(WHITE_SPACE + b"\0")
+    dropped = content[len(value) :]
+    if b"\0" in dropped:
+        start, end = len(value) + dropped.index(b"\0"), len(value) + dropped.rindex(b"\0") + 1
+        message = "NUL octets at the end of the value are dropped"
+        replacement = start, end, content[start:end].replace(b"\0", b"")
+        yield source.finding(
+            number, Code.NUL_AT_END, message, "remove them", (start, end), correction=replacement
+        )
+    if b"\0" in value:
+        start = value.index(b"\0")
+        message = "Google reads the line only up to the NUL octet in it"
+        yield source.finding(number, Code.NUL_IN_LINE, message, "remove it", (start, start + 1))
+
+
+# Lines
+
+
+class _Line(NamedTuple):
+    """A line with a field and a value."""
+
+    source: Source
+    number: int
+    written: bytes
+    """The name as it is written."""
+    field: bytes
+    """The field in a lenient reading."""
+    value: bytes
+    has_colon: bool
+    value_start: int
+    """Where the value begins."""
+
+    @classmethod
+    def read(cls, source: Source, number: int, content: bytes) -> _Line | None:
+        """Return a line without its comment; None if it has no field."""
+        record = parse_line(content, number, strict=False)
+        if record is None:
+            return None
+        before, colon, _ = content.partition(b":")
+        written = before.rstrip(WHITE_SPACE) if colon else content.split()[0]
+        value_start = len(content) - len(record.value)
+        return cls(source, number, written, record.field, record.value, bool(colon), value_start)
+
+    @property
+    def name(self) -> bytes:
+        """The name in lower case."""
+        return self.written.lower()
+
+    @property
+    def value_span(self) -> tuple[int, int]:
+        """Where the value begins and ends."""
+        return self.value_start, self.value_start + len(self.value)
+
+    def finding(self, code: Code, message: str, advice: str, **options: Any) -> Finding:
+        """Return a finding about the line, with the options of `Source.finding`."""
+        return self.source.finding(self.number, code, message, advice, **options)
+
+
+def _findings_of_lines(source: Source, steps: Steps, *, strict: bool) -> Iterator[Finding]:
+    """Yield findings about lines that are skipped, misspelled or out of place, and values.
+
+    Each line uses up `steps`. Without any left, the other lines are not read.
+    """
+    started = False
+    for number, text in enumerate(source.text.split(b"\n")):
+        steps.left -= _LINE_STEPS + len(text) // _OCTETS_PER_STEP
+        if steps.left < 0:
+            return
+        content = text.partition(b"#")[0].strip(WHITE_SPACE)
+        if not content:
+            continue
+        line = _Line.read(source, number, content)
+        if line is None or (strict and not line.has_colon):
+            code, correction = Code.NO_COLON, None
+            if line is not None and line.field in _FIELDS:
+                end = len(line.written)
+                code, correction = Code.MISSING_COLON, (end, end, b":")
+            word = _text(content.split()[0])
+            near = _nearest(word.lower())
+            advice = f"write '{near}:'" if near else "begin comments with '#'"
+            message = "no colon, so the line is skipped"
+            yield source.finding(
+                number, code, message, advice, severity=Severity.ERROR, correction=correction
+            )
+            continue
+        yield from _about_field(line, strict=strict)
+        if line.field == USER_AGENT:
+            started = True
+            yield from _about_token(line)
+        elif not started and line.field in _ONLY_IN_GROUPS:
+            message = f"{_text(line.field)} before any user-agent line is ignored"
+            yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
+        yield from _about_value(line)
+
+
+def _about_field(line: _Line, *, strict: bool) -> Iterator[Finding]:
+    name, end = line.name, len(line.written)
+    scheme = _FIELD_AND_SCHEME(name)
+    if scheme and field_of(scheme[1]) in _URL_FIELDS and line.value.startswith(b"//"):
+        # "Sitemap https://example.com/": the first colon is that of the URL.
+        end = len(scheme[1])
+        yield line.finding(
+            Code.MISSING_COLON,
+            "the colon is missing, and the one in the URL is read instead",
+            f"write '{_text(field_of(scheme[1]))}:'",
+            span=(0, end),
+            severity=Severity.ERROR,
+            correction=(end, end, b":"),
+        )
+        return
+    if line.field not in _FIELDS:
+        message = f"unknown field {_quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
+        if near := _nearest(_text(name)):
+            code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
+        elif line.has_colon:
+            code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
+        else:
+            code, advice = Code.NO_COLON, "begin comments with '#'"
+        yield line.finding(code, message, advice, span=(0, end))
+        return
+    advice = f"write '{_text(line.field)}:'"
+    if not line.has_colon:
+        message, added = "the colon is missing", (end, end, b":")
+        yield line.finding(Code.MISSING_COLON, message, advice, span=(0, end), correction=added)
+    if name in _AI_TRAINING_FIELDS:
+        message = f"{_quoted(name)} is of an expired draft, and is read as {_quoted(line.field)}"
+        advice = "write 'Content-Usage: train-ai=n' to refuse AI training"
+        yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span=(0, end))
+    elif name != line.field:
+        is_spelling = name in TYPOS or _FIELD_AND_ENDING(name)
+        yield line.finding(
+            Code.LONGER_FIELD if name.startswith(line.field) else Code.MISSPELLED_FIELD,
+            f"{_quoted(name)} is misspelled",
+            advice,
+            span=(0, end),
+            severity=Severity.ERROR if strict else None,
+            correction=(0, end, _in_case_of(line.written, line.field)) if is_spelling else None,
+        )
+
+
+def _about_token(line: _Line) -> Iterator[Finding]:
+    value, (start, end) = line.value, line.value_span
+    tokens = tokens_of_line(value)
+    if not value:
+        yield line.finding(Code.NO_TOKEN, "no product token", "write '*' for everyone")
+        return
+    if not tokens:
+        message = f"no crawler has the product token {_quoted(value)}"
+        advice = "write letters, hyphens and underscores, or '*' alone for everyone"
+        yield line.finding(Code.INVALID_TOKEN, message, advice, span=(start, end))
+        return
+    if value[:1] == b"*":
+        return
+    correction = None
+    advice = "write letters, hyphens and underscores only"
+    if _TOKEN_WITH_DIGITS(tokens[-1]) and any(octet in b"0123456789" for octet in tokens[-1]):
+        code = Code.TOKEN_WITH_DIGITS
+    elif _IDENTIFIER(tokens[-1]) and value[len(tokens[-1]) :].startswith(b"/"):
+        code, correction = Code.TOKEN_WITH_VERSION, (start + len(tokens[-1]), end, b"")
+        advice = f"write {_quoted(value[: len(tokens[-1])])}"
+    elif tokens[0] == value.lower():
+        return
+    else:
+        code = Code.TOKEN_CUT
+    message = f"of {_quoted(value)} most crawlers compare {_quoted(tokens[0])} alone"
+    if not _IDENTIFIER(tokens[0]):
+        message = f"most crawlers find no product token in {_quoted(value)}"
+    yield line.finding(code, message, advice, span=(start, end), correction=correction)
+
+
+def _about_value(line: _Line) -> Iterator[Finding]:
+    value, span = _text(line.value), line.value_span
+    if line.field in RULE_FIELDS and value and value[0] not in "/*":
+        path = _path_of_url(value)
+        correction = None
+        if path is not None:
+            code = Code.URL_AS_PATTERN
+        elif _PATH_WITHOUT_SLASH(line.value):
+            code, correction = Code.MISSING_SLASH, (span[0], span[0], b"/")
+        else:
+            code = Code.UNMATCHABLE_PATTERN
+        message = f"the pattern {_quoted(line.value)} never matches"
+        advice = f"write '{printable(path or '/' + value)}', as every path begins with a slash"
+        yield line.finding(code, message, advice, span=span, correction=correction)
+    for check in CHECKS.get(line.field, ()):
+        if not check.passes(line.value):
+            message = check.message.format(value=_quoted(line.value))
+            correction = (*span, check.correct(line.value)) if check.correct else None
+            yield line.finding(check.code, message, check.advice, span=span, correction=correction)
+            break
+
+
+@lru_cache(maxsize=256)
+def _nearest(field: str) -> str | None:
+    if len(field) > _MAX_FIELD_LENGTH:
+        return None
+    return next(iter(get_close_matches(field, [_text(known) for known in _FIELDS], 1, 0.75)), None)
+
+
+def _in_case_of(written: bytes, field: bytes) -> bytes:
+    """Return a field in lower case, in upper case, or with a capital, as it is written."""
+    if written.isupper():
+        return field.upper()
+    return field.capitalize() if written[:1].isupper() else field
+
+
+def _path_of_url(pattern: str) -> str | None:
+    """Return the path and query of a URL, or None if the pattern is no absolute URL."""
+    try:
+        parts = urlsplit(pattern)
+    except ValueError:
+        return None
+    if not (parts.scheme and parts.netloc):
+        return None
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def _quoted(octets: bytes, length: int = LENGTH) -> str:
+    """Return octets of a file in quotation marks, cut and escaped."""
+    return f"'{printable(_text(octets), length)}'"
+
+
+def _text(octets: bytes) -> str:
+    return octets.decode("utf-8", "replace")
+
+
+# Values
+
+
+class Check(NamedTuple):
+    """What lint reports if a value does not pass a test."""
+
+    code: Code
+    passes: Callable[[bytes], bool]
+    message: str
+    """The message. ``{value}`` stands for the quoted value."""
+    advice: str
+    correct: Callable[[bytes], bytes] | None = None
+    """Returns the value that means the same and passes, if there is one."""
+
+
+def _readable(row: RecordType[Any, Any], expected: str) -> Check:
+    message = f"{_text(row.field)} {{value}} cannot be read and is ignored"
+    return Check(
+        Code.UNREADABLE_VALUE,
+        lambda value: row.parse(value) is not None,
+        message,
+        f"write {expected}",
+    )
+
+
+def _plain_times(row: RecordType[Any, Any]) -> Check:
+    return Check(
+        Code.TIME_FORMAT,
+        lambda value: b":" not in value and b"." not in value,
+        f"the times of day of {_text(row.field)} {{value}} are not read by every crawler",
+        "write them as 0600-0845",
+        correct=lambda value: value.translate(None, b":."),
+    )
+
+
+def _absolute_url(row: RecordType[Any, Any], file: str) -> Check:
+    return Check(
+        Code.RELATIVE_URL,
+        lambda value: _path_of_url(_text(value)) is not None,
+        f"the {_text(row.field)} {{value}} is no absolute URL",
+        f"write its whole URL, such as https://example.com/{file}",
+    )
+
+
+def _clean_param(value: bytes) -> CleanParam:
+    return parse_clean_param(value) or CleanParam(())
+
+
+CHECKS = {
+    SITEMAP.field: [_absolute_url(SITEMAP, "sitemap.xml")],
+    CRAWL_DELAY.field: [_readable(CRAWL_DELAY, "seconds, such as 10 or 0.5")],
+    REQUEST_RATE.field: [
+        _readable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845"),
+        _plain_times(REQUEST_RATE),
+    ],
+    VISIT_TIME.field: [
+        _readable(VISIT_TIME, "two times of day in UTC, such as 0600-0845"),
+        _plain_times(VISIT_TIME),
+    ],
+    CLEAN_PARAM.field: [
+        Check(
+            Code.UNREADABLE_VALUE,
+            lambda value: bool(_clean_param(value).parameters),
+            "clean-param {value} cannot be read and is ignored",
+            "write names, and perhaps a path: ref&sid /shop/",
+        ),
+        Check(
+            Code.CLEAN_PARAM_PATH,
+            lambda value: _clean_param(value).path[0] in "/*",
+            "the path of clean-param {value} never matches",
+            "begin it with a slash, as every path does",
+        ),
+        Check(
+            Code.CLEAN_PARAM_CHARACTERS,
+            lambda value: _CLEAN_PARAM_PATH(_clean_param(value).path) is not None,
+            "Yandex reads only letters, digits and . - / * _ in the path of clean-param {value}",
+            "write '*' for other characters",
+        ),
+        Check(
+            Code.CLEAN_PARAM_LENGTH,
+            lambda value: len(value) <= _MAX_CLEAN_PARAM,
+            f"Yandex reads at most {_MAX_CLEAN_PARAM} characters of clean-param {{value}}",
+            "write several lines",
+        ),
+    ],
+    CONTENT_SIGNAL.field: [
+        Check(
+            Code.UNREADABLE_SIGNAL,
+            has_readable_signals,
+            "a part of content-signal {value} cannot be read and is skipped",
+            "write an optional path and then a list such as 'search=yes, ai-train=no'",
+        ),
+        Check(
+            Code.UNKNOWN_SIGNAL,
+            has_known_signals,
+            "content-signal {value} has a name that is not defined",
+            "write search, ai-input, ai-train or use",
+        ),
+    ],
+    CONTENT_USAGE.field: [
+        Check(
+            Code.UNREADABLE_USAGE,
+            has_readable_usage,
+            "content-usage {value} cannot be read, so nothing is stated",
+            "write an optional path and then a list such as 'train-ai=n, search=y'",
+        ),
+        Check(
+            Code.USAGE_VALUE,
+            has_usage_values,
+            "content-usage {value} has a value that states nothing",
+            "write y or n, such as 'train-ai=n, search=y'",
+        ),
+        Check(
+            Code.OBSOLETE_LABEL,
+            has_current_labels,
+            "content-usage {value} has a label of an earlier draft of AIPREF, which states nothing",
+            "write train-ai, ai-use or search",
+        ),
+        Check(
+            Code.SIGNAL_NAME_IN_USAGE,
+            has_usage_names,
+            "content-usage {value} has a label of content-signal, which states nothing",
+            "write train-ai for ai-train, and ai-use for ai-input",
+        ),
+    ],
+    LICENSE.field: [_absolute_url(LICENSE, "license.xml")],
+}
+"""What is tested in the values of a record. The first check that a value does not pass is reported.
+"""

@@ -42,7 +42,7 @@ class Code(Enum):
     """
 
     def __init__(
-        self, code: str, short_name: str, severity: Severity, summary: str, why: str, instead: str
+        self, code: str, short_name: str, severity: Severity, summary: str, why: str
     ) -> None:
         self.code = code
         """The letter R and three digits."""
@@ -53,15 +53,13 @@ class Code(Enum):
         """What is wrong, in one sentence."""
         self.why = why
         """What follows from it."""
-        self.instead = instead
-        """What to write instead."""
 
     def __str__(self) -> str:
         return self.code
 
     @property
     def is_fixable(self) -> bool:
-        """Whether `lint_fix.fix` has a correction for findings of this kind."""
+        """Whether `lint.fix` has a correction for findings of this kind."""
         return self in FIXABLE
 
     @property
@@ -80,52 +78,44 @@ class Code(Enum):
         "The file begins with a UTF-8 byte order mark.",
         "Google and scrapy-rep skip it. Other crawlers read it as a part of the first line, which "
         "they do not understand then.",
-        "Save the file as UTF-8 without a byte order mark.",
     )  # fmt: skip
     UTF_16_MARK = (
         "R102", "utf-16-mark", _WARNING,
         "The file begins with a UTF-16 byte order mark, but is not UTF-16.",
         "scrapy-rep drops the mark. Other crawlers do not understand the first line, or decode the "
         "whole file into characters without meaning.",
-        "Save the file as UTF-8 without a byte order mark.",
     )  # fmt: skip
     UTF_16 = (
         "R103", "utf-16", _WARNING,
         "The file is UTF-16.",
         "RFC 9309 requires UTF-8. scrapy-rep decodes the file. Google's parser does not, and finds "
         "no rule in it.",
-        "Save the file as UTF-8.",
     )  # fmt: skip
     NOT_UTF_8 = (
         "R104", "not-utf-8", _WARNING,
         "A line has an octet that is not UTF-8.",
         "RFC 9309 requires UTF-8. Crawlers compare the octet with URLs in different ways.",
-        "Save the file as UTF-8, or percent-encode the octet.",
     )  # fmt: skip
     NUL_AT_END = (
         "R105", "nul-at-end", _WARNING,
         "A value ends in NUL octets.",
         "scrapy-rep drops them, and Google's parser ends the line there. Other crawlers compare "
         "them with URLs.",
-        "Remove the NUL octets.",
     )  # fmt: skip
     NUL_IN_LINE = (
         "R106", "nul-in-line", _WARNING,
         "There is a NUL octet within a line.",
         "Google's parser ends the line there. scrapy-rep and others read all of it.",
-        "Remove the NUL octet.",
     )  # fmt: skip
     LONG_LINE = (
         "R107", "long-line", _WARNING,
         "A line has more than 16,664 octets.",
         "Google's parser ignores the rest of the line. A pattern that is cut matches more URLs.",
-        "Write a shorter line, or several.",
     )  # fmt: skip
     TOO_LARGE = (
         "R108", "too-large", _ERROR,
         "The file has more than 500 KiB.",
         "RFC 9309 does not require that crawlers read more, and Google and scrapy-rep do not.",
-        "Write fewer or shorter rules. A pattern with '*' can replace many.",
     )  # fmt: skip
 
     # R2: lines and fields
@@ -135,39 +125,33 @@ class Code(Enum):
         "A line has no colon and is skipped.",
         "A line without a colon is read only if it has exactly two words, and the first is a known "
         "field.",
-        "Write a field and a colon, or begin the line with '#' if it is a comment.",
     )  # fmt: skip
     MISSING_COLON = (
         "R202", "missing-colon", _WARNING,
         "The colon behind a field is missing.",
         "Google and scrapy-rep accept a line of exactly two words. Other crawlers skip it. In "
         "front of a URL, the colon of the URL is taken for the one that is missing.",
-        "Write a colon behind the field.",
     )  # fmt: skip
     MISSPELLED_FIELD = (
         "R203", "misspelled-field", _WARNING,
         "A field is misspelled.",
         "Google and scrapy-rep accept this spelling. Other crawlers skip the line.",
-        "Write the field as the standard does.",
     )  # fmt: skip
     LONGER_FIELD = (
         "R204", "longer-field", _WARNING,
         "A field begins with the name of a known field, but is longer.",
         "Google's parser and scrapy-rep compare only the beginning: 'Disallowed' is read as "
         "'Disallow'. Other crawlers skip the line.",
-        "Write the known field, or rename the field if it means something else.",
     )  # fmt: skip
     UNREAD_FIELD = (
         "R205", "unread-field", _ERROR,
         "A field resembles a known one, but no crawler reads it.",
         "The line is skipped.",
-        "Write the known field, if you mean it.",
     )  # fmt: skip
     UNKNOWN_FIELD = (
         "R206", "unknown-field", _INFO,
         "A field is not known.",
         "The line is skipped. RFC 9309 permits other records, so this may be intended.",
-        "Remove the line if it is a mistake.",
     )  # fmt: skip
 
     # R3: user-agent lines and groups
@@ -176,53 +160,44 @@ class Code(Enum):
         "R301", "outside-group", _ERROR,
         "A line that needs a group is above any user-agent line.",
         "It holds for no crawler and is ignored.",
-        "Write 'User-agent: *' above it, or move it into a group.",
     )  # fmt: skip
     NO_TOKEN = (
         "R302", "no-token", _ERROR,
         "A user-agent line names no product token.",
         "It starts a group that no crawler uses.",
-        "Write the product token of a crawler, or '*' for all crawlers.",
     )  # fmt: skip
     INVALID_TOKEN = (
         "R303", "invalid-token", _ERROR,
         "No crawler can have the product token of a user-agent line.",
         "A product token consists of letters, hyphens and underscores. '*' is no wildcard within a "
         "token.",
-        "Write the product token of a crawler, or '*' alone for all crawlers.",
     )  # fmt: skip
     TOKEN_WITH_VERSION = (
         "R304", "token-with-version", _INFO,
         "A user-agent line names a version.",
         "Most crawlers compare only the part before the slash. Some compare the whole value, so "
         "the line does not apply to them.",
-        "Write the product token without the version.",
     )  # fmt: skip
     TOKEN_WITH_DIGITS = (
         "R305", "token-with-digits", _INFO,
         "The product token of a user-agent line has digits.",
         "RFC 9309 permits letters, hyphens and underscores only. scrapy-rep and the crawler itself "
         "compare the whole token. Google's parser and others compare the part before the digit.",
-        "Write the token as the crawler's operator does. Check that no other crawler has the part "
-        "before the digit as its token.",
     )  # fmt: skip
     TOKEN_CUT = (
         "R306", "token-cut", _INFO,
         "Only a part of a user-agent line is a product token.",
         "Most crawlers compare only the letters, hyphens and underscores at the beginning.",
-        "Write one product token in each user-agent line, and nothing else.",
     )  # fmt: skip
     REPEATED_GROUP = (
         "R307", "repeated-group", _INFO,
         "A product token has several groups.",
         "RFC 9309 merges them into one. Some crawlers use only the first or the last of them.",
-        "Write the rules of a crawler in one place.",
     )  # fmt: skip
     NOT_SEARCHED = (
         "R308", "not-searched", _INFO,
-        "The file has too many rules to compare each with all others.",
-        "Rules that never decide may be missing from the findings.",
-        "Write fewer groups with the same rules, and fewer rules with '*'.",
+        "The file has too many rules to search all of it.",
+        "Findings may be missing, above all rules that never decide.",
     )  # fmt: skip
 
     # R4: rules
@@ -231,29 +206,23 @@ class Code(Enum):
         "R401", "missing-slash", _ERROR,
         "A pattern does not begin with a slash.",
         "Every path begins with a slash, so the pattern never matches.",
-        "Write a slash in front of it.",
     )  # fmt: skip
     URL_AS_PATTERN = (
         "R402", "url-as-pattern", _ERROR,
         "A pattern is a whole URL.",
         "Patterns are compared with the path of a URL, so it never matches. A robots.txt has rules "
         "for its own host only.",
-        "Write the path of the URL.",
     )  # fmt: skip
     UNMATCHABLE_PATTERN = (
         "R403", "unmatchable-pattern", _ERROR,
         "A pattern begins with neither a slash nor a star.",
         "Every path begins with a slash, so the pattern never matches.",
-        "Write a slash in front of it, or '/*' if the text may stand anywhere in the path.",
     )  # fmt: skip
     NEVER_DECIDES = (
         "R404", "never-decides", _WARNING,
         "A rule never decides.",
         "For each path that it matches, another rule wins: a longer one, an allow of the same "
         "length, or the same rule further up.",
-        "Remove the rule, or make it longer if it should win. If it is the only rule between two "
-        "user-agent lines, write `Disallow:` without a value in its place: without any rule "
-        "between them, the two lines begin one group.",
     )  # fmt: skip
 
     # R5: other records
@@ -262,43 +231,36 @@ class Code(Enum):
         "R501", "unreadable-value", _ERROR,
         "A value cannot be read.",
         "The line is ignored.",
-        "Write a value as in the examples of the field.",
     )  # fmt: skip
     RELATIVE_URL = (
         "R502", "relative-url", _ERROR,
         "The URL of a sitemap or a license is not absolute.",
         "The specifications require the whole URL. Many crawlers ignore others.",
-        "Write the URL with its scheme and host.",
     )  # fmt: skip
     TIME_FORMAT = (
         "R503", "time-format", _WARNING,
         "A time of day has a colon or a dot.",
         "The standard of 1996 has times of four digits. Some crawlers read no others.",
-        "Write 0600 instead of 06:00.",
     )  # fmt: skip
     REPEATED_VALUE = (
         "R504", "repeated-value", _WARNING,
         "A crawler has several crawl-delays or visit-times that differ.",
         "scrapy-rep uses the last one. Other crawlers use the first, or another.",
-        "Write one line of the field for each crawler.",
     )  # fmt: skip
     CLEAN_PARAM_PATH = (
         "R505", "clean-param-path", _ERROR,
         "The path of a clean-param never matches.",
         "It begins with neither a slash nor a star.",
-        "Begin the path with a slash.",
     )  # fmt: skip
     CLEAN_PARAM_CHARACTERS = (
         "R506", "clean-param-characters", _WARNING,
         "The path of a clean-param has characters that Yandex does not read.",
         "Yandex reads letters, digits and the characters . - / * _ only.",
-        "Write '*' for other characters.",
     )  # fmt: skip
     CLEAN_PARAM_LENGTH = (
         "R507", "clean-param-length", _WARNING,
         "A clean-param has more than 500 characters.",
         "Yandex reads no more.",
-        "Write several lines.",
     )  # fmt: skip
 
     # R6: the use of content
@@ -307,55 +269,38 @@ class Code(Enum):
         "R601", "unreadable-signal", _ERROR,
         "A part of a content-signal cannot be read.",
         "That part is skipped.",
-        "Write an optional path and then a list such as 'search=yes, ai-train=no'.",
     )  # fmt: skip
     UNKNOWN_SIGNAL = (
         "R602", "unknown-signal", _WARNING,
         "A content-signal has a name that is not defined.",
         "It states nothing.",
-        "Write search, ai-input, ai-train or use.",
     )  # fmt: skip
     UNREADABLE_USAGE = (
         "R603", "unreadable-usage", _ERROR,
         "A content-usage cannot be read.",
         "All of the line states nothing: it must be a dictionary of RFC 9651, with labels in lower "
         "case.",
-        "Write an optional path and then a list such as 'train-ai=n, search=y'.",
     )  # fmt: skip
     USAGE_VALUE = (
         "R604", "usage-value", _ERROR,
         "A label of a content-usage has a value other than y and n.",
         "The label states nothing.",
-        "Write y or n.",
     )  # fmt: skip
     OBSOLETE_LABEL = (
         "R605", "obsolete-label", _ERROR,
         "A content-usage has a label that only earlier drafts of AIPREF define.",
         "The label states nothing.",
-        "Write train-ai, ai-use or search.",
     )  # fmt: skip
     SIGNAL_NAME_IN_USAGE = (
         "R606", "signal-name-in-usage", _ERROR,
         "A content-usage has a label that only content-signal defines.",
         "The label states nothing: AIPREF calls ai-train train-ai, and ai-input ai-use.",
-        "Write train-ai or ai-use, or a content-signal line.",
     )  # fmt: skip
     AI_TRAINING_FIELD = (
         "R607", "ai-training-field", _ERROR,
         "A field comes from a draft about AI training that expired.",
         "Google's parser and scrapy-rep read DisallowAITraining as Disallow, and AllowAITraining "
         "as Allow, for crawlers of every kind (draft-canel-robots-ai-control, 2024).",
-        "Write 'Content-Usage: train-ai=n' or 'Content-Signal: ai-train=no'.",
-    )  # fmt: skip
-
-    # R7: pages
-
-    HIDDEN_NOINDEX = (
-        "R701", "hidden-noindex", _WARNING,
-        "A disallow hides the noindex of a page.",
-        "A crawler that obeys the disallow never fetches the page, and never sees its noindex. A "
-        "search engine may index the URL without its content.",
-        "Allow the page, so that its noindex is seen.",
     )  # fmt: skip
 
 
@@ -368,7 +313,7 @@ RESTATING = frozenset(
 """The codes whose correction states what a lenient parser reads anyway. No verdict changes."""
 
 FIXABLE = RESTATING | {Code.MISSING_SLASH}
-"""The codes that `lint_fix.fix` corrects. The slash makes a rule match that never matched."""
+"""The codes that `lint.fix` corrects. The slash makes a rule match that never matched."""
 
 _BY_NAME = {code.short_name: code for code in Code}
 

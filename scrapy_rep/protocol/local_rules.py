@@ -10,18 +10,15 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from .agents import WILDCARD_AGENT
 from .lines import read
 from .lint import Severity, lint
-from .parser import parse_line
+from .parser import RULE_FIELDS, parse_line
 from .robotstxt import RobotsTxt
 from .verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_ANY_AGENT = "*"
-_HEAD = b"User-agent: *\n"
-_RULE_FIELDS = frozenset([b"allow", b"disallow"])
 
 
 class LocalRule(NamedTuple):
@@ -56,7 +53,7 @@ class LocalRules(NamedTuple):
         disallows.
         """
         for rule in _current(self.disallows, now):
-            if not rule.rules.allowed(url, _ANY_AGENT):
+            if not rule.rules.allowed(url, WILDCARD_AGENT):
                 return Verdict(False, Reason.LOCAL_RULE, detail=rule.detail)
         return None
 
@@ -66,7 +63,7 @@ class LocalRules(NamedTuple):
         A Disallow line limits the Allow lines of its own exception.
         """
         for rule in _current(self.exceptions, now):
-            decided_by = rule.rules.verdict(url, _ANY_AGENT).rule
+            decided_by = rule.rules.verdict(url, WILDCARD_AGENT).rule
             if decided_by is not None and decided_by.allow:
                 return Verdict(True, Reason.LOCAL_RULE, detail=rule.detail)
         return None
@@ -82,16 +79,16 @@ def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
     Raises ValueError for any other line, for a pattern that never matches, and if there is no allow
     line, or no disallow line, whichever `allow` requires.
     """
-    body = _HEAD + text.encode()
+    body = b"User-agent: *\n" + text.encode()
     fields = set()
     for number, line in enumerate(read(body).split(b"\n")[2:], 1):
-        record = parse_line(line, number, strict=True)
-        if record is None:
-            if line.partition(b"#")[0].strip():
-                raise _unreadable(number)
+        if not line.partition(b"#")[0].strip():
             continue
-        if record.field not in _RULE_FIELDS:
-            raise _unreadable(number)
+        record = parse_line(line, number, strict=True)
+        if record is None or record.field not in RULE_FIELDS:
+            raise ValueError(
+                f"line {number} of the rules is neither 'Allow: PATTERN' nor 'Disallow: PATTERN'"
+            )
         if not record.value:
             raise ValueError(f"line {number} of the rules has no pattern; write '/' for all URLs")
         fields.add(record.field)
@@ -107,9 +104,3 @@ def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
 
 def _current(rules: Iterable[LocalRule], now: float) -> Iterable[LocalRule]:
     return (rule for rule in rules if now < rule.expires_at)
-
-
-def _unreadable(number: int) -> ValueError:
-    return ValueError(
-        f"line {number} of the rules is neither 'Allow: PATTERN' nor 'Disallow: PATTERN'"
-    )

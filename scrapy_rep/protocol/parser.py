@@ -7,32 +7,55 @@
 
 A crawler needs only one of many groups. So `groups` searches for user-agent lines only, and notes
 where the rules between them are. `GroupText` reads the rules of one group when they are needed.
-`records` reads every line, for callers that need other records or all of them.
+`records` reads every line, for callers that need other records or all of them, and
+`records_of_groups` says which crawlers each of them is for.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .agents import LINE_TOKEN, tokens_of_match
+from .agents import LINE_TOKEN, WILDCARD_AGENT, product_tokens, tokens_of_line, tokens_of_match
 from .lines import WHITE_SPACE
-from .records import RECORD_TYPES
+from .verdict import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+USER_AGENT = b"user-agent"
+RULE_FIELDS = (b"allow", b"disallow")
+GROUP_FIELDS = frozenset(
+    [
+        b"crawl-delay",
+        b"request-rate",
+        b"visit-time",
+        b"content-signal",
+        b"content-usage",
+        b"license",
+    ]
+)
+"""The other records that are for the crawlers that the user-agent lines above them name. They end a
+run of user-agent lines, but only for themselves: a Crawl-delay below each of two user-agent lines
+is for the one above it alone."""
 
 PREFIXES = {
     b"user-agent": (b"user-agent", b"useragent", b"user agent"),
     b"allow": (b"allow",),
     b"disallow": (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw"),
-    **{row.field: row.prefixes for row in RECORD_TYPES if row.prefixes},
+    b"sitemap": (b"sitemap", b"site-map"),
 }
 """The fields that Google's parser recognizes, and the beginnings of the names it accepts for each.
 
 Every name that begins so is accepted: ``Disallowed:``."""
 
-TYPOS = {typo: row.field for row in RECORD_TYPES for typo in row.typos}
+TYPOS = {
+    b"crawl delay": b"crawl-delay",
+    b"crawldelay": b"crawl-delay",
+    b"request rate": b"request-rate",
+    b"visit time": b"visit-time",
+}
 """Other names that Protego and other parsers accept, and the field each stands for."""
 
 _PREFIX = re.compile(
@@ -152,6 +175,93 @@ def field_of(name: bytes) -> bytes:
     return TYPOS.get(name, name)
 
 
+class Group(NamedTuple):
+    """One group of a robots.txt, as it is written (RFC 9309 §2.1).
+
+    Several groups may name the same agent. Together they are its rules (RFC 9309 §2.2.1).
+    """
+
+    agents: tuple[str, ...]
+    """The product tokens of its user-agent lines, in lower case, each once. Empty if no crawler can
+    have such a token. A token with digits is listed whole. The group also applies to the crawler
+    that has its first letters as a name: RFC 9309 reads ``MJ12bot`` as ``mj``."""
+    rules: tuple[Rule, ...]
+    """Its rules, in the order of the file. Lines without a pattern are no rules."""
+
+
+def records_of_groups(
+    text: bytes, *, strict: bool, ends: Container[bytes]
+) -> Iterator[tuple[Record, list[bytes] | None]]:
+    """Yield every record with the tokens of the run of user-agent lines above it.
+
+    `ends` are the fields that end a run. The list of a run is the same object for all its records,
+    and complete with the first record that is no user-agent line. None: there is no run above.
+    """
+    tokens: list[bytes] | None = None
+    naming = False
+    for record in records(text, strict=strict):
+        if record.field == USER_AGENT:
+            if tokens is None or not naming:
+                tokens = []
+            naming = True
+            tokens += tokens_of_line(record.value)
+        elif record.field in ends:
+            naming = False
+        yield record, tokens
+
+
+def list_groups(text: bytes, *, strict: bool) -> list[Group]:
+    """Return the groups in the order of the file. Rules above any user-agent line are skipped."""
+    found: list[tuple[dict[str, None], list[Rule]]] = []
+    run: list[bytes] | None = None
+    # Only rules end a run of user-agent lines (RFC 9309 §2.2.4).
+    for (line, field, value), tokens in records_of_groups(text, strict=strict, ends=RULE_FIELDS):
+        if tokens is not run:
+            run = tokens
+            found.append(({}, []))
+        if field == USER_AGENT:
+            if (agent := _agent_of_line(value)) is not None:
+                found[-1][0][agent] = None
+        elif found and value and field in RULE_FIELDS:
+            found[-1][1].append(Rule.of(value, line, allow=field == b"allow"))
+    return [Group(tuple(agents), tuple(rules)) for agents, rules in found]
+
+
+def list_records(
+    text: bytes, name: str, token: str | None = None, *, strict: bool
+) -> Iterator[str]:
+    """Yield the values of all records with a name, in the order of the file.
+
+    With a token, only those in its groups. A record that is not known ends a run of user-agent
+    lines for itself, as those of `GROUP_FIELDS` do.
+    """
+    # Only ASCII letters have a case here, as in a file: str.lower() makes "k" of a Kelvin sign.
+    wanted = name.strip().encode("utf-8", "surrogatepass").lower()
+    wanted = wanted if strict else field_of(wanted)
+    agent = None if token is None else token.encode()
+    ends = {*RULE_FIELDS, *(() if wanted in RULE_FIELDS else (*GROUP_FIELDS, wanted))}
+    run: list[bytes] | None = None
+    included = False
+    for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
+        named = included
+        if field == USER_AGENT:
+            named = agent in tokens_of_line(value)
+            included = named or (included and tokens is run)
+            run = tokens
+        if field == wanted and (agent is None or named):
+            yield value.decode("utf-8", "replace")
+
+
+@lru_cache(maxsize=256)
+def _agent_of_line(value: bytes) -> str | None:
+    """Return the longest token of a user-agent line that a crawler can have."""
+    for octets in reversed(tokens_of_line(value)):
+        token = octets.decode("ascii")
+        if token == WILDCARD_AGENT or product_tokens(token) == (token,):
+            return token
+    return None
+
+
 def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, end: int) -> None:
     for token in tokens:
         spans = found.get(token)
@@ -212,7 +322,7 @@ def _any_of(names: Iterable[bytes]) -> bytes:
     return b"(?: %b )" % b" | ".join(map(re.escape, names))
 
 
-_USER_AGENT, _RULE = (b"user-agent",), (b"allow", b"disallow")
-
-LENIENT = Dialect(_lenient_line(_USER_AGENT, LINE_TOKEN), _lenient_line(_RULE, _VALUE))
-STRICT = Dialect(_strict_line(_USER_AGENT, LINE_TOKEN), _strict_line(_RULE, _VALUE))
+LENIENT, STRICT = (
+    Dialect(line((USER_AGENT,), LINE_TOKEN), line(RULE_FIELDS, _VALUE))
+    for line in (_lenient_line, _strict_line)
+)

@@ -9,6 +9,22 @@ URLs and patterns become ASCII text, which is compared octet by octet:
    encoded. The ones that remain are special.
 
 Nearly all URLs of a crawl are in this form already. One regular expression checks this.
+
+Handlers change URLs before they send them. The server then answers another path than that of the
+request, for which a robots.txt may have another rule. So a request is allowed only if each of
+these paths is allowed, too. The forms are those of Scrapy's own handlers and of browsers:
+
+=================  ==================================================================
+HTTP/1.1           drops an empty ``;`` or ``?`` and white space at the end, repeats a
+                   ``//`` at the start (from Python 3.12.4 on)
+HTTP/2             drops an empty ``?``, and ``;`` with all that follows in the last segment
+aiohttp            removes dot segments, also encoded ones; decodes ``%21``, ``%2C`` and others;
+                   encodes a broken escape; drops an empty ``?``
+httpx              removes dot segments
+browsers           remove dot segments, also encoded ones; read a backslash as a slash; drop white
+                   space at the end
+FTP                drops parameters and the query, and decodes all that is encoded
+=================  ==================================================================
 """
 
 from __future__ import annotations
@@ -17,9 +33,15 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import unquote, urljoin, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from .printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .verdict import Verdict
 
 ROBOTS_TXT = "/robots.txt"
 """The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
@@ -42,7 +64,7 @@ _PLAIN_PATTERN = re.compile(
 ).fullmatch
 
 _ASCII = bytes(range(128))
-_AUTHORITY = re.compile("(?:https?|wss?|ftp)://[^/?#]*", re.IGNORECASE | re.ASCII).match
+_AUTHORITY = re.compile("(https?|wss?|ftp)://[^/?#]*", re.IGNORECASE | re.ASCII).match
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _RESERVED_IN_PATH_QUERY = re.compile("[/:?@%]")
@@ -54,12 +76,16 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # Nearly every URL begins like this. It need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
 _WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
-# Characters that `urlsplit` ignores.
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
+"""Characters that `urlsplit` ignores anywhere in a URL, for `str.translate`."""
 _C0_AND_SPACE = "".join(map(chr, range(33)))
+"""Characters that `urlsplit` ignores before a URL."""
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4: 253 characters, and the dot at the end.
 _MAX_HOST_LENGTH = 254
+_MAX_CACHED_LENGTH = 300
+"""The most characters of a cached scheme and authority: the longest host, and a port. A site can
+send longer ones, with a user name or with zeros before the port."""
 
 
 def path_of(url: str) -> str:
@@ -75,17 +101,32 @@ def path_of(url: str) -> str:
         raise _not_str(url) from None
     if plain:
         return plain[1]
-    authority = _AUTHORITY(url)
-    if authority:
-        url = url[authority.end() :]
-    elif not url.startswith("/"):
-        url = _without_authority(url)
-    path = url.partition("#")[0]
+    path = _split_authority(url)[1].partition("#")[0]
     if not path.startswith("/"):
         path = "/" + path
     # A lone surrogate is no character, but it is compared, too.
     octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
     return _decode(octets).translate(_STEP_2).translate(_STEP_3)
+
+
+def _split_authority(url: str) -> tuple[str, str]:
+    """Return the scheme of a URL, and what follows its host and port, as `urlsplit` finds them.
+
+    The scheme of a path is empty. Raises ValueError as `path_of` does.
+    """
+    authority = _AUTHORITY(url)
+    if authority is None:
+        if url.startswith("/"):
+            return "", url
+        seen = _without_unseen(url)
+        authority = _AUTHORITY(seen)
+        if authority is None:
+            raise ValueError(
+                f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a "
+                "path that starts with '/'"
+            )
+        url = seen
+    return authority[1].lower(), url[authority.end() :]
 
 
 def pattern_of(value: bytes) -> tuple[str, int]:
@@ -131,12 +172,17 @@ def origin_of(url: str) -> str | None:
     >>> origin_of("wss://user@Example.com.:443/feed")
     'https://example.com'
     """
-    plain = _plain_origin(url[: url.find("/", len("https://")) + 1])
+    start = url[: url.find("/", len("https://")) + 1]
+    plain = _plain_origin(start) if len(start) <= _MAX_CACHED_LENGTH else None
     if plain is not None:
         return plain
     try:
         parts = urlsplit(url)
-        return _origin(parts.scheme, parts.netloc)
+        if "\\" in parts.netloc:  # a browser reads it as the end of the host
+            return None
+        netloc = parts.netloc.rpartition("@")[2]
+        is_short = len(netloc) <= _MAX_CACHED_LENGTH
+        return (_origin if is_short else _origin.__wrapped__)(parts.scheme, netloc)
     except ValueError:  # an invalid IPv6 address or IDN
         return None
 
@@ -160,9 +206,10 @@ def _plain_origin(start: str) -> str | None:
 @lru_cache(maxsize=10_000)
 def _origin(scheme: str, netloc: str) -> str | None:
     scheme = _SCHEMES.get(scheme, "")
-    netloc = netloc.rpartition("@")[2]
     if netloc.startswith("["):
         address, _, port = netloc[1:].partition("]")
+        if "%" in address:  # a zone is no part of an origin
+            return None
         host = f"[{IPv6Address(address).compressed}]" if port[:1] in ("", ":") else None
         port = port[1:]
     else:
@@ -210,18 +257,6 @@ def robots_txt_url(url: str) -> str:
             "ws, wss or ftp and a valid host"
         )
     return origin + ROBOTS_TXT
-
-
-def _without_authority(url: str) -> str:
-    """Return what comes after the scheme, host and port, as `urlsplit` finds them."""
-    seen = _without_unseen(url)
-    authority = _AUTHORITY(seen)
-    if authority is None:
-        raise ValueError(
-            f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a path "
-            "that starts with '/'"
-        )
-    return seen[authority.end() :]
 
 
 def _without_unseen(url: str) -> str:
@@ -300,3 +335,121 @@ def resolve(reference: str, base: str | None) -> str | None:
         return urljoin(base, reference) if base else reference
     except ValueError:
         return None
+
+
+# What download handlers send
+
+_MAY_BE_DECODED = re.compile(
+    "%(?:2[014]|2[6-9ACEF]|3[ABDF]|40|(?![0-9A-F]{2}))", re.IGNORECASE
+).search
+_ANY_ESCAPE = re.compile("%(?:[0-9A-F]{2})?", re.IGNORECASE)
+_ENCODED_DOT = re.compile("%2E", re.IGNORECASE)
+_DOT_SEGMENTS = (".", "..")
+# What aiohttp decodes, by the escape, and what it makes of a broken escape.
+_DECODED = {f"%{ord(character):02X}": character for character in "!$'()*,:@"} | {"%": "%25"}
+_DECODED_IN_PATH = _DECODED | {"%2E": ".", "%26": "&", "%3B": ";", "%3D": "="}
+_DECODED_IN_QUERY = _DECODED | {"%2F": "/", "%3F": "?"}
+_ASCII_SPACE = " \t\n\r\v\f"
+_FTP_SAFE = "/!$&'()*+,:;=?@"
+
+
+def other_paths(url: str) -> tuple[str, ...]:
+    """Return the other paths that a handler may send for a URL, in the form of `path_of`.
+
+    Empty for most URLs: every handler sends the same path. Raises ValueError as `path_of` does.
+
+    >>> other_paths("https://example.com/private;")
+    ('/private',)
+    >>> other_paths("https://example.com/a/../private")
+    ('/private',)
+    """
+    # Nearly every URL of a crawl ends here: this is the hot path. Python finds one character faster
+    # than two.
+    last = url[-1:]
+    if not (
+        ";" in url
+        or ("%" in url and (_MAY_BE_DECODED(url) or not url.startswith("http")))
+        or " " in url
+        or "\\" in url
+        or "\t" in url
+        or "\n" in url
+        or "\r" in url
+        or ("#" in url and "?#" in url)
+        or last == "?"
+        or last < " "
+        or "/." in url
+        or url.rfind("//") > len("https:")
+    ):
+        return ()
+    scheme, rest = _split_authority(url)
+    sent = rest.partition("#")[0].translate(_UNSEEN)
+    forms = [_ftp(sent)] if scheme == "ftp" else _web(sent)
+    paths = dict.fromkeys(path_of("/" + form.removeprefix("/")) for form in forms)
+    paths.pop(path_of(url), None)
+    return tuple(paths)
+
+
+def verdict_as_sent(verdict_of: Callable[[str], Verdict], url: str) -> Verdict:
+    """Return the verdict on a URL and on all paths that a handler may send for it.
+
+    ``verdict_of`` returns the verdict on a URL or a path alone. If it disallows another path, the
+    verdict names that.
+    """
+    verdict = verdict_of(url)
+    if verdict.allowed:
+        for path in other_paths(url):
+            other = verdict_of(path)
+            if not other.allowed:
+                return other.as_sent(path)
+    return verdict
+
+
+def _web(sent: str) -> Iterator[str]:
+    """Yield what the handlers for HTTP, and browsers, make of a path with its query."""
+    for text in dict.fromkeys((sent, sent.rstrip(_ASCII_SPACE), sent.rstrip(_C0_AND_SPACE))):
+        path, mark, query = text.partition("?")
+        query_or_none = mark + query if query else ""
+        yield path + query_or_none
+        end = path.find(";", path.rfind("/") + 1)
+        if end >= 0:
+            yield path[:end] + query_or_none  # HTTP/2
+            path_or_none = path[:-1] if end == len(path) - 1 else path
+        else:
+            path_or_none = path
+        yield (path_or_none + query_or_none).rstrip(_ASCII_SPACE)  # HTTP/1.1
+        if path.startswith("//"):
+            yield "//" + path_or_none + query_or_none
+        without_dots = _without_dots(path)
+        yield without_dots + mark + query
+        if path.endswith(("/.", "/..")):
+            yield without_dots[:-1] + mark + query  # httpx
+        yield _without_dots(_ENCODED_DOT.sub(".", path).replace("\\", "/")) + mark + query
+        query_or_none = _replaced(query_or_none, _DECODED_IN_QUERY).replace(" ", "+")
+        yield _without_dots(_replaced(path, _DECODED_IN_PATH)) + query_or_none
+
+
+def _ftp(sent: str) -> str:
+    path = sent.partition("?")[0]
+    end = path.find(";", path.rfind("/") + 1)
+    path = path if end < 0 else path[:end]
+    return quote(unquote(path, "latin-1"), _FTP_SAFE, "latin-1")
+
+
+def _without_dots(path: str) -> str:
+    """Return a path without dot segments (RFC 3986 §5.2.4)."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    segments = path[1:].split("/")
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in _DOT_SEGMENTS:
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+def _replaced(text: str, decoded: dict[str, str]) -> str:
+    return _ANY_ESCAPE.sub(lambda match: decoded.get(match[0].upper(), match[0]), text)

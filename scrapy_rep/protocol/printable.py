@@ -6,11 +6,15 @@ direction of the text, half a megabyte in one value.
 
 from __future__ import annotations
 
+import re
+
 LENGTH = 200
 """Characters of one text that are shown by default. It fits on two lines of a terminal."""
 
 ELLIPSIS = "…"
 """Replaces the end of a text that is cut."""
+
+_CREDENTIALS = re.compile(r"\b((?:https?|wss?|ftp)://)[^/?#\s]*@", re.IGNORECASE).sub
 
 
 def printable(text: str, length: int = LENGTH) -> str:
@@ -35,6 +39,15 @@ def printable(text: str, length: int = LENGTH) -> str:
             kept += 1
         pieces[kept:] = [ELLIPSIS]
     return "".join(pieces)
+
+
+def without_credentials(text: str) -> str:
+    """Return a URL, or a text with URLs, without the user names and passwords of its URLs.
+
+    >>> without_credentials("<GET https://user:password@example.com/a@b>")
+    '<GET https://example.com/a@b>'
+    """
+    return _CREDENTIALS(r"\1", text) if "@" in text else text
 
 
 def cut(text: str, length: int) -> str:

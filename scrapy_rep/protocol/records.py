@@ -1,60 +1,52 @@
-"""The records of a robots.txt other than user-agent, allow and disallow: a row of a table for each.
+"""The records of a robots.txt other than user-agent, allow and disallow.
 
 None of them is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
-robots.txt protocol" (RFC 9309 §2.2.4).
+robots.txt protocol" (RFC 9309 §2.2.4). They are read apart from the rules, for they "MUST NOT
+interfere with the parsing of explicitly defined records". A file is read when the first record is
+needed, and the values of a record in a group when they are first needed. A file without any known
+record costs one search.
 
-To support one more record, add a row to `RECORD_TYPES`. `parser` takes the spellings of a field
-from it. `record_reader` takes the scope, the parser and how several values combine. `lint` takes
-the checks.
+To support one more record, add a row to `RECORD_TYPES`. If it is for a group, add its field to
+`parser.GROUP_FIELDS`. `lint.CHECKS` has what lint tests.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
-from enum import Enum
+from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from .lint_codes import Code
-from .usage import (
-    PathPreferences,
-    PathSignals,
-    has_current_labels,
-    has_known_signals,
-    has_readable_signals,
-    has_usage_names,
-    has_usage_values,
-    parse_signal_rule,
-    parse_usage_rule,
-    usage_preferences,
-)
+from .matcher import TOO_COMPLEX, matching
+from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, records_of_groups
+from .paths import path_of, pattern_of, resolve
+from .usage import PathPreferences, PathSignals, parse_signal_rule, parse_usage_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from .robotstxt import RobotsTxt
 
 Value = TypeVar("Value")
 Combined = TypeVar("Combined", covariant=True)
 
+MAX_NAMED_RATES = 3
+"""How many Request-rates `describe` lists, so that its text stays short."""
+MAX_CLEAN_PARAM_NAMES = 10_000
+"""How many names of the Clean-params of a file are read (ours). No file of the corpus has 20."""
+
 _SECONDS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
 """The seconds in each unit of a Request-rate."""
-_MINUTES_PER_DAY = 24 * 60
+_DAY = 86_400
+_MINUTES = 24 * 60
 
 _SPACES = re.compile(rb"[ \t\v\f]+")
 
 # delay = 1*DIGIT ["." *DIGIT] / "." 1*DIGIT
-_DELAY = re.compile(
-    rb"""
-    [0-9]+ (?: \. [0-9]* )?
-  | \. [0-9]+
-    """,
-    re.VERBOSE,
-)
-
-# Yandex: "you can only use the characters A-Za-z0-9.-/*_", and at most 500 characters for a rule.
-_CLEAN_PARAM_PATH = re.compile(r"[A-Za-z0-9.\-/*_]+")
-_MAX_CLEAN_PARAM = 500
+_DELAY = re.compile(rb"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 
 # Each SP below stands for a run of white space, which `_SPACES` replaces first. With runs in the
 # expression itself, the time to match would grow with the square of their length.
@@ -65,17 +57,11 @@ _MAX_CLEAN_PARAM = 500
 #   unit         = "s" / "m" / "h" / "d"
 #   window       = time ([SP] "-" [SP] / SP) time
 #   time         = 2DIGIT [":" / "."] 2DIGIT
-_TIME = rb"( [0-9]{2} [:.]? [0-9]{2} )"
-_WINDOW = _TIME + rb"(?: [ ]? - [ ]? | [ ] )" + _TIME
-_VISIT_TIME = re.compile(_WINDOW, re.VERBOSE)
+_TIME = rb"([0-9]{2}[:.]?[0-9]{2})"
+_WINDOW = _TIME + rb"(?: ?- ?| )" + _TIME
+_VISIT_TIME = re.compile(_WINDOW)
 _REQUEST_RATE = re.compile(
-    rb"""
-    ( [0-9]{1,9} ) [ ]? / [ ]? ( [0-9]{1,9} ) [ ]?
-    ( [smhd]? )
-    (?: [ ] %b )?
-    """
-    % _WINDOW,
-    re.VERBOSE | re.IGNORECASE,
+    rb"([0-9]{1,9}) ?/ ?([0-9]{1,9}) ?([smhd]?)(?: %b)?" % _WINDOW, re.IGNORECASE
 )
 
 
@@ -89,9 +75,13 @@ class Window(NamedTuple):
 
     def contains(self, minute: float) -> bool:
         """Return whether a minute of the day is in the window."""
+        return any(start <= minute < end for start, end in self.spans())
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return the first minute and the end. Two pairs if the window wraps around midnight."""
         if self.start < self.end:
-            return self.start <= minute < self.end
-        return minute >= self.start or minute < self.end
+            return [(self.start, self.end)]
+        return [(0, self.end), (self.start, _MINUTES)]
 
     def __str__(self) -> str:
         (first, second), (third, fourth) = divmod(self.start, 60), divmod(self.end, 60)
@@ -164,63 +154,23 @@ def parse_clean_param(value: bytes) -> CleanParam | None:
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def _clean_param_names(value: bytes) -> tuple[str, ...] | None:
-    record = parse_clean_param(value)
-    return (record.parameters or None) if record else None
-
-
-def _clean_param_path(value: bytes) -> str:
-    record = parse_clean_param(value)
-    return record.path if record else "/"
-
-
 def _window(start: bytes, end: bytes) -> Window | None:
     minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
-    if max(minutes) > _MINUTES_PER_DAY or int(start[-2:]) > 59 or int(end[-2:]) > 59:
+    if max(minutes) > _MINUTES or int(start[-2:]) > 59 or int(end[-2:]) > 59:
         return None
     return Window(*minutes)
 
 
-class Scope(Enum):
-    """The crawlers to which a record applies."""
-
-    FILE = "file"
-    """For all crawlers, in a group or outside."""
-    GROUP = "group"
-    """For the crawlers that the user-agent lines above it name. Ignored above the first of them."""
-    GROUP_OR_FILE = "group or file"
-    """As `GROUP`. Above any user-agent line, for all crawlers whose group has no such record."""
-
-
-class Check(NamedTuple):
-    """What lint reports if a value does not pass a test."""
-
-    code: Code
-    passes: Callable[[bytes], bool]
-    message: str
-    """The message. ``{value}`` stands for the quoted value."""
-    advice: str
-    correct: Callable[[bytes], bytes] | None = None
-    """Returns the value that means the same and passes, if there is one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordType(Generic[Value, Combined]):
     """A row of the table: one field, and how it is read."""
 
     field: bytes
     """The name in lower case."""
-    scope: Scope
     parse: Callable[[bytes], Value | None]
     """Returns the meaning of one value. None: the line is skipped."""
     combine: Callable[[Sequence[Value]], Combined]
     """Returns the meaning of all lines together. No lines is a sequence without values."""
-    prefixes: tuple[bytes, ...] = ()
-    """Google's parser accepts every name that begins with one of these, unless strict."""
-    typos: tuple[bytes, ...] = ()
-    """Other names that are accepted, unless strict."""
-    checks: tuple[Check, ...] = ()
-    """What lint tests. It reports the first check that a value does not pass."""
 
 
 def first(values: Sequence[Value]) -> Value | None:
@@ -233,211 +183,33 @@ def last(values: Sequence[Value]) -> Value | None:
     return values[-1] if values else None
 
 
-def every(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return all values in their order."""
-    return tuple(values)
-
-
 def unique(values: Sequence[Value]) -> tuple[Value, ...]:
     """Return the values in their order, each once."""
     return tuple(dict.fromkeys(values))
 
 
-def is_absolute(value: bytes) -> bool:
-    """Return whether a value is a URL with a scheme and a host."""
-    try:
-        parts = urlsplit(value.decode("utf-8", "replace"))
-    except ValueError:
-        return False
-    return bool(parts.scheme and parts.netloc)
-
-
-def _readable(field: str, parse: Callable[[bytes], object], expected: str) -> Check:
-    message = f"{field} {{value}} cannot be read and is ignored"
-    passes = _is_read_by(parse)
-    return Check(Code.UNREADABLE_VALUE, passes, message, f"write {expected}")
-
-
-def _is_read_by(parse: Callable[[bytes], object]) -> Callable[[bytes], bool]:
-    return lambda value: parse(value) is not None
-
-
-def _plain_times(field: str) -> Check:
-    return Check(
-        Code.TIME_FORMAT,
-        lambda value: b":" not in value and b"." not in value,
-        f"the times of day of {field} {{value}} are not read by every crawler",
-        "write them as 0600-0845",
-        correct=lambda value: value.translate(None, b":."),
-    )
-
-
-# https://www.sitemaps.org/protocol.html, "Specifying the Sitemap location in your robots.txt file".
-SITEMAP = RecordType(
-    field=b"sitemap",
-    scope=Scope.FILE,
-    parse=text_of,
-    combine=unique,
-    prefixes=(b"sitemap", b"site-map"),
-    checks=(
-        Check(
-            Code.RELATIVE_URL,
-            is_absolute,
-            "the sitemap {value} is no absolute URL",
-            "write its whole URL, such as https://example.com/sitemap.xml",
-        ),
-    ),
-)
-# Yandex, Bing and others. The other spellings are those that Protego accepts.
-CRAWL_DELAY = RecordType(
-    field=b"crawl-delay",
-    scope=Scope.GROUP,
-    parse=parse_delay,
-    combine=last,
-    typos=(b"crawl delay", b"crawldelay"),
-    checks=(_readable("crawl-delay", parse_delay, "seconds, such as 10 or 0.5"),),
-)
-# An Extended Standard for Robot Exclusion (Sean Conner, 1996), with Protego's other spellings.
-REQUEST_RATE = RecordType(
-    field=b"request-rate",
-    scope=Scope.GROUP,
-    parse=parse_request_rate,
-    combine=every,
-    typos=(b"request rate",),
-    checks=(
-        _readable(
-            "request-rate",
-            parse_request_rate,
-            "requests/seconds, such as 1/10 or 1/10m 0600-0845",
-        ),
-        _plain_times("request-rate"),
-    ),
-)
-VISIT_TIME = RecordType(
-    field=b"visit-time",
-    scope=Scope.GROUP,
-    parse=parse_visit_time,
-    combine=last,
-    typos=(b"visit time",),
-    checks=(
-        _readable("visit-time", parse_visit_time, "two times of day in UTC, such as 0600-0845"),
-        _plain_times("visit-time"),
-    ),
-)
-# Yandex.
-HOST = RecordType(field=b"host", scope=Scope.FILE, parse=text_of, combine=first)
-CLEAN_PARAM = RecordType(
-    field=b"clean-param",
-    scope=Scope.FILE,
-    parse=parse_clean_param,
-    combine=every,
-    checks=(
-        _readable("clean-param", _clean_param_names, "names, and perhaps a path: ref&sid /shop/"),
-        Check(
-            Code.CLEAN_PARAM_PATH,
-            lambda value: _clean_param_path(value)[0] in "/*",
-            "the path of clean-param {value} never matches",
-            "begin it with a slash, as every path does",
-        ),
-        Check(
-            Code.CLEAN_PARAM_CHARACTERS,
-            lambda value: _CLEAN_PARAM_PATH.fullmatch(_clean_param_path(value)) is not None,
-            "Yandex reads only letters, digits and . - / * _ in the path of clean-param {value}",
-            "write '*' for other characters",
-        ),
-        Check(
-            Code.CLEAN_PARAM_LENGTH,
-            lambda value: len(value) <= _MAX_CLEAN_PARAM,
-            f"Yandex reads at most {_MAX_CLEAN_PARAM} characters of clean-param {{value}}",
-            "write several lines",
-        ),
-    ),
-)
-# Google until 2019.
-NOINDEX = RecordType(field=b"noindex", scope=Scope.FILE, parse=text_of, combine=every)
-# https://contentsignals.org
-CONTENT_SIGNAL = RecordType(
-    field=b"content-signal",
-    scope=Scope.GROUP_OR_FILE,
-    parse=parse_signal_rule,
-    combine=PathSignals,
-    checks=(
-        Check(
-            Code.UNREADABLE_SIGNAL,
-            has_readable_signals,
-            "a part of content-signal {value} cannot be read and is skipped",
-            "write an optional path and then a list such as 'search=yes, ai-train=no'",
-        ),
-        Check(
-            Code.UNKNOWN_SIGNAL,
-            has_known_signals,
-            "content-signal {value} has a name that is not defined",
-            "write search, ai-input, ai-train or use",
-        ),
-    ),
-)
-# draft-ietf-aipref-attach
-CONTENT_USAGE = RecordType(
-    field=b"content-usage",
-    scope=Scope.GROUP,
-    parse=parse_usage_rule,
-    combine=PathPreferences,
-    checks=(
-        Check(
-            Code.UNREADABLE_USAGE,
-            _is_read_by(usage_preferences),
-            "content-usage {value} cannot be read, so nothing is stated",
-            "write an optional path and then a list such as 'train-ai=n, search=y'",
-        ),
-        Check(
-            Code.USAGE_VALUE,
-            has_usage_values,
-            "content-usage {value} has a value that states nothing",
-            "write y or n, such as 'train-ai=n, search=y'",
-        ),
-        Check(
-            Code.OBSOLETE_LABEL,
-            has_current_labels,
-            "content-usage {value} has a label of an earlier draft of AIPREF, which states nothing",
-            "write train-ai, ai-use or search",
-        ),
-        Check(
-            Code.SIGNAL_NAME_IN_USAGE,
-            has_usage_names,
-            "content-usage {value} has a label of content-signal, which states nothing",
-            "write train-ai for ai-train, and ai-use for ai-input",
-        ),
-    ),
-)
-# Really Simple Licensing 1.0, https://rslstandard.org
-LICENSE = RecordType(
-    field=b"license",
-    scope=Scope.GROUP_OR_FILE,
-    parse=text_of,
-    combine=unique,
-    checks=(
-        Check(
-            Code.RELATIVE_URL,
-            is_absolute,
-            "the license {value} is no absolute URL",
-            "write its whole URL, such as https://example.com/license.xml",
-        ),
-    ),
-)
-
 RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
-    SITEMAP,
-    CRAWL_DELAY,
-    REQUEST_RATE,
-    VISIT_TIME,
-    HOST,
-    CLEAN_PARAM,
-    NOINDEX,
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    LICENSE,
+    # https://www.sitemaps.org/protocol.html, "Specifying the Sitemap location in your robots.txt".
+    SITEMAP := RecordType(b"sitemap", text_of, unique),
+    # Yandex, Bing and others.
+    CRAWL_DELAY := RecordType(b"crawl-delay", parse_delay, last),
+    # An Extended Standard for Robot Exclusion (Sean Conner, 1996).
+    REQUEST_RATE := RecordType(b"request-rate", parse_request_rate, tuple),
+    VISIT_TIME := RecordType(b"visit-time", parse_visit_time, last),
+    # Yandex.
+    HOST := RecordType(b"host", text_of, first),
+    CLEAN_PARAM := RecordType(b"clean-param", parse_clean_param, tuple),
+    # Google until 2019.
+    NOINDEX := RecordType(b"noindex", text_of, tuple),
+    # https://contentsignals.org
+    CONTENT_SIGNAL := RecordType(b"content-signal", parse_signal_rule, PathSignals),
+    # draft-ietf-aipref-attach
+    CONTENT_USAGE := RecordType(b"content-usage", parse_usage_rule, PathPreferences),
+    # Really Simple Licensing 1.0, https://rslstandard.org
+    LICENSE := RecordType(b"license", text_of, unique),
 )
-"""The table."""
+"""The table. Fields that are not in `parser.GROUP_FIELDS` hold for all crawlers, wherever they
+stand."""
 
 PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)
 """The records that limit how fast and when a crawler sends requests."""
@@ -445,5 +217,240 @@ PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)
 USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
 """The records that state how content may be used."""
 
-GROUP_FIELDS = frozenset(row.field for row in RECORD_TYPES if row.scope is not Scope.FILE)
-"""The fields that apply to the crawlers named above them."""
+_FIELDS = frozenset(row.field for row in RECORD_TYPES)
+HELD_ABOVE = frozenset([CONTENT_SIGNAL.field, LICENSE.field])
+"""Above any user-agent line, these hold for all crawlers whose group has no such record."""
+
+# Every line that may be a known record begins so, in any spelling.
+_ANY = re.compile(
+    rb"\n(?i:%b)"
+    % b"|".join(
+        re.escape(name)
+        for field in (row.field for row in RECORD_TYPES)
+        for name in (*PREFIXES.get(field, (field,)), *TYPOS)
+        if TYPOS.get(name, field) == field
+    )
+).search
+
+_Run: TypeAlias = list[tuple[bytes, bytes]]
+"""Field and value of the records below one run of user-agent lines."""
+
+
+class RecordValues:
+    """The values of the records of a file, or of all groups of one token."""
+
+    __slots__ = ("_combined", "_written")
+
+    def __init__(self, written: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self._written: dict[bytes, list[bytes]] = {}
+        for field, value in written:
+            self._written.setdefault(field, []).append(value)
+        self._combined: dict[bytes, Any] = {}
+
+    def get(self, record_type: RecordType[Any, Combined]) -> Combined:
+        """Return what all readable values of a record state together."""
+        field = record_type.field
+        if field not in self._combined:
+            found = (record_type.parse(value) for value in self._written.get(field, ()))
+            self._combined[field] = record_type.combine([one for one in found if one is not None])
+        combined: Combined = self._combined[field]
+        return combined
+
+
+_NO_VALUES = RecordValues()
+
+
+class Records:
+    """All records of one file."""
+
+    __slots__ = ("_groups", "_runs", "_url", "file", "has_pacing", "has_usage")
+
+    def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
+        self._url = url
+        self._runs: dict[bytes, list[_Run]] = {}
+        self._groups: dict[bytes, RecordValues] = {}
+        file: _Run = []
+        fields: set[bytes] = set()
+        if _ANY(text):
+            self._read(text, file, fields, strict=strict)
+        self.file = RecordValues(file)
+        """The records for all crawlers."""
+        self.has_pacing = any(row.field in fields for row in PACING)
+        """Whether the file has a record of `PACING`, readable or not."""
+        self.has_usage = any(row.field in fields for row in USAGE)
+        """Whether the file has a record of `USAGE`, readable or not."""
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The URLs of the sitemaps, each once, resolved if the URL of the robots.txt is known."""
+        return self._resolved(self.file.get(SITEMAP))
+
+    def licenses(self, token: bytes) -> tuple[str, ...]:
+        """Return the URLs of the licenses of a token's groups, else those above all groups."""
+        found = self._resolved(self.of(token).get(LICENSE))
+        return found or self._resolved(self.file.get(LICENSE))
+
+    def of(self, token: bytes) -> RecordValues:
+        """Return the records of all groups of one token."""
+        if token not in self._runs:
+            return _NO_VALUES
+        group = self._groups.get(token)
+        if group is None:
+            written = (record for run in self._runs[token] for record in run)
+            group = self._groups[token] = RecordValues(written)
+        return group
+
+    def _read(self, text: bytes, file: _Run, fields: set[bytes], *, strict: bool) -> None:
+        agents: list[bytes] | None = None
+        run: _Run = []
+        ends = {*RULE_FIELDS, *GROUP_FIELDS}
+        for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
+            if field not in _FIELDS:
+                continue
+            fields.add(field)
+            if field not in GROUP_FIELDS or (tokens is None and field in HELD_ABOVE):
+                file.append((field, value))
+            elif tokens is not None:
+                if tokens is not agents:
+                    agents, run = tokens, []
+                    for token in dict.fromkeys(tokens):
+                        self._runs.setdefault(token, []).append(run)
+                run.append((field, value))
+
+    def _resolved(self, references: Iterable[str]) -> tuple[str, ...]:
+        found = (resolve(reference, self._url) for reference in references)
+        return unique([url for url in found if url is not None])
+
+
+class Pacing(NamedTuple):
+    """The pace of one group. Times are in seconds since 1970, times of day in UTC.
+
+    If a group has both a delay and a rate, the slower of the two applies.
+    """
+
+    delay: float = 0
+    """The seconds between two requests, unless a rate states more."""
+    changes: tuple[int, ...] = ()
+    """The minutes of the day at which another rate begins to apply. The first is 0."""
+    seconds: tuple[float, ...] = ()
+    """For each of these minutes, the seconds between two requests by the slowest rate."""
+    hours: Window | None = None
+    """The Visit-time."""
+
+    @classmethod
+    def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
+        """Return the pace for the crawler with these product tokens, or None if none is stated."""
+        changes, seconds = _of_the_day(robots.request_rates(agents))
+        delay = robots.crawl_delay(agents) or 0
+        pacing = cls(delay, changes, seconds, robots.visit_time(agents))
+        return pacing if any(pacing) else None
+
+    def seconds_between(self, now: float) -> float:
+        """Return the seconds between two requests at a time."""
+        if not self.changes:
+            return self.delay
+        minute = now % _DAY / 60
+        return max(self.delay, self.seconds[bisect_right(self.changes, minute) - 1])
+
+    def seconds_until_visit_time(self, now: float) -> float:
+        """Return the seconds until the Visit-time begins. 0 within it, and without one."""
+        if self.hours is None or self.hours.contains(now % _DAY / 60):
+            return 0
+        return (self.hours.start * 60 - now) % _DAY
+
+
+def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
+    """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
+
+    The text has at most `MAX_NAMED_RATES` rates.
+    """
+    parts = []
+    if delay := robots.crawl_delay(agents):
+        parts.append(f"Crawl-delay: {delay:g}")
+    rates = robots.request_rates(agents)
+    parts += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
+    if len(rates) > MAX_NAMED_RATES:
+        parts.append(f"and {len(rates) - MAX_NAMED_RATES} more")
+    if hours := robots.visit_time(agents):
+        parts.append(f"Visit-time: {hours}")
+    return ", ".join(parts)
+
+
+def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the minutes at which the slowest rate changes, and the seconds between requests then.
+
+    The day is computed in advance: a file may have a rate for each pair of minutes, and a crawl
+    needs the slowest before every request.
+    """
+    slowest: dict[tuple[int, int], float] = {}
+    for rate in rates:
+        for span in rate.window.spans() if rate.window else [(0, _MINUTES)]:
+            slowest[span] = max(slowest.get(span, 0), rate.seconds / rate.requests)
+    day: list[float] = [0] * _MINUTES if slowest else []
+    for (start, end), seconds in sorted(slowest.items(), key=itemgetter(1)):
+        day[start:end] = [seconds] * (end - start)
+    changes = [minute for minute, now in enumerate(day) if not minute or now != day[minute - 1]]
+    return tuple(changes), tuple(day[minute] for minute in changes)
+
+
+class ParameterCleaner:
+    """Removes the query parameters that a site declares irrelevant (Clean-param, Yandex).
+
+        clean-param = name *("&" name) [1*WS path]
+
+    A name is case-sensitive. The record applies to pages that begin with the path, in which ``*``
+    is any run of octets: "the * character is always implicitly appended to the end of the prefix".
+    Without a path the record applies to all pages
+    (https://yandex.com/support/webmaster/en/robot-workings/clean-param).
+    """
+
+    __slots__ = ("_patterns",)
+
+    def __init__(self, records: Iterable[CleanParam]) -> None:
+        self._patterns: dict[str, list[str]] = {}
+        """For each name, in comparable form, the paths below which it is removed."""
+        named = (
+            (name, record.path)
+            for record in records
+            if record.path[0] in "/*"
+            for name in record.parameters
+        )
+        patterns: dict[str, str] = {}
+        for name, path in islice(named, MAX_CLEAN_PARAM_NAMES):
+            if path not in patterns:
+                # A "$" is no anchor for Yandex. With the "*" behind it, it is none here.
+                patterns[path], _ = pattern_of(path.encode() + b"*")
+            self._patterns.setdefault(_comparable(name), []).append(patterns[path])
+
+    def clean(self, url: str) -> str:
+        """Return a URL without these parameters.
+
+        The order of the others, and the fragment, stay as they are. If the comparison takes too
+        many steps, the URL stays as it is. Raises ValueError as `path_of` does.
+        """
+        page = path_of(url).partition("?")[0]
+        address, number_sign, fragment = url.partition("#")
+        address, question_mark, query = address.partition("?")
+        written = [
+            (parameter, _comparable(parameter.partition("=")[0]))
+            for parameter in (query.split("&") if question_mark and self._patterns else ())
+        ]
+        names_of: dict[str, set[str]] = {}
+        for name in {name for _, name in written if name in self._patterns}:
+            for pattern in self._patterns[name]:
+                names_of.setdefault(pattern, set()).add(name)
+        patterns = list(names_of)
+        removed: set[str] = set()
+        for number in matching(patterns, page):
+            if number == TOO_COMPLEX:
+                return url
+            removed |= names_of[patterns[number]]
+        if not removed:
+            return url
+        rest = "&".join(parameter for parameter, name in written if name not in removed)
+        return address + (question_mark if rest else "") + rest + number_sign + fragment
+
+
+def _comparable(name: str) -> str:
+    """Return a name in the form in which paths are compared, so that escapes do not matter."""
+    return path_of("/" + name)

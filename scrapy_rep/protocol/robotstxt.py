@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .access import REDIRECT_STATUSES, AccessResult, StatusPolicy, access_result
 from .agents import WILDCARD_AGENT, product_tokens
-from .clean_params import ParameterCleaner
-from .group import GroupMatcher
 from .lines import SIZE_LIMIT, read, require_bytes
-from .listing import Group, list_group_records, list_groups, list_records
-from .parser import LENIENT, STRICT, GroupText, groups
+from .matcher import GroupMatcher
+from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
-from .record_reader import Records, RecordValues
 from .records import (
     CLEAN_PARAM,
     CONTENT_SIGNAL,
@@ -25,6 +22,9 @@ from .records import (
     REQUEST_RATE,
     VISIT_TIME,
     CleanParam,
+    ParameterCleaner,
+    Records,
+    RecordValues,
     RequestRate,
     Window,
 )
@@ -274,12 +274,10 @@ class RobotsTxt:
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of a record must be str, not {type(name).__name__}")
-        if user_agent is None:
-            return tuple(list_records(self._text, name, strict=self._strict))
-        token = self._token(product_tokens(user_agent))
-        if token is None:
+        token = None if user_agent is None else self._token(product_tokens(user_agent))
+        if user_agent is not None and token is None:
             return ()
-        return tuple(list_group_records(self._text, name, token, strict=self._strict))
+        return tuple(list_records(self._text, name, token, strict=self._strict))
 
     @property
     def has_pacing(self) -> bool:

@@ -1,34 +1,88 @@
 """What a site states about the use of its content: Content-Signal, Content-Usage, TDM reservation.
 
 A statement maps the name of a use to True (granted) or False (refused). A name that is not in it is
-unknown: neither granted nor refused. `vocabularies` has the names, and the versions that are read.
+unknown: neither granted nor refused.
+
+When a new version of a vocabulary is published, change its row in `VOCABULARIES` and its row on the
+conformance page. A test compares the two.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, islice, takewhile
+from difflib import get_close_matches
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
-from .matcher import TOO_COMPLEX, PatternIndex, matching
+from .matcher import TOO_COMPLEX, matching
 from .paths import pattern_of
-from .vocabularies import (
-    AI_USE,
-    AIPREF,
-    AIPREF_EARLIER,
-    GRANTS,
-    SAME_USE,
-    SIGNALS,
-    TDM,
-    TRAIN_AI,
-    USE,
-    USE_LEVELS,
-)
 
 if TYPE_CHECKING:
-    from .pages import PageDirectives
     from .robotstxt import RobotsTxt
+
+
+class Vocabulary(NamedTuple):
+    """A document that defines how a site states what may be done with its content."""
+
+    name: str
+    version: str
+    date: str
+    """The day or the month of the version, in ISO 8601."""
+    status: str
+    """``standard``, ``draft``, ``report`` of a W3C Community Group, or ``vendor``."""
+
+
+VOCABULARIES = (
+    Vocabulary("AIPREF vocabulary", "draft-ietf-aipref-vocab-08", "2026-09-13", "draft"),
+    Vocabulary("Content-Usage", "draft-ietf-aipref-attach-05", "2026-08-18", "draft"),
+    Vocabulary("Content-Signal", "with a path and `use`", "2026-07", "vendor"),
+    Vocabulary("RSL", "1.0", "2025-12-10", "vendor"),
+    Vocabulary("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
+    Vocabulary("TDM reservation", "TDMRep", "2024-05", "report"),
+    Vocabulary("noml", "noml.info", "2023-10", "vendor"),
+    Vocabulary("crawler-price", "Cloudflare pay per crawl", "2026-04-23", "vendor"),
+    Vocabulary("PAYMENT-REQUIRED", "x402 2.0", "2025-12-09", "vendor"),
+)
+"""The versions that are read."""
+
+TRAIN_AI, AI_USE, SEARCH = AIPREF = ("train-ai", "ai-use", "search")
+"""The labels of AIPREF. They are case-sensitive (draft-ietf-aipref-vocab)."""
+
+_EARLIER_NAMES = {
+    "ai": TRAIN_AI,
+    "ai-output": AI_USE,
+    "genai": TRAIN_AI,
+    "inference": AI_USE,
+    "train-genai": TRAIN_AI,
+}
+"""Labels of earlier drafts of AIPREF, and the labels that are nearest to them now."""
+
+AIPREF_EARLIER = frozenset([*_EARLIER_NAMES, "all", "bots", "tdm"])
+"""Labels that only earlier drafts of AIPREF define. They are listed, and evaluated for nothing."""
+
+AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
+SIGNALS = (SEARCH, AI_INPUT, AI_TRAIN)
+"""The names of Content-Signal that take ``yes`` or ``no``."""
+
+USE = "use"
+"""The name of Content-Signal that takes one of `USE_LEVELS`."""
+USE_LEVELS = ("immediate", "reference", "full")
+"""How much of the content may be used, the most restrictive level first."""
+
+TDM = "tdm"
+"""The name of the use that a TDM reservation refuses. No label of AIPREF is evaluated as it."""
+
+SAME_USE = {AI_TRAIN: TRAIN_AI, AI_INPUT: AI_USE}
+"""Content-Signal's names, and AIPREF's names for what they refuse."""
+
+GRANTS = frozenset([*AIPREF, AI_TRAIN])
+"""The names whose grant counts. AI input is only a part of AI use, so ``ai-input=yes`` grants
+nothing that AIPREF has a name for."""
+
+REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)
+"""The names that a crawl can require."""
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated: the name of each use, and whether it is granted."""
@@ -197,8 +251,10 @@ def content_usage(value: str) -> dict[str, bool] | None:
     define are listed.
     """
     members = _members(value)
-    if members is None:
-        return None
+    return None if members is None else _granted(members)
+
+
+def _granted(members: Mapping[str, str | None]) -> dict[str, bool]:
     return {key: _GRANTS[item] for key, item in members.items() if item in _GRANTS}
 
 
@@ -221,31 +277,25 @@ def _members(value: str) -> dict[str, str | None] | None:
     return members
 
 
+def has_readable_usage(value: bytes) -> bool:
+    """Return whether a Content-Usage record is a dictionary, with or without a path."""
+    return _read_usage(value)[1] is not None
+
+
 def has_current_labels(value: bytes) -> bool:
     """Return whether a Content-Usage record has no label that only earlier drafts define."""
-    return AIPREF_EARLIER.isdisjoint(_record_members(value))
+    return AIPREF_EARLIER.isdisjoint(_read_usage(value)[1] or ())
 
 
 def has_usage_names(value: bytes) -> bool:
     """Return whether a Content-Usage record has no label that only Content-Signal defines."""
-    return _record_members(value).keys().isdisjoint(SAME_USE)
+    return SAME_USE.keys().isdisjoint(_read_usage(value)[1] or ())
 
 
 def has_usage_values(value: bytes) -> bool:
     """Return whether each label of AIPREF in a Content-Usage record has the value y or n."""
-    members = _record_members(value)
+    members = _read_usage(value)[1] or {}
     return all(members[label] in _GRANTS for label in AIPREF if label in members)
-
-
-def _record_members(value: bytes) -> dict[str, str | None]:
-    _, dictionary = _split_path(value)
-    return _members(dictionary.decode("utf-8", "replace")) or {}
-
-
-def usage_preferences(value: bytes) -> dict[str, bool] | None:
-    """Return what a Content-Usage record states for its path. None if it is unreadable."""
-    _, dictionary = _split_path(value)
-    return content_usage(dictionary.decode("utf-8", "replace"))
 
 
 def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
@@ -254,37 +304,30 @@ def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
     An unreadable dictionary states nothing, so everything is unknown for its path. A record without
     a path matches every path, with length 0.
     """
-    path, _ = _split_path(value)
-    return pattern_of(path) if path else _EVERY_PATH, usage_preferences(value) or {}
+    path, members = _read_usage(value)
+    return pattern_of(path) if path else _EVERY_PATH, _granted(members or {})
 
 
-def _split_path(value: bytes) -> tuple[bytes, bytes]:
+def _read_usage(value: bytes) -> tuple[bytes, dict[str, str | None] | None]:
     path, *rest = value.split(maxsplit=1) if value.startswith(b"/") else (b"", value)
-    return path, b"".join(rest)
+    return path, _members(b"".join(rest).decode("utf-8", "replace"))
 
 
 class PathPreferences(Generic[Value]):
     """The preferences of one group for each path that it names."""
 
     def __init__(self, rules: Iterable[tuple[_Pattern, Mapping[str, Value]]]) -> None:
-        self._by_pattern: dict[_Pattern, dict[str, Value]] = {}
-        for pattern, stated in rules:
-            combine(self._by_pattern.setdefault(pattern, {}), stated)
-        self._ranked: list[tuple[_Pattern, dict[str, Value]]] = []
-        """The same, the longest pattern first. Made with the index."""
-        self._index: PatternIndex | None = None
-        self._refusals: dict[str, Value] = {}
-        """What any of them refuses."""
+        stated: dict[_Pattern, dict[str, Value]] = {}
+        for pattern, statement in rules:
+            combine(stated.setdefault(pattern, {}), statement)
+        self.statements: Mapping[_Pattern, Mapping[str, Value]] = stated
+        """What is stated for each pattern. The key is the pattern in comparable form, and its
+        length: 0 for a statement without a path."""
+        self._ranked = sorted(stated, key=lambda pattern: (-pattern[1], pattern[0]))
 
     def __bool__(self) -> bool:
         """Return whether there are preferences for any path."""
-        return bool(self._by_pattern)
-
-    @property
-    def statements(self) -> Mapping[_Pattern, Mapping[str, Value]]:
-        """What is stated for each pattern. The key is the pattern in comparable form, and its
-        length: 0 for a statement without a path."""
-        return self._by_pattern
+        return bool(self.statements)
 
     def of(self, path: str) -> dict[str, Value]:
         """Return the preferences for a path: all those of the longest pattern that matches it.
@@ -292,40 +335,22 @@ class PathPreferences(Generic[Value]):
         If the comparison takes too many steps, nothing is granted. Each use is refused that is
         refused for any path.
         """
-        if self._by_pattern.keys() == {_EVERY_PATH}:
-            return dict(self._by_pattern[_EVERY_PATH])
-        found = self._matching(path)
-        return dict(self._refusals) if found is None else combined(stated for _, stated in found)
+        return next((combined(equal) for equal in self._matching(path)), {})
 
-    def _matching(
-        self, path: str, *, all_lengths: bool = False
-    ) -> list[tuple[int, dict[str, Value]]] | None:
-        """Return length and statement of the longest patterns that match a path, the longest first.
+    def _matching(self, path: str) -> list[list[Mapping[str, Value]]]:
+        """Return the statements whose pattern matches a path, by length, the longest first.
 
-        With `all_lengths` those of all patterns that match. None if that takes too many steps.
+        If the comparison takes too many steps, return one statement of everything that is refused.
         """
-        index = self._index or self._build_index()
-        first = index.first(path)
-        if first == TOO_COMPLEX:
-            return None
-        length = self._ranked[first][0][1] if first < len(self._ranked) else 0
-        rest: Iterable[tuple[_Pattern, dict[str, Value]]] = islice(self._ranked, first, None)
-        if not all_lengths:
-            rest = takewhile(lambda rule: rule[0][1] == length, rest)
-        rules = list(rest)
-        found = []
-        for number in matching((pattern for (pattern, _), _ in rules), path):
+        found: list[_Pattern] = []
+        for number in matching((pattern for pattern, _ in self._ranked), path):
             if number == TOO_COMPLEX:
-                return None
-            (_, pattern_length), stated = rules[number]
-            found.append((pattern_length, stated))
-        return found
-
-    def _build_index(self) -> PatternIndex:
-        self._ranked = sorted(self._by_pattern.items(), key=lambda rule: (-rule[0][1], rule[0][0]))
-        self._index = PatternIndex([pattern for (pattern, _), _ in self._ranked])
-        self._refusals = _restrictions(combined(self._by_pattern.values()))
-        return self._index
+                return [[_restrictions(combined(self.statements.values()))]]
+            found.append(self._ranked[number])
+        return [
+            [self.statements[pattern] for pattern in equal]
+            for _, equal in groupby(found, key=itemgetter(1))
+        ]
 
 
 class PathSignals(PathPreferences[bool | str]):
@@ -337,15 +362,10 @@ class PathSignals(PathPreferences[bool | str]):
         A path in front never turns a refusal into silence. So if a name is not in this statement,
         it is refused if the next longer statement that has the name refuses it.
         """
-        if len(self._by_pattern) == 1:
-            return super().of(path)
-        found = self._matching(path, all_lengths=True)
-        if found is None:
-            return dict(self._refusals)
         result: dict[str, bool | str] = {}
         decided: set[str] = set()
-        for _, equal in groupby(found, key=lambda match: match[0]):
-            stated = combined(statement for _, statement in equal)
+        for equal in self._matching(path):
+            stated = combined(equal)
             later = {name: value for name, value in stated.items() if name not in decided}
             result.update(_restrictions(later) if decided else later)
             decided.update(later)
@@ -411,15 +431,12 @@ def refusal_sources(
     """
     found: dict[str, dict[str, None]] = {}
     for source, statement in stated:
-        for name, value in statement.items():
-            if value is False and use(name) in AIPREF:
-                found.setdefault(use(name), {})[source] = None
+        for name, granted in evaluated([statement]).items():
+            if not granted:
+                found.setdefault(name, {})[source] = None
     if tdm_reservation:
         found[TDM] = {"tdm-reservation": None}
     return {name: tuple(sources) for name, sources in found.items()}
-
-
-# Readings that a setting turns on.
 
 
 def training_refusals(
@@ -437,17 +454,6 @@ def training_refusals(
     ]
 
 
-def bing_refusals(directives: PageDirectives) -> list[tuple[str, Preferences]]:
-    """Return what a page refuses as Bing reads it (REP_BING_USAGE).
-
-    With noarchive, content is used neither in chat answers nor for training. With nocache, only
-    URL, title and snippet are: the content itself is not.
-    """
-    flags = {"noarchive": directives.noarchive, "nocache": directives.nocache}
-    refused = {TRAIN_AI: False, AI_USE: False}
-    return [(f"{name}, as Bing reads it", refused) for name, stated in flags.items() if stated]
-
-
 def use(name: str) -> str:
     """Return AIPREF's name for what a name refuses, or the given name if AIPREF has none."""
     return SAME_USE.get(name, name)
@@ -456,3 +462,13 @@ def use(name: str) -> str:
 def refused(required: Iterable[str], preferences: Preferences) -> list[str]:
     """Return those of the required uses that are refused. Unknown uses are not refused."""
     return [name for name in required if preferences.get(use(name)) is False]
+
+
+def nearest_use(name: str) -> str | None:
+    """Return the name that a crawl can require and that is meant by a name, or None."""
+    plain = name.strip().lower().replace("_", "-")
+    if name in REQUIRABLE:
+        return name
+    if plain in _EARLIER_NAMES:
+        return _EARLIER_NAMES[plain]
+    return next(iter(get_close_matches(plain, REQUIRABLE, 1)), None)

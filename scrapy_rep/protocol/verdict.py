@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from .printable import cut, printable
+from .printable import LENGTH, cut, printable
 
 MAX_PATTERN_LENGTH = 1000
 """Characters of a pattern that a `Rule` holds. The bound keeps a stored verdict small."""
@@ -33,7 +33,7 @@ class Reason(str, Enum):
     TOO_COMPLEX = "too-complex"
     """The comparison of the rules with the URL exceeds its number of steps. The URL is disallowed,
     because a rule that was not compared may disallow it. No file of a real site is known to need so
-    many steps (see `comparison`)."""
+    many steps (see `matcher`)."""
     INVALID_HOST = "invalid-host"
     """The URL has no valid host, and so no robots.txt. It is disallowed: a proxy might fetch it."""
     VISIT_TIME = "visit-time"
@@ -97,7 +97,8 @@ class Verdict(NamedTuple):
     """The product token of the group that was used, in lower case; ``*`` for the group of all other
     crawlers; None if no group was used."""
     detail: str | None = None
-    """More about the reason, such as ``status 403`` or the hours of a Visit-time."""
+    """More about the reason, such as ``status 403``, the hours of a Visit-time, or the disallowed
+    path that a download handler may send for the URL."""
 
     def __bool__(self) -> bool:
         """Return whether the URL is allowed."""
@@ -107,4 +108,10 @@ class Verdict(NamedTuple):
         if self.rule is None:
             detail = f": {printable(self.detail)}" if self.detail else ""
             return f"{self.reason}{detail}"
-        return f"{self.rule}, for {printable(self.agent or '')}"
+        detail = f", {printable(self.detail)}" if self.detail else ""
+        return f"{self.rule}, for {printable(self.agent or '')}{detail}"
+
+    def as_sent(self, path: str) -> Verdict:
+        """Return this verdict with the path that a handler may send, if it has no other detail."""
+        detail = cut(f"a download handler may send {path}", LENGTH)
+        return self if self.detail else self._replace(detail=detail)

@@ -1,17 +1,15 @@
-"""The questions that a reader of a report asks first, and their answers from the record."""
+"""What a reader of a report asks first, decided from its record. Templates have the sentences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..protocol.verdict import Reason
-from .model import EXEMPT, UNCHECKED
+from .records import EXEMPT, UNCHECKED
 
 if TYPE_CHECKING:
-    from .gaps import Gaps
-    from .model import Deciding, HostPace, OriginReport, Report
+    from .records import Deciding, HostPace, OriginReport, Report
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",
@@ -34,6 +32,13 @@ def reason_text(reason: str) -> str:
     return REASONS.get(reason, reason) if reason.strip() else "unknown"
 
 
+def deciding_text(deciding: Deciding) -> str:
+    """Return a rule as it is written, or what the reason means."""
+    if deciding.rule is not None:
+        return str(deciding.rule)
+    return "no rule matches" if deciding.reason == Reason.RULES else reason_text(deciding.reason)
+
+
 class Obedience(Enum):
     """Whether the crawl requested a disallowed page, by its own record."""
 
@@ -49,7 +54,7 @@ class Obedience(Enum):
 def obedience(report: Report) -> Obedience:
     """Return whether the crawl requested a disallowed page."""
     totals = report.totals
-    if totals.sent_disallowed or totals.final_url_disallowed:
+    if totals.disallowed:
         return Obedience.DISALLOWED
     is_whole = all(run.sent_is_known and run.damage is None for run in report.runs)
     if totals.sent_unchecked or not is_whole:
@@ -57,88 +62,47 @@ def obedience(report: Report) -> Obedience:
     return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
 
 
-def drops(report: Report) -> list[tuple[str, int]]:
-    """Return the reasons of requests that were not sent, with the number of each."""
-    return sorted(report.totals.dropped_for.items(), key=lambda item: (-item[1], item[0]))
-
-
-class Disallowed(NamedTuple):
-    """A disallowed page that was requested or received."""
-
-    origin: OriginReport
-    deciding: Deciding
-
-
-def disallowed_requests(report: Report) -> list[Disallowed]:
-    """Return what disallowed the pages that were requested or received all the same."""
-    found = [
-        Disallowed(origin, deciding)
-        for origin in report.origins
-        for deciding in origin.deciding
-        if deciding.allowed is False and (deciding.sent or deciding.final_url)
-    ]
-    return sorted(found, key=lambda one: -(one.deciding.sent + one.deciding.final_url))
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """The pace that sites asked for, and the pace that the crawl kept."""
 
-    asked: list[HostPace] = field(default_factory=list)
+    asked: list[HostPace]
     """The hosts with a delay and with at least one gap while it applied, worst first: by the ratio
     of the smallest gap to the delay."""
-    unasked: list[HostPace] = field(default_factory=list)
+    unasked: list[HostPace]
     """The hosts without a delay and with at least one gap, fastest first."""
-    gaps: int = 0
+    gaps: int
     """The gaps while a delay applied."""
-    too_short: int = 0
+    too_short: int
     """Those of them that were shorter than the delay."""
-
-    @property
-    def fastest(self) -> HostPace | None:
-        """The host with the smallest gap while a delay applied."""
-        return min(self.asked, key=lambda host: host.paced_gaps.smallest or 0, default=None)
-
-    @property
-    def slowest(self) -> HostPace | None:
-        """The host with the longest median gap while a delay applied."""
-        return max(self.asked, key=lambda host: median(host.paced_gaps), default=None)
 
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-    asked = [host for host in report.hosts if host.shortest_delay and host.paced_gaps.count]
+    asked = [
+        host
+        for host in report.hosts
+        if host.shortest_delay
+        and host.paced_gaps.count
+        # Another program may have left them out.
+        and None not in (host.paced_gaps.smallest, host.paced_gaps.median)
+    ]
+    asked.sort(
+        key=lambda host: round((host.paced_gaps.smallest or 0) / (host.shortest_delay or 1), 3)
+    )
     unasked = [host for host in report.hosts if not host.shortest_delay and host.gaps.count]
+    unasked.sort(key=lambda host: host.gaps.smallest or 0)
     return Pace(
-        sorted(asked, key=lambda host: (round(kept_ratio(host), 3), host.host)),
-        sorted(unasked, key=lambda host: (round(host.gaps.smallest or 0, 3), host.host)),
+        asked,
+        unasked,
         sum(host.paced_gaps.count for host in report.hosts),
         sum(host.too_short for host in report.hosts),
     )
 
 
-def median(gaps: Gaps) -> float:
-    """Return the median gap. The estimate of :class:`Gaps` may be below the smallest gap."""
-    return max(gaps.median or 0, gaps.smallest or 0)
-
-
-def kept_ratio(host: HostPace) -> float:
-    """Return the smallest gap of a host, relative to the shortest delay. 1 or more is kept."""
-    return (host.paced_gaps.smallest or 0) / (host.shortest_delay or 1)
-
-
 def unreachable(report: Report) -> list[OriginReport]:
     """Return the origins whose robots.txt was unreachable at the end, most requests first."""
-    found = [origin for origin in report.origins if origin.state == "unreachable"]
+    found = [each for each in report.origins if each.state == "unreachable" and each.versions]
     return sorted(found, key=lambda origin: (-origin.counts.dropped, origin.origin))
-
-
-def states(report: Report) -> dict[str, int]:
-    """Return how many origins have each state."""
-    found: dict[str, int] = {}
-    for origin in report.origins:
-        found[origin.state] = found.get(origin.state, 0) + 1
-    return found
 
 
 class Rule(NamedTuple):
@@ -152,31 +116,14 @@ class Rule(NamedTuple):
     origins: int
 
 
-def frequent(report: Report, most: int = 12) -> tuple[list[Rule], int]:
-    """Return what decided most requests, and how many other rules and reasons there are.
-
-    The same rule of several origins counts as one.
-    """
-    numbers: dict[tuple[str, bool, bool | None], list[int]] = {}
+def frequent(report: Report) -> list[Rule]:
+    """Return what decided requests, most requests first. Of several origins, a rule is one."""
+    requests: dict[tuple[str, bool, bool | None], int] = {}
+    origins: dict[tuple[str, bool, bool | None], set[str]] = {}
     for origin in report.origins:
-        seen = set()
         for deciding in origin.deciding:
-            is_rule = deciding.rule is not None
-            key = (deciding_text(deciding), is_rule, deciding.allowed)
-            found = numbers.setdefault(key, [0, 0])
-            found[0] += deciding.sent + deciding.dropped + deciding.final_url
-            found[1] += key not in seen
-            seen.add(key)
-    rules = [Rule(*key, *found) for key, found in numbers.items()]
-    rules.sort(key=lambda rule: (-rule.requests, rule.text))
-    return rules[:most], max(len(rules) - most, 0)
-
-
-def deciding_text(deciding: Deciding) -> str:
-    """Return a rule as it is written, or what the reason means."""
-    if deciding.rule is not None:
-        field = "Allow" if deciding.rule.allow else "Disallow"
-        return f"{field}: {deciding.rule.pattern}"
-    if deciding.reason == Reason.RULES:
-        return "no rule matches"
-    return reason_text(deciding.reason)
+            key = deciding_text(deciding), deciding.rule is not None, deciding.allowed
+            requests[key] = requests.get(key, 0) + deciding.requests
+            origins.setdefault(key, set()).add(origin.origin)
+    rules = [Rule(*key, number, len(origins[key])) for key, number in requests.items()]
+    return sorted(rules, key=lambda rule: (-rule.requests, rule.text))

@@ -6,23 +6,24 @@ those of Common Crawl. The memory that this uses is limited, for any file.
 
 from __future__ import annotations
 
-import logging
 import re
-from datetime import datetime, timezone
+import zlib
+from datetime import timezone
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warcio.archiveiterator import ArchiveIterator
+from warcio.archiveiterator import WARCIterator
 from warcio.bufferedreaders import BufferedReader, ChunkedDataReader
 from warcio.exceptions import ArchiveLoadFailed
-from warcio.statusandheaders import StatusAndHeadersParserException
+from warcio.limitreader import LimitReader
+from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
+from warcio.timeutils import iso_date_to_datetime
 
 from ..fetch.body_reader import WIRE_LIMIT, BodyReader
-from ..protocol.lines import SIZE_LIMIT
+from ..logs import get_logger
+from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
-from ..protocol.unwrap import unwrap_browser_page
-from .members import MAGIC, BrokenMember, gzip_members, plain_members
 from .warc_records import DIGEST_FIELD, ORIGIN_FIELD
 
 if TYPE_CHECKING:
@@ -30,10 +31,18 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import BinaryIO
 
-logger = logging.getLogger(__name__)
+logger = get_logger(__name__)
 
 RECORD_LIMIT = 1 << 22
 """The octets of a record that are kept. A longer body of a robots.txt is of no use."""
+
+MAX_HEADER = 1 << 16
+"""The octets of the header of a record."""
+
+PIECE = 1 << 12
+"""The octets that are inflated or skipped at once. Inflated, they are a thousand times as many."""
+
+CUT_OFF = "the file ends before the record does"
 
 MAX_REASON = 200
 """The characters of a reason that are kept. It may contain text of the file."""
@@ -48,11 +57,10 @@ UNREADABLE = (
 )
 """What warcio raises for a record that it cannot read."""
 
-# WARC 1.1 §5.4: "UTC timestamp as described in the W3C profile of ISO 8601".
-_DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?Z", re.ASCII)
-
 _STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
 
+_GZIP = b"\x1f\x8b\x08"
+_HTTP = StatusAndHeadersParser([], verify=False)
 _KINDS = ("response", "resource", "revisit")
 
 
@@ -79,7 +87,7 @@ class ArchivedRobotsTxt(NamedTuple):
 
 
 class ArchiveProblem(NamedTuple):
-    """A part of an archive that cannot be read."""
+    """A record of an archive that cannot be read, or the damaged end of the file."""
 
     path: str
     offset: int
@@ -102,57 +110,87 @@ def read(
 ) -> Iterator[ArchivedRobotsTxt]:
     """Yield the responses to requests for robots.txt files in a WARC file, in their order.
 
-    ``on_problem`` is called for each part that cannot be read. All whole records are yielded.
+    ``on_problem`` is called for each record that cannot be read. The end of a file that is damaged
+    is not read.
     ``origins``: yield only those of these origins. The bodies of others are not decoded. Raises
     OSError.
     """
     with open(path, "rb") as stream:
-        for found in records(stream):
-            if isinstance(found, BrokenMember):
-                on_problem(ArchiveProblem(str(path), found.offset, found.reason))
-                continue
-            offset, record = found
-            try:
-                archived = _archived(record, offset, origins)
-            except UNREADABLE as error:
-                on_problem(ArchiveProblem(str(path), offset, reason_of(error)))
-            else:
-                if archived is not None:
-                    yield archived
+        found = _Records(stream)
+        last = -1
 
+        def report(error: Exception) -> None:
+            nonlocal last
+            if found.offset != last:
+                last = found.offset
+                on_problem(ArchiveProblem(str(path), last, _reason(error)))
 
-Found = tuple[int, Any]
-"""The offset of a record, and the record of warcio."""
-
-
-def records(stream: BinaryIO) -> Iterator[Found | BrokenMember]:
-    """Yield the records of a WARC file, and the places at which there is none.
-
-    A record can be used until the next one is yielded.
-    """
-    is_compressed = stream.read(len(MAGIC)) == MAGIC
-    stream.seek(0)
-    split = gzip_members if is_compressed else plain_members
-    for member in split(stream, RECORD_LIMIT):
-        if isinstance(member, BrokenMember):
-            yield member
-            continue
-        number = 0
         try:
-            for record in ArchiveIterator(BytesIO(member.content)):
-                number += 1
-                yield member.offset, record
+            for record in found:
+                try:
+                    archived = _archived(record, found.offset, origins)
+                    while record.raw_stream.read(PIECE):
+                        pass
+                    if not isinstance(record.raw_stream, LimitReader) or record.raw_stream.limit:
+                        raise ArchiveLoadFailed(CUT_OFF)
+                except UNREADABLE as error:
+                    report(error)
+                else:
+                    if archived is not None:
+                        yield archived
+                found.reader.header_octets = 0
         except UNREADABLE as error:
-            yield BrokenMember(member.offset, reason_of(error))
-        if member.is_cut and number > 1:
-            yield BrokenMember(
-                member.offset,
-                "the file does not have one gzip member for each record, so only its first records "
-                "are read; `warcio recompress` writes such a file",
-            )
+            report(error)
+        else:
+            if found.err_count:
+                report(ArchiveLoadFailed("a record is longer than its Content-Length"))
 
 
-def reason_of(error: Exception) -> str:
+class _Reader(BufferedReader):  # type: ignore[misc, unused-ignore] # warcio has no types
+    """The octets of a WARC file, inflated. Damage raises, and headers have a limit.
+
+    warcio itself would take what follows the damage for the end of the file.
+    """
+
+    header_octets = 0
+    """Octets of lines since the last record."""
+
+    def readline(self, length: int | None = None) -> bytes:
+        line: bytes = super().readline(length or MAX_HEADER)
+        self.header_octets += len(line)
+        if self.header_octets > MAX_HEADER:
+            raise ArchiveLoadFailed("the header of a record is too long")
+        return line
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self.decompressor.decompress(data) if self.decompressor else data
+        except zlib.error as error:
+            raise ArchiveLoadFailed(str(error)) from None
+
+    def _process_read(self, data: bytes) -> None:
+        if not data and self.decompressor and not self.decompressor.eof:
+            raise ArchiveLoadFailed(CUT_OFF)
+        super()._process_read(data)
+
+
+class _Records(WARCIterator):  # type: ignore[misc, unused-ignore]
+    """The records of a WARC file, whose HTTP messages are not read yet."""
+
+    INC_RECORD = ""
+    """What warcio writes to standard error of a record that is longer than it says."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        is_compressed = stream.read(len(_GZIP)) == _GZIP
+        stream.seek(0)
+        super().__init__(stream, no_record_parse=True)
+        self.reader = _Reader(stream, PIECE, "gzip" if is_compressed else None)
+
+    def _raise_invalid_gzip_err(self) -> None:
+        """Called by warcio where one gzip member has several records, which is no fault here."""
+
+
+def _reason(error: Exception) -> str:
     """Return the text of an error. It may contain text of the file."""
     return printable(" ".join(str(error).split()) or type(error).__name__, MAX_REASON)
 
@@ -170,62 +208,49 @@ def _archived(record: Any, offset: int, origins: Container[str] | None) -> Archi
             return None
     if origins is not None and origin not in origins:
         return None
-    http = record.http_headers
-    status = None
-    if http is not None:
-        status = _status(http.get_statuscode())
-    elif record.rec_type != "resource":
-        raise ValueError("there is no HTTP message")
-    at = _seconds(headers.get_header("WARC-Date") or "")
+    block = _beginning(record.raw_stream, RECORD_LIMIT)
+    stream, http, status = BytesIO(block), None, None
+    if record.rec_type != "resource":
+        if not block:
+            raise ValueError("there is no HTTP message")
+        http = _HTTP.parse(stream)
+        if _STATUS.fullmatch(http.get_statuscode()) is None:
+            raise ValueError("the status code is not valid")
+        status = int(http.get_statuscode())
+    at = iso_date_to_datetime(headers.get_header("WARC-Date")).replace(tzinfo=timezone.utc)
     digest = headers.get_header(DIGEST_FIELD) or ""
     truncated = headers.get_header("WARC-Truncated")
     is_revisit = record.rec_type == "revisit"
     return ArchivedRobotsTxt(
         url,
         origin,
-        at,
+        at.timestamp(),
         status,
-        None if is_revisit else _file(record, truncated),
+        None if is_revisit else _file(stream, http, truncated),
         digest.removeprefix("sha256:") or None,
         truncated,
         offset,
     )
 
 
-def _status(code: str) -> int:
-    """Return the status code of a response. Raises ValueError."""
-    if _STATUS.fullmatch(code) is None:
-        raise ValueError("the status code is not valid")
-    return int(code)
-
-
-def _seconds(date: str) -> float:
-    """Return a WARC-Date in seconds since 1970. Raises ValueError."""
-    found = _DATE.fullmatch(date)
-    if found is None:
-        raise ValueError("the WARC-Date is not valid")
-    whole = datetime.strptime(found[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    return whole.timestamp() + float(found[2] or 0)
-
-
-def _file(record: Any, truncated: str | None) -> bytes | None:
+def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
     """Return the decoded body, as the crawl read it."""
-    http = record.http_headers
     codings: list[str] = []
     is_chunked = False
     if http is not None:
         codings = [value for name, value in http.headers if name.lower() == "content-encoding"]
         is_chunked = http.get_header("Transfer-Encoding", "").strip().lower() == "chunked"
     coding = ",".join(codings).strip().lower()
-    reader = BodyReader()
-    if reader.start(coding.encode("latin-1", "replace")):
-        stream = ChunkedDataReader(record.raw_stream) if is_chunked else record.raw_stream
+    if is_chunked:
+        stream = ChunkedDataReader(stream)
+    reader = BodyReader(coding.encode("latin-1", "replace"))
+    if reader.is_supported:
         reader.feed(_beginning(stream, WIRE_LIMIT))
         body = reader.data
         if not reader.readable:
             return None
-    elif coding in BufferedReader.get_supported_decompressors():
-        body = _beginning(record.content_stream(), SIZE_LIMIT + 1)
+    elif coding == "deflate":
+        body = _beginning(BufferedReader(stream, decomp_type=coding), SIZE_LIMIT + 1)
     else:
         return None
     if truncated is not None and len(body) <= SIZE_LIMIT:

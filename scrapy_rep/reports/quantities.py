@@ -57,9 +57,11 @@ def octets(number: int) -> str:
     return f"{kibibytes:.1f} KiB" if kibibytes < 10 else f"{kibibytes:,.0f} KiB"
 
 
-def moment(time: float, parts: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """Return a time in UTC. A damaged report may have any number."""
+def moment(time: datetime | float, parts: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time in UTC; seconds are since 1970. A file may have any time."""
     try:
-        return datetime.fromtimestamp(time, timezone.utc).strftime(parts)
+        if not isinstance(time, datetime):
+            return datetime.fromtimestamp(time, timezone.utc).strftime(parts)
+        return time.astimezone(timezone.utc).strftime(parts)
     except (OverflowError, OSError, ValueError):
         return "unknown"

@@ -1,226 +1,236 @@
-"""The state of the robots.txt files of many sites: counts in bounded memory, and their JSON form.
+"""The figures of a survey: SQL queries over its rows, with DuckDB.
 
-A :class:`Survey` of a part of the files can be pickled, and merged with that of another part.
+``survey.sql`` has the queries. The rows may be those of many machines. They are in a file, so that
+they need not fit into memory.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib.resources import files
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from ..protocol.access import AccessResult
-from .distribution import Distribution
-from .survey_file import Extent, facts_of
-from .top_counts import TopCounts
+from msgspec import Struct, structs
+
+from .survey_row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 """The version of the JSON form. A field may be added without a new one."""
 
-MAX_STRATA = 50
-"""Strata that are counted apart. The files of others count only in the total."""
-
-CAPACITY = 10_000
-"""Agents, unknown fields and preferences that are counted in the total."""
-
-STRATUM_CAPACITY = 500
-"""Agents, unknown fields and preferences that are counted in a stratum."""
-
 MAX_LISTED = 100
-"""Agents, unknown fields and preferences in the JSON form."""
+"""Entries of a list. The record says how many others there are."""
 
-MAX_NAME = 100
-"""Characters of the name of a stratum."""
-
-AI_PURPOSES = ("ai-training", "ai-use")
-"""The purposes whose agents are listed apart."""
-
-NUMBERS = ("size", "lines", "groups", "agents", "rules", "longest-pattern", "sitemaps")
-"""The numbers of each file. The size is in octets."""
-
-DELAY = "crawl-delay"
-"""The distribution of the Crawl-delays, in milliseconds."""
+ROW_FILES = (".jsonl", ".jsonl.gz", ".parquet")
+"""How the name of a file with rows ends."""
 
 
-class Sample(NamedTuple):
-    """What is known of the robots.txt of one site."""
+class Count(Struct, frozen=True):
+    """The sites or files that have something. A share is at most 1."""
 
-    body: bytes | None
-    """The file. None if there is none, or if it is not known."""
-    status: int | None = None
-    """The status of the response, if it is known."""
-    result: str = AccessResult.RULES.value
-    """What the response means: a value of `AccessResult`."""
-    stratum: str | None = None
-    """The part of the survey to which the site belongs."""
+    name: str
+    number: int
+    share: float
 
 
-class Tally:
-    """The counts of one stratum, or of all files."""
+class Extents(Struct, frozen=True):
+    """The files that name an agent, or one with a purpose, by what they disallow for it."""
 
-    def __init__(self, capacity: int) -> None:
-        self.responses = 0
-        """The samples."""
-        self.files = 0
-        """The samples with a file. Each share is one of these."""
-        self.statuses: Counter[int] = Counter()
-        self.results: Counter[str] = Counter()
-        self.features: Counter[str] = Counter()
-        self.codes: Counter[str] = Counter()
-        self.purposes: dict[str, Counter[str]] = {}
-        """For each purpose of crawlers, the files that name one, and the extents."""
-        self.numbers = {name: Distribution() for name in NUMBERS}
-        self.numbers[DELAY] = Distribution(digits=12)  # multiples of a second stay what they are
-        self.named = TopCounts(capacity)
-        """The files that name an agent."""
-        self.extents = {extent: TopCounts(capacity) for extent in Extent}
-        """The files with a group that disallows an agent everything, something or nothing."""
-        self.unknown_fields = TopCounts(capacity)
-        self.preferences = TopCounts(capacity)
-
-    def merge(self, other: Tally) -> None:
-        """Add the counts of another part."""
-        self.responses += other.responses
-        self.files += other.files
-        for mine, theirs in (
-            (self.statuses, other.statuses),
-            (self.results, other.results),
-            (self.features, other.features),
-            (self.codes, other.codes),
-        ):
-            mine.update(theirs)  # type: ignore[arg-type]
-        for purpose, counts in other.purposes.items():
-            self.purposes.setdefault(purpose, Counter()).update(counts)
-        for name, numbers in other.numbers.items():
-            self.numbers[name].merge(numbers)
-        self.named.merge(other.named)
-        for extent, agents in other.extents.items():
-            self.extents[extent].merge(agents)
-        self.unknown_fields.merge(other.unknown_fields)
-        self.preferences.merge(other.preferences)
-
-    def as_json(self, purposes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        """Return the counts as JSON types."""
-        known = [agent for agent in purposes if agent in self.named.counts]
-        in_order = sorted(known, key=lambda agent: (-self.named.counts[agent], agent))
-        return {
-            "responses": self.responses,
-            "files": self.files,
-            "statuses": {str(key): value for key, value in sorted(self.statuses.items())},
-            "results": dict(sorted(self.results.items())),
-            "features": dict(self.features.most_common()),
-            "numbers": {name: numbers.as_json() for name, numbers in self.numbers.items()},
-            "agents": [self._agent(agent, purposes) for agent, _ in self.named.most(MAX_LISTED)],
-            "ai_agents": [
-                self._agent(agent, purposes)
-                for agent in in_order
-                if any(purpose in AI_PURPOSES for purpose in purposes[agent])
-            ],
-            "blocked_agents": _listed(self.extents[Extent.EVERYTHING], "agent"),
-            "agents_error": max(top.error for top in (self.named, *self.extents.values())),
-            "purposes": {key: dict(value) for key, value in sorted(self.purposes.items())},
-            "findings": dict(self.codes.most_common()),
-            "unknown_fields": _listed(self.unknown_fields, "field"),
-            "unknown_fields_error": self.unknown_fields.error,
-            "preferences": _listed(self.preferences, "preference"),
-            "preferences_error": self.preferences.error,
-        }
-
-    def _agent(self, agent: str, purposes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        return {
-            "agent": agent,
-            "purposes": list(purposes.get(agent, ())),
-            "files": self.named.counts[agent],
-            **{extent.value: self.extents[extent].counts.get(agent, 0) for extent in Extent},
-        }
+    name: str
+    files: int
+    share: float
+    everything: int
+    something: int
+    nothing: int
 
 
-def _listed(top: TopCounts, name: str) -> list[dict[str, Any]]:
-    return [{name: text, "files": files} for text, files in top.most(MAX_LISTED)]
+class Quantiles(Struct, frozen=True):
+    """A number of each file: octets, or seconds for ``crawl_delay``. All are those of a file."""
+
+    name: str
+    p10: float
+    p25: float
+    median: float
+    p75: float
+    p90: float
+    p99: float
+    largest: float
 
 
-class Survey:
-    """The counts of all files, and those of each stratum.
+class Stratum(Struct, frozen=True):
+    """A part of the survey, such as a folder: its median size, and shares of its files.
 
-    ``purposes`` has the purposes of the well-known crawlers by product token, in lower case.
+    ``blocked``: everything is disallowed for all crawlers; ``training``: for one that collects data
+    to train a model.
     """
 
-    def __init__(self, purposes: Mapping[str, tuple[str, ...]]) -> None:
-        self._purposes = purposes
-        self.total = Tally(CAPACITY)
-        self.strata: dict[str, Tally] = {}
-        self.strata_left_out = 0
-        """Samples of strata beyond `MAX_STRATA`."""
+    name: str
+    files: int
+    size: float | None
+    sitemap: float | None
+    delay: float | None
+    blocked: float | None
+    training: float | None
+    findings: float | None
 
-    def add(self, sample: Sample) -> None:
-        """Count what is known of a site. No content raises an error."""
-        tallies = [self.total]
-        if sample.stratum is not None:
-            stratum = self._stratum(sample.stratum[:MAX_NAME])
-            if stratum is None:
-                self.strata_left_out += 1
-            else:
-                tallies.append(stratum)
-        for tally in tallies:
-            tally.responses += 1
-            tally.results[sample.result] += 1
-            if sample.status is not None:
-                tally.statuses[sample.status] += 1
-        if sample.body is not None:
-            self._add_file(sample.body, tallies)
 
-    def merge(self, other: Survey) -> None:
-        """Add the counts of another part of the files."""
-        self.total.merge(other.total)
-        self.strata_left_out += other.strata_left_out
-        for name, tally in other.strata.items():
-            stratum = self._stratum(name)
-            if stratum is None:
-                self.strata_left_out += tally.responses
-            else:
-                stratum.merge(tally)
+class Difference(Struct, frozen=True):
+    """A share that differs from that of another survey."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the survey as JSON types."""
-        return {
-            "total": self.total.as_json(self._purposes),
-            "strata": {
-                name: self.strata[name].as_json(self._purposes) for name in sorted(self.strata)
-            },
-            "strata_left_out": self.strata_left_out,
-        }
+    name: str
+    before: float
+    now: float
+    change: float
 
-    def _stratum(self, name: str) -> Tally | None:
-        found = self.strata.get(name)
-        if found is None and len(self.strata) < MAX_STRATA:
-            found = self.strata[name] = Tally(STRATUM_CAPACITY)
-        return found
 
-    def _add_file(self, body: bytes, tallies: list[Tally]) -> None:
-        facts = facts_of(body)
-        purposes = self._purposes_of(facts.agents)
-        for tally in tallies:
-            tally.files += 1
-            tally.features.update(facts.features)
-            tally.codes.update(facts.codes)
-            for purpose, extents in purposes.items():
-                tally.purposes.setdefault(purpose, Counter()).update(extents)
-            for name, number in facts.numbers.items():
-                tally.numbers[name].add(number)
-            for delay in facts.delays:
-                tally.numbers[DELAY].add(delay)
-            tally.named.add(facts.agents)
-            for extent, top in tally.extents.items():
-                top.add(agent for agent, found in facts.agents.items() if found is extent)
-            tally.unknown_fields.add(facts.unknown_fields)
-            tally.preferences.add(facts.preferences)
+class Survey(Struct, kw_only=True):
+    """The record of ``survey --json``. The lists are in the order of their numbers."""
 
-    def _purposes_of(self, agents: Mapping[str, Extent]) -> dict[str, list[str]]:
-        """Return the purposes of the crawlers that a file names, with ``named`` and extents."""
-        found: dict[str, set[str]] = {}
-        for agent, extent in agents.items():
-            for purpose in self._purposes.get(agent, ()):
-                found.setdefault(purpose, {"named"}).add(extent.value)
-        return {purpose: sorted(extents) for purpose, extents in found.items()}
+    type: Literal["survey"] = "survey"
+    version: int = VERSION
+    made_at: str
+    complete: bool
+    """Whether all of the input is counted."""
+    problems: int
+    """Files and parts of the input that cannot be read."""
+    sites: int
+    files: int
+    results: list[Count]
+    statuses: list[Count]
+    numbers: list[Quantiles]
+    features: list[Count]
+    agents: list[Extents]
+    blocked_agents: list[Count]
+    ai_agents: list[Extents]
+    purposes: list[Extents]
+    preferences: list[Count]
+    findings: list[Count]
+    unknown_fields: list[Count]
+    strata: list[Stratum]
+    differences: list[Difference] | None = None
+    """The differences to another survey, if there is one."""
+    left_out: dict[str, int]
+    """For each list that is cut, the number of its other entries."""
+
+
+_TYPES = {str: "VARCHAR", int: "BIGINT", list[str]: "VARCHAR[]", list[float]: "DOUBLE[]"}
+_COLUMNS = {
+    each.name: _TYPES[get_args(each.type)[0] if isinstance(each.type, UnionType) else each.type]
+    for each in structs.fields(Row)
+}
+"""The columns of the rows, with their types in SQL."""
+
+
+_LISTS: dict[str, type[Struct]] = {
+    each.name: get_args(each.type)[0]
+    for each in structs.fields(Survey)
+    if get_origin(each.type) is list
+}
+_LISTS["differences"] = Difference
+"""The lists of a survey with their records. Each is a view of `survey.sql`."""
+
+_ORDERS: dict[type[Struct], str] = {Quantiles: "#1", Difference: "abs(#4) DESC, #1"}
+
+
+class RowFileError(Exception):
+    """A file has no rows of a survey, or cannot be read or written. The message says why."""
+
+
+class Rows:
+    """The rows of a survey, in a database of ``folder``.
+
+    ``crawlers`` has the purposes of the well-known crawlers, by their product token in lower case.
+    """
+
+    def __init__(self, folder: Path, crawlers: Mapping[str, Iterable[str]]) -> None:
+        import duckdb  # not for the schema of the record
+
+        self._error = duckdb.Error
+        self._database = duckdb.connect(
+            folder / "survey.duckdb",
+            config={"autoinstall_known_extensions": False, "autoload_known_extensions": False},
+        )
+        pairs = [(agent, purpose) for agent, purposes in crawlers.items() for purpose in purposes]
+        self._database.execute(
+            "CREATE TABLE crawlers AS SELECT unnest(?) AS agent, unnest(?) AS purpose",
+            [[agent for agent, _ in pairs], [purpose for _, purpose in pairs]],
+        )
+        columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+        self._database.execute(
+            f"CREATE TABLE rows (survey VARCHAR, {columns}, "
+            "CHECK (site IS NOT NULL AND result IS NOT NULL))"
+        )
+        self._database.execute(files(__package__).joinpath("survey.sql").read_text("utf-8"))
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def read(self, path: Path, survey: Literal["now", "before"] = "now") -> None:
+        """Add the rows of a file to this survey, or to the one before. Raises RowFileError."""
+        source = f"read_json(?, format = 'newline_delimited', columns = {_COLUMNS})"
+        if path.suffix == ".parquet":
+            source = "read_parquet(?)"
+        values = ", ".join(
+            f"coalesce({name}, [])" if kind.endswith("[]") else name
+            for name, kind in _COLUMNS.items()
+        )
+        query = f"INSERT INTO rows SELECT '{survey}', {values} FROM {source}"
+        try:
+            self._database.execute(query, [str(path)])
+        except self._error as error:
+            raise RowFileError(f"cannot read {path} as rows of a survey: {error}") from None
+
+    def write(self, path: Path) -> None:
+        """Write all rows to a file. Raises RowFileError."""
+        kind = "parquet" if path.suffix == ".parquet" else "json"
+        name = str(path).replace("'", "''")
+        rows = "SELECT * EXCLUDE survey FROM rows WHERE survey = 'now'"
+        try:
+            self._database.execute(f"COPY ({rows}) TO '{name}' (FORMAT {kind})")
+        except self._error as error:
+            raise RowFileError(f"cannot write {path}: {error}") from None
+
+    def survey(self, *, made_at: str, complete: bool, problems: int, compared: bool) -> Survey:
+        """Return the figures. ``compared``: with the differences to the survey before."""
+        lists: dict[str, Any] = {}
+        left_out = {}
+        for name, kind in _LISTS.items():
+            if name != "differences" or compared:
+                order = _ORDERS.get(kind, "#2 DESC, #1")
+                found = self._database.execute(
+                    f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
+                ).fetchall()
+                lists[name] = [kind(*row[:-1]) for row in found]
+                if found and found[0][-1] > len(found):
+                    left_out[name] = found[0][-1] - len(found)
+        [counts] = self._database.execute(
+            "SELECT count(*), count(size) FROM rows WHERE survey = 'now'"
+        ).fetchall()
+        sites, read = counts
+        return Survey(
+            made_at=made_at, complete=complete, problems=problems, sites=sites, files=read,
+            left_out=left_out, **lists,
+        )  # fmt: skip
+
+
+def page(survey: Survey) -> str:
+    """Return the page of a survey: one HTML file, which loads nothing and has no script."""
+    from .pages import render
+
+    return render(
+        "survey.html",
+        title=f"Survey of {survey.sites:,} robots.txt files",
+        description="The state of the robots.txt files of many sites.",
+        survey=survey,
+    )
+
+
+def summary(survey: Survey) -> str:
+    """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
+    from .pages import render_text
+
+    return render_text("survey_summary.html", survey=survey)

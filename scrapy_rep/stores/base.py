@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from .entry import Entry
 
+TTL = 60 * 86_400.0
+"""Seconds after which a store deletes an entry that was not put again: twice the 30 days of
+RFC 9309 §2.3.1.4."""
+
 MAX_LEASE = 3600.0
 """Seconds that a claim, a reservation or a delay lasts at most. A stored one that lasts longer was
 written by another program, or with a wrong clock, and counts as expired."""

@@ -1,27 +1,33 @@
-"""The entry that a store keeps for one origin, and the octets that represent it.
+"""The entry that a store keeps for one origin, the octets that represent it, and a line of JSON.
 
     octets   = version deflated
     deflated = zlib stream (RFC 1950), with the preset dictionary of the version, of content
     content  = head [LF body]
     head     = JSON object; fields with their default value are left out
 
-The checksum of zlib detects a damaged entry. Entries of other versions are ignored. Other programs
-may write to a store, too, so everything that is read from it is limited in size, and every value is
-checked.
+    line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …, "sha256": …}
+
+The checksum of zlib detects a damaged entry. Entries of other versions are ignored. A line moves an
+entry between machines; a body that is not UTF-8 is in its ``body_base64``. Octets and lines may
+come from other programs, so everything that is read is limited in size, and every value is checked.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 import zlib
+from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
 from ..protocol.lines import SIZE_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
 class Entry(NamedTuple):
@@ -82,6 +88,11 @@ LATEST = 253_402_300_800.0
 MAX_FAILURES = 1_000_000_000
 """More failures than one a second for 30 years."""
 
+LINE_TYPE, LINE_VERSION = "policy", 1
+
+LINE_LIMIT = 6 * BODY_LIMIT + HEAD_LIMIT + 6 * URL_LIMIT
+"""The most octets of a line: each octet of the body may have an escape, such as ``\\u0001``."""
+
 _URL = re.compile("(?:https?|ftp)://[!-~]+")
 _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -92,7 +103,7 @@ VERSION = b"\x05"
 them needs a new version."""
 
 # The preset dictionary: text that is common in entries. Do not change it within a version.
-_DICTIONARY = (
+DICTIONARY = (
     b'{"result": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
     b'{"result": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
     b'"disallowed", "last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600}, '
@@ -112,37 +123,53 @@ _DICTIONARY = (
     b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
 )
 
-_STORED_RESULTS = (
-    AccessResult.RULES,
-    AccessResult.UNAVAILABLE,
-    AccessResult.DISALLOWED,
-    AccessResult.UNREACHABLE,
-)
-
-_RESULTS = {result.value: result for result in _STORED_RESULTS}
-
-_Checks = dict[str, "Callable[[Any], bool]"]
-
-_COPY_CHECKS: _Checks = {
-    "url": lambda value: _is_text(value, _URL, URL_LIMIT),
-    "etag": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
-    "last_modified": lambda value: value is None or _is_text(value, _VALIDATOR, VALIDATOR_LIMIT),
-    "lifetime": lambda value: value is None or _is_number(value, -LATEST, LATEST),
-    "sha256": lambda value: value is None or _is_text(value, _SHA256, 64),
+_RESULTS = {
+    result.value: result
+    for result in (
+        AccessResult.RULES,
+        AccessResult.UNAVAILABLE,
+        AccessResult.DISALLOWED,
+        AccessResult.UNREACHABLE,
+    )
 }
-_ENTRY_CHECKS: _Checks = {
-    "result": lambda value: value in _STORED_RESULTS,
-    "fetched_at": lambda value: _is_number(value, 0, LATEST),
-    "refresh_at": lambda value: _is_number(value, 0, LATEST),
-    "expires_at": lambda value: _is_number(value, 0, LATEST),
-    "copy": lambda value: value is None or _is_valid(value, _COPY_CHECKS),
-    "status": lambda value: value is None or (type(value) is int and 100 <= value <= 999),
-    "url": lambda value: value is None or _is_text(value, _URL, URL_LIMIT),
-    "failure": lambda value: value is None or _is_text(value, _FAILURE, FAILURE_LIMIT),
-    "unreachable_since": lambda value: value is None or _is_number(value, 0, LATEST),
+
+
+def _is_number(least: float, most: float) -> Callable[[object], bool]:
+    """Return a check for a number within these limits. A bool is not a number."""
+    return lambda value: type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
+
+
+def _is_text(pattern: re.Pattern[str], most: int) -> Callable[[object], bool]:
+    return lambda value: (
+        isinstance(value, str) and len(value) <= most and pattern.fullmatch(value) is not None
+    )
+
+
+_IS_TIME = _is_number(0, LATEST)
+_IS_URL = _is_text(_URL, URL_LIMIT)
+is_validator = _is_text(_VALIDATOR, VALIDATOR_LIMIT)
+"""Whether a value is a validator that can be sent in a header, and is short enough to keep."""
+
+_COPY_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "url": _IS_URL,
+    "etag": is_validator,
+    "last_modified": is_validator,
+    "lifetime": _is_number(-LATEST, LATEST),
+    "sha256": _is_text(_SHA256, 64),
+}
+_ENTRY_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "result": lambda value: value in _RESULTS.values(),
+    "fetched_at": _IS_TIME,
+    "refresh_at": _IS_TIME,
+    "expires_at": _IS_TIME,
+    "copy": lambda value: value is None or _invalid(value, _COPY_CHECKS) is None,
+    "status": lambda value: type(value) is int and 100 <= value <= 999,
+    "url": _IS_URL,
+    "failure": _is_text(_FAILURE, FAILURE_LIMIT),
+    "unreachable_since": _IS_TIME,
     "failures": lambda value: type(value) is int and 0 <= value <= MAX_FAILURES,
 }
-"""Whether a value is valid for a field of the head."""
+"""Whether a value is valid for a field of the head. None is valid where it is the default."""
 
 
 def encode(entry: Entry) -> bytes:
@@ -150,10 +177,10 @@ def encode(entry: Entry) -> bytes:
 
     Values that :func:`decode` would refuse are left out or cut.
     """
-    content = json.dumps(head_of(entry)).encode()
+    content = json.dumps(_head_of(entry, _ENTRY_CHECKS)).encode()
     if entry.body is not None:
         content += b"\n" + entry.body[:BODY_LIMIT]
-    deflate = zlib.compressobj(zdict=_DICTIONARY)
+    deflate = zlib.compressobj(zdict=DICTIONARY)
     return VERSION + deflate.compress(content) + deflate.flush()
 
 
@@ -163,30 +190,80 @@ def decode(octets: bytes) -> Entry:
     Raises ValueError for octets that :func:`encode` of this version does not produce. Memory use is
     limited to a few times the size of the largest entry, for any octets.
     """
-    head, body = _inflated(octets)
+    if len(octets) > OCTETS_LIMIT:
+        raise ValueError(f"not an entry: {len(octets)} octets")
+    if octets[:1] != VERSION:
+        raise ValueError(f"an entry of version {octets[:1]!r}")
+    inflate = zlib.decompressobj(zdict=DICTIONARY)
     try:
-        found = json.loads(head.decode("ascii"))
-    except RecursionError as error:
-        raise ValueError(f"not an entry: {type(error).__name__}") from None
-    return from_head(found, body)
+        content = inflate.decompress(octets[1:], CONTENT_LIMIT + 1)
+    except zlib.error as error:
+        raise ValueError(f"not an entry: {error}") from None
+    if not inflate.eof or inflate.unused_data:
+        raise ValueError("not an entry: cut off, too long, or followed by something")
+    head, newline, body = content.partition(b"\n")
+    if len(head) > HEAD_LIMIT or len(body) > BODY_LIMIT:
+        raise ValueError("not an entry: too long")
+    return _entry_of(_parsed(head, "ascii"), body if newline else None)
 
 
-def head_of(entry: Entry) -> dict[str, Any]:
-    """Return all fields of an entry but the body, as JSON types.
+def to_line(key: str, entry: Entry) -> str:
+    """Return the line of an entry, with the LF."""
+    head = _head_of(entry, _ENTRY_CHECKS)
+    record = {"type": LINE_TYPE, "version": LINE_VERSION, "origin": key, "entry": head}
+    if entry.body is not None:
+        try:
+            record["body"] = entry.body.decode("utf-8")
+        except UnicodeDecodeError:
+            record["body_base64"] = base64.b64encode(entry.body).decode("ascii")
+        record["sha256"] = sha256(entry.body).hexdigest()
+    return json.dumps(record) + "\n"
 
-    Fields with their default value are left out, and values that :func:`from_head` would refuse are
-    left out or cut.
-    """
-    return _head_of(entry, _ENTRY_CHECKS)
+
+def from_line(line: bytes) -> tuple[str, Entry]:
+    """Return the key and the entry of a line. Raises ValueError for any other line."""
+    record = _parsed(line, "utf-8")
+    if not isinstance(record, dict) or record.get("type") != LINE_TYPE:
+        raise ValueError("it is not a policy")
+    version = record.get("version")
+    if version != LINE_VERSION or isinstance(version, bool):
+        raise ValueError(f"it is of version {str(version)[:20]!r}, not {LINE_VERSION}")
+    key = record.get("origin")
+    if not isinstance(key, str) or not 0 < len(key) <= URL_LIMIT:
+        raise ValueError("it has no origin")
+    body = _body_of(record)
+    if len(body or b"") > BODY_LIMIT:
+        raise ValueError("its body is too long")
+    digest = None if body is None else sha256(body).hexdigest()
+    if record.get("sha256") != digest:
+        raise ValueError("its body is missing, or does not have the SHA-256 that it states")
+    return key, _entry_of(record.get("entry"), body)
 
 
-def from_head(found: Any, body: bytes | None) -> Entry:
-    """Return the entry with the fields of a head, which other programs may have written.
+def _body_of(record: dict[str, Any]) -> bytes | None:
+    match record.get("body"), record.get("body_base64"):
+        case None, None:
+            return None
+        case str(text), None:
+            with suppress(UnicodeEncodeError):
+                return text.encode("utf-8")
+        case None, str(encoded):
+            with suppress(binascii.Error):
+                return base64.b64decode(encoded, validate=True)
+    raise ValueError("its body is not valid")
 
-    Raises ValueError for a head that :func:`head_of` does not produce.
-    """
+
+def _parsed(octets: bytes, encoding: str) -> Any:
     try:
-        values = {name: found[name] for name in _ENTRY_CHECKS if name in found}
+        return json.loads(octets.decode(encoding))
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+
+
+def _entry_of(head: Any, body: bytes | None) -> Entry:
+    """Return the entry with the fields of a head, which other programs may have written."""
+    try:
+        values = {name: head[name] for name in _ENTRY_CHECKS if name in head}
         values["result"] = _RESULTS.get(values["result"])
         if values.get("copy") is not None:
             copy = values["copy"]
@@ -194,9 +271,8 @@ def from_head(found: Any, body: bytes | None) -> Entry:
         entry = Entry(**values, body=body)
     except (KeyError, TypeError):
         raise ValueError("not an entry: a field is missing or has a wrong type") from None
-    for name, is_valid in _ENTRY_CHECKS.items():
-        if not is_valid(getattr(entry, name)):
-            raise ValueError(f"not an entry: invalid {name}")
+    if (invalid := _invalid(entry, _ENTRY_CHECKS)) is not None:
+        raise ValueError(f"not an entry: invalid {invalid}")
     latest_refresh = entry.expires_at
     if entry.result is AccessResult.UNREACHABLE:
         latest_refresh = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
@@ -209,52 +285,30 @@ def from_head(found: Any, body: bytes | None) -> Entry:
     return entry
 
 
-def _head_of(record: Entry | CopyInfo, checks: _Checks) -> dict[str, Any]:
-    """Return the valid fields of a record that do not have their default value."""
-    defaults: Mapping[str, object] = record._field_defaults
+def _head_of(record: Entry | CopyInfo, checks: dict[str, Callable[[Any], bool]]) -> dict[str, Any]:
+    """Return the valid fields of a record as JSON types. A field with its default is left out."""
     head: dict[str, Any] = {}
     for name, is_valid in checks.items():
         value = getattr(record, name)
+        if isinstance(value, CopyInfo):
+            value = _head_of(value, _COPY_CHECKS)
+            if "url" in value:
+                head[name] = value
+            continue
         if isinstance(value, float):
             value = round(min(value, LATEST), 3)
         elif name == "failure" and value is not None:
             value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
-        elif isinstance(value, CopyInfo):
-            if is_valid(value._replace(etag=None, last_modified=None, lifetime=None, sha256=None)):
-                head[name] = _head_of(value, _COPY_CHECKS)
-            continue
-        if (name not in defaults or value != defaults[name]) and is_valid(value):
+        if value != record._field_defaults.get(name) and is_valid(value):
             head[name] = value
     return head
 
 
-def _inflated(octets: bytes) -> tuple[bytes, bytes | None]:
-    """Return the head and the body."""
-    if len(octets) > OCTETS_LIMIT:
-        raise ValueError(f"not an entry: {len(octets)} octets")
-    if octets[:1] != VERSION:
-        raise ValueError(f"an entry of version {octets[:1]!r}")
-    inflate = zlib.decompressobj(zdict=_DICTIONARY)
-    try:
-        content = inflate.decompress(octets[1:], CONTENT_LIMIT + 1)
-    except zlib.error as error:
-        raise ValueError(f"not an entry: {error}") from None
-    if not inflate.eof or inflate.unused_data:
-        raise ValueError("not an entry: cut off, too long, or followed by something")
-    head, newline, body = content.partition(b"\n")
-    if len(head) > HEAD_LIMIT or len(body) > BODY_LIMIT:
-        raise ValueError("not an entry: too long")
-    return head, body if newline else None
-
-
-def _is_valid(record: CopyInfo, checks: _Checks) -> bool:
-    return all(is_valid(getattr(record, name)) for name, is_valid in checks.items())
-
-
-def _is_number(value: object, least: float, most: float) -> bool:
-    """Return whether a value is a number within these limits. A bool is not a number."""
-    return type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
-
-
-def _is_text(value: object, pattern: re.Pattern[str], most: int) -> bool:
-    return isinstance(value, str) and len(value) <= most and pattern.fullmatch(value) is not None
+def _invalid(record: Entry | CopyInfo, checks: dict[str, Callable[[Any], bool]]) -> str | None:
+    """Return the name of an invalid field of a record; None if all are valid."""
+    for name, is_valid in checks.items():
+        value = getattr(record, name)
+        may_be_none = record._field_defaults.get(name, ...) is None
+        if not (is_valid(value) or (value is None and may_be_none)):
+            return name
+    return None

@@ -1,20 +1,24 @@
-"""The types of stores, and the forms of REP_STORE that select them.
+"""The values of REP_STORE: the stores that they select, and how a message shows them.
 
-To add a type, write a function that opens the store, and add a row to :data:`STORE_TYPES`. The
+To add a type of store, write a function that makes one, and add a row to :data:`STORE_TYPES`. The
 settings and their error message read this table.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import unquote_plus
 
-from .base import Store, StoreError
+from .base import TTL, Store, StoreError
 from .fallback import FallbackStore
-from .memory import MemoryStore
+
+if TYPE_CHECKING:
+    from .threaded import ThreadedStore
 
 StoreSource: TypeAlias = str | Callable[..., Any]
 """A value of REP_STORE: a URL, the path of a class or a function, or that itself. It is called with
@@ -22,6 +26,18 @@ StoreSource: TypeAlias = str | Callable[..., Any]
 
 JOBDIR_FILE = "robotstxt.sqlite"
 """The name of the SQLite file in a JOBDIR."""
+
+HIDDEN = "***"
+"""Replaces a password."""
+
+_URL = re.compile(
+    r"(?P<scheme>[^:/?#@]*://)(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
+)
+_SECRET = re.compile("(?:pass|pwd|secret|token|credential)[^=&]*=", re.IGNORECASE)
+_ONE_HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,]*)(?::[0-9]*)?"
+_HOSTS = re.compile(rf"{_ONE_HOST}(?:,{_ONE_HOST})*")
+_FILE_SCHEMES = ("sqlite://", "unix://")
+"""The path of these URLs is that of a file, which may contain an ``@``."""
 
 
 class StoreType(NamedTuple):
@@ -31,9 +47,9 @@ class StoreType(NamedTuple):
     """The form of its URLs, for error messages."""
     pattern: re.Pattern[str]
     """Matches the whole of each of its URLs."""
-    open: Callable[[str, float], Store]
-    """Opens the store at a URL. The second argument is the seconds after which an entry expires.
-    Raises StoreError."""
+    make: Callable[[str, float], Store]
+    """Makes the store at a URL, which is not open yet. The second argument is the seconds after
+    which an entry expires. Raises StoreError."""
 
 
 def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) -> Store | None:
@@ -46,14 +62,51 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     A SQLite file that cannot be opened logs a warning: the crawl continues in memory, and tries the
     file again later.
     """
-    if source is None:
-        return None if jobdir is None else _open_in_jobdir(jobdir, ttl)
-    if not isinstance(source, str):
-        return _open_made(source, ttl)
-    store_type = find_type(source)
-    if store_type is None:
-        raise StoreError(f"it must be {store_forms()}")
-    return store_type.open(source, ttl)
+    if source is not None:
+        make = _type_of(source).make if isinstance(source, str) else _call
+        store = make(source, ttl)  # type: ignore[arg-type]
+    elif jobdir is not None:
+        from .sqlite import SQLiteStore  # most crawls do not need it
+
+        store = SQLiteStore(Path(jobdir, JOBDIR_FILE), ttl=ttl, shared=False)
+    else:
+        return None
+    fallback = FallbackStore(store)
+    try:
+        fallback.open()
+    except StoreError as error:
+        if source is not None and not str(source).startswith("sqlite:"):
+            raise
+        fallback.mark_failed(error)
+    return fallback
+
+
+def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
+    """Open the store at ``url`` for a tool, which calls its blocking methods.
+
+    Unlike a crawl, a tool does not go on without its store: a store that cannot be used is an
+    error, and a file stays as it is. ``must_exist``: the store is read, and none is created. Raises
+    StoreError.
+    """
+    store_type = _type_of(url)
+    if store_type.make is _make_memory:
+        raise StoreError("it ends with the process that has it")
+    if store_type.make is _make_own:
+        raise StoreError("only SQLite and Redis can be exported and imported")
+    store: Any
+    if store_type.make is _make_sqlite:
+        path = _sqlite_path(url)
+        if must_exist and not (path.exists() and path.stat().st_size):
+            raise StoreError(f"there is no store at {path}")
+        if not must_exist and path.exists() and not os.access(path, os.W_OK):
+            raise StoreError(f"{path} is read-only")
+        from .sqlite import SQLiteStore
+
+        store = SQLiteStore(path, ttl=TTL, replace=False)
+    else:
+        store = store_type.make(url, TTL)
+    store.open()
+    return store  # type: ignore[no-any-return]
 
 
 def find_type(url: str) -> StoreType | None:
@@ -67,7 +120,48 @@ def store_forms() -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def sqlite_path(url: str) -> Path:
+def without_password(url: str) -> str:
+    """Return ``url`` with :data:`HIDDEN` in place of everything that may be a password."""
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        return HIDDEN if "@" in url or _SECRET.search(url) else url
+    scheme, authority, path, rest = parts.groups()
+    if is_ambiguous(url):
+        return scheme + HIDDEN
+    user, at, hosts = authority.rpartition("@")
+    name, colon, _ = user.partition(":")
+    if not _HOSTS.fullmatch(hosts):  # an invalid port may be a password without its @
+        hosts = f"{hosts.partition(':')[0]}:{HIDDEN}"
+    rest = unquote_plus(rest)
+    if (secret := _SECRET.search(rest)) is not None:
+        rest = rest[: secret.end()] + HIDDEN
+    user = f"{name}:{HIDDEN}@" if colon else f"{HIDDEN}@" if at else ""
+    return f"{scheme}{user}{hosts}{path}{rest}"
+
+
+def is_ambiguous(url: str) -> bool:
+    """Return whether a password in ``url`` may be cut because it is not percent-encoded.
+
+    By RFC 3986 §3, which the Redis client follows, the authority of a URL ends at the first ``/``,
+    ``?`` or ``#``. An ``@`` behind that place may be the end of a password.
+    """
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        return False
+    scheme, authority, path, rest = parts.groups()
+    is_file = scheme in _FILE_SCHEMES and not authority
+    in_options = "@" in rest and not _SECRET.search(unquote_plus(rest))
+    return ("@" in path and not is_file) or in_options
+
+
+def _type_of(url: str) -> StoreType:
+    store_type = find_type(url)
+    if store_type is None:
+        raise StoreError(f"it must be {store_forms()}")
+    return store_type
+
+
+def _sqlite_path(url: str) -> Path:
     """Return the path of the file of a SQLite store. Raises StoreError if it cannot be one."""
     path = Path(url.removeprefix("sqlite:///"))
     if not path.parent.is_dir():
@@ -79,82 +173,57 @@ def sqlite_path(url: str) -> Path:
     return path
 
 
-def _open_sqlite(url: str, ttl: float) -> Store:
-    path = sqlite_path(url)
-    return _open_file(path, ttl, shared=True, exclusive=False)
+def _make_sqlite(url: str, ttl: float) -> Store:
+    from .sqlite import SQLiteStore
+
+    return SQLiteStore(_sqlite_path(url), ttl=ttl)
 
 
-def _open_in_jobdir(jobdir: str, ttl: float) -> Store:
-    return _open_file(Path(jobdir, JOBDIR_FILE), ttl, shared=False, exclusive=True)
+def _make_memory(url: str, ttl: float) -> Store:
+    from .sqlite import MemoryStore
+
+    return MemoryStore(url.removeprefix("memory://"), ttl=ttl)
 
 
-def _open_file(path: Path, ttl: float, *, shared: bool, exclusive: bool) -> Store:
-    from .sqlite import SQLiteStore  # most crawls do not need it
-
-    store = FallbackStore(SQLiteStore(path, ttl=ttl, shared=shared, exclusive=exclusive))
-    try:
-        store.open()
-    except StoreError as error:
-        store.mark_failed(error)
-    return store
-
-
-def _open_redis(url: str, ttl: float) -> Store:
+def _make_redis(url: str, ttl: float) -> Store:
     try:
         from .redis import RedisStore  # redis is an optional dependency
     except ImportError:
         raise StoreError("it needs the package redis: pip install redis") from None
-    store = FallbackStore(RedisStore(url, ttl=ttl))
-    store.open()
-    return store
+    return RedisStore(url, ttl=ttl)
 
 
-def _open_path(path: str, ttl: float) -> Store:
-    """Open the store of the class or the function at an import path."""
+def _make_own(path: str, ttl: float) -> Store:
+    """Make the store of the class or the function at an import path."""
     module, _, name = path.rpartition(".")
     try:
         factory = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise StoreError(str(error)) from error
-    return _open_made(factory, ttl)
+    return _call(factory, ttl)
 
 
-def _open_made(factory: Callable[..., Any], ttl: float) -> Store:
+def _call(factory: Callable[..., Any], ttl: float) -> Store:
     store: Store = factory(ttl=ttl)
-    missing = [name for name in _METHODS if not hasattr(store, name)]
+    methods = [name for name in vars(Store) if not name.startswith("_")]
+    missing = [name for name in methods if not hasattr(store, name)]
     if missing:
         raise StoreError(f"a store needs {', '.join(missing)}: see scrapy_rep.stores.Store")
-    found = FallbackStore(store)
-    found.open()
-    return found
-
-
-_METHODS = [name for name in vars(Store) if not name.startswith("_")]
-
-
-def _open_memory(url: str, ttl: float) -> Store:
-    return MemoryStore.named(url.removeprefix("memory://"), ttl=ttl)
+    return store
 
 
 STORE_TYPES = (
-    StoreType("'sqlite:///path'", re.compile("sqlite:///.+", re.DOTALL), _open_sqlite),
+    StoreType("'sqlite:///path'", re.compile("sqlite:///.+", re.DOTALL), _make_sqlite),
     StoreType(
-        "'redis://host:port/db'", re.compile("(?:redis|rediss|unix)://.+", re.DOTALL), _open_redis
-    ),
-    StoreType(
-        "'redis+cluster://host:port,host:port'",
-        re.compile(r"rediss?\+cluster://.+", re.DOTALL),
-        _open_redis,
-    ),
-    StoreType(
+        "'redis://host:port/db', 'redis+cluster://host:port,host:port', "
         "'redis+sentinel://host:port,host:port/service'",
-        re.compile(r"rediss?\+sentinel://.+", re.DOTALL),
-        _open_redis,
+        re.compile(r"(?:unix|rediss?(?:\+cluster|\+sentinel)?)://.+", re.DOTALL),
+        _make_redis,
     ),
     StoreType(
         "'memory://name' (a name of letters, digits, '-', '_' and '.')",
         re.compile("memory://[A-Za-z0-9._-]+"),
-        _open_memory,
+        _make_memory,
     ),
-    StoreType("'package.module.Class'", re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"), _open_path),
+    StoreType("'package.module.Class'", re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"), _make_own),
 )

@@ -1,4 +1,4 @@
-"""Entries in a SQLite file, for crawls on one machine, one after another or at the same time.
+"""Entries in a SQLite file, for crawls on one machine, or in the memory of a process.
 
 Only the owner of the file can read a new file, and the file is not a symbolic link. One thread
 uses the one connection. Each change is one transaction in the write-ahead log: a killed process
@@ -11,24 +11,29 @@ only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` se
 
 from __future__ import annotations
 
-import logging
+import math
 import os
 import sqlite3
 import stat
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
+from ..logs import get_logger
 from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
-from .entry import OCTETS_LIMIT, VERSION, Entry, decode, encode
-from .threaded import ThreadedStore
+from .entry import OCTETS_LIMIT, VERSION, Entry, encode
+from .threaded import ThreadedStore, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import ClassVar
 
-logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+logger = get_logger(__name__)
 
 APPLICATION_ID = 0x5245_5053
 """Identifies a store in the header of the file: "REPS" in ASCII."""
@@ -39,37 +44,36 @@ BUSY_TIMEOUT = 5.0
 BUSY_PAUSE = 0.01
 """Seconds between two attempts to turn on the write-ahead log."""
 
+_VERSION = int.from_bytes(VERSION, "big")
+
 CLOCK_TOLERANCE = 5.0
 """Seconds by which the clock may be set back without an effect on claims and reservations. One that
 starts later than this in the future was made before the clock was set back, and has expired."""
 
-_SCHEMA = """
-CREATE TABLE entries (
-    origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL,
-    fence INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX entries_kept_at ON entries (kept_at);
-CREATE TABLE claims (
-    origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL,
-    fence INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE fences (last INTEGER NOT NULL);
-CREATE TABLE hosts (
-    host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL
+MAX_MEMORY = 64 * 2**20
+"""The most octets of a store in memory: some 40,000 files of average size."""
+
+_ENTRIES = (
+    "CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL, "
+    "fence INTEGER NOT NULL DEFAULT 0)",
+    "CREATE INDEX entries_kept_at ON entries (kept_at)",
 )
-"""
+_LEASES = (
+    "CREATE {} TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
+    "until REAL NOT NULL, fence INTEGER NOT NULL DEFAULT 0)",
+    "CREATE {} TABLE fences (last INTEGER NOT NULL)",
+    "CREATE {} TABLE hosts (host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
+    "until REAL NOT NULL)",
+)
 
 _GET = """
 SELECT entry FROM entries WHERE origin = ? AND typeof(entry) = 'blob' AND length(entry) <= ?
 """
 
-_PAGE = """
-SELECT origin, CASE WHEN typeof(entry) = 'blob' AND length(entry) <= ? THEN entry END
-FROM entries WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
+_ALL = """
+SELECT CAST(origin AS BLOB), CASE WHEN typeof(entry) = 'blob' AND length(entry) <= ? THEN entry END
+FROM entries WHERE typeof(origin) = 'text'
 """
-
-PAGE_SIZE = 100
-"""Entries that are in memory at once when all entries are read."""
 
 # A fence of another type than an integer is that of another program, and does not count.
 _PUT = """
@@ -89,12 +93,25 @@ _IS_VALID = f"""
 until > :now AND since <= :now + {CLOCK_TOLERANCE} AND until <= :now + {MAX_LEASE + CLOCK_TOLERANCE}
 """
 
+_DELETE_INVALID = tuple(
+    f"DELETE FROM {each} WHERE NOT ({_IS_VALID})" for each in ("claims", "hosts")
+)
+_EVICT = (
+    *_DELETE_INVALID,
+    "DELETE FROM entries WHERE origin IN (SELECT origin FROM entries ORDER BY kept_at "
+    "LIMIT (SELECT count(*) / 20 + 1 FROM entries))",
+)
+
 _NEXT_FENCE = "(SELECT max(last) + 1 FROM fences)"
 _CLAIM = f"""
 INSERT INTO claims VALUES (:origin, :token, :now, :until, {_NEXT_FENCE})
 ON CONFLICT (origin) DO UPDATE
 SET token = :token, since = :now, until = :until, fence = {_NEXT_FENCE}
 WHERE token = :token OR NOT ({_IS_VALID})
+"""
+
+_FENCE = """
+SELECT CASE WHEN typeof(fence) = 'integer' THEN fence ELSE 0 END FROM claims WHERE origin = ?
 """
 
 _RENEW = """
@@ -123,9 +140,10 @@ class _UnusableError(Exception):
 class SQLiteStore(ThreadedStore):
     """The store in the file ``path``.
 
-    ``ttl``: seconds after which an entry expires. ``exclusive``: only this package writes to
-    ``path``, so that a file that cannot be read is a damaged store. ``now`` returns seconds since
-    1970.
+    ``ttl``: seconds after which an entry expires. A file that cannot be used is renamed, and a new
+    one is created, unless ``replace`` is false. Without ``shared``, only one crawler of this
+    package uses ``path``, so that any file which cannot be read is a damaged store. ``now`` returns
+    seconds since 1970.
     """
 
     def __init__(
@@ -134,14 +152,14 @@ class SQLiteStore(ThreadedStore):
         *,
         ttl: float,
         shared: bool = True,
-        exclusive: bool = False,
+        replace: bool = True,
         now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(threads=1)
         self.shared = shared
         self._path = Path(path).absolute()  # the process may change its directory
         self._ttl = ttl
-        self._exclusive = exclusive
+        self._replace = replace
         self._now = now
         self._token = uuid4().hex
         self._connection: sqlite3.Connection | None = None
@@ -154,12 +172,7 @@ class SQLiteStore(ThreadedStore):
 
     def _get(self, origin: str) -> Entry | None:
         row = self._connect().execute(_GET, (origin, OCTETS_LIMIT)).fetchone()
-        if row is None:
-            return None
-        try:
-            return decode(row[0])
-        except ValueError:  # damaged: treated as missing
-            return None
+        return None if row is None else decoded(row[0])
 
     def _put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         db = self._connect()
@@ -173,35 +186,25 @@ class SQLiteStore(ThreadedStore):
         return is_stored
 
     def _claim(self, origin: str, seconds: float) -> Claim:
-        db = self._connect()
-        if self._read_only:
-            return Claim(True, self._get(origin), None)
         values = self._lease(seconds)
-        with _transaction(db):
+        with _transaction(self._connect()) as db:
             claimed = db.execute(_CLAIM, {**values, "origin": origin}).rowcount > 0
             if claimed:
                 db.execute("UPDATE fences SET last = last + 1")
-            row = db.execute("SELECT fence FROM claims WHERE origin = ?", (origin,)).fetchone()
-            return Claim(claimed, self._get(origin), int(row[0]))
+            (fence,) = db.execute(_FENCE, (origin,)).fetchone()
+            return Claim(claimed, self._get(origin), fence)
 
     def _renew(self, origin: str, fence: int, seconds: float) -> bool:
-        db = self._connect()
-        if self._read_only:
-            return True
         values = {**self._lease(seconds), "origin": origin, "fence": fence}
-        return db.execute(_RENEW, values).rowcount > 0
+        return self._connect().execute(_RENEW, values).rowcount > 0
 
     def _release(self, origin: str) -> None:
-        db = self._connect()
-        if not self._read_only:
-            db.execute("DELETE FROM claims WHERE origin = ? AND token = ?", (origin, self._token))
+        values = (origin, self._token)
+        self._connect().execute("DELETE FROM claims WHERE origin = ? AND token = ?", values)
 
     def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
-        db = self._connect()
-        if self._read_only:
-            return 0, False
         values = {**self._lease(lease), "host": host}
-        with _transaction(db):
+        with _transaction(self._connect()) as db:
             current = db.execute(_RESERVED, values).fetchone()
             if db.execute(_RESERVE, values).rowcount > 0:
                 return 0, current is None or not current[1]
@@ -209,15 +212,11 @@ class SQLiteStore(ThreadedStore):
         return min(max(remaining, MIN_RETRY), MAX_RETRY), False
 
     def _release_host(self, host: str, delay: float) -> None:
-        db = self._connect()
-        if not self._read_only:
-            db.execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
+        self._connect().execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
 
-    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
-        # A transaction for each page, so that the write-ahead log does not grow meanwhile.
-        values = (OCTETS_LIMIT, position or "", PAGE_SIZE)
-        rows = self._connect().execute(_PAGE, values).fetchall()
-        return (rows[-1][0] if len(rows) == PAGE_SIZE else None), rows
+    def _entries(self) -> Iterator[tuple[str, bytes | None]]:
+        for origin, octets in self._connect().execute(_ALL, (OCTETS_LIMIT,)):
+            yield origin.decode("utf-8", "replace"), octets
 
     def _lease(self, seconds: float) -> dict[str, str | float]:
         """Return the parameters of a statement that makes a lease."""
@@ -228,16 +227,16 @@ class SQLiteStore(ThreadedStore):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            self._disconnect()
+        except (sqlite3.Error, OSError, _UnusableError) as error:
+            self.disconnect()
             # SQLITE_CORRUPT and SQLITE_NOTADB raise DatabaseError itself, not a subclass.
             is_damaged = type(error) is sqlite3.DatabaseError
-            if is_damaged and (self._exclusive or _is_store(self._path)):
+            if self._replace and is_damaged and (not self.shared or _is_store(self._path)):
                 with suppress(OSError):
                     self._quarantine(str(error))
             raise StoreError(f"{self._path}: {error}") from error
 
-    def _disconnect(self) -> None:
+    def disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -251,6 +250,8 @@ class SQLiteStore(ThreadedStore):
             try:
                 self._connection = self._open_connection()
             except _UnusableError as error:
+                if not self._replace:
+                    raise
                 self._quarantine(str(error))
                 self._connection = self._open_connection()
         return self._connection
@@ -307,40 +308,27 @@ class SQLiteStore(ThreadedStore):
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         """Check the version of the database, and create its tables if it is new."""
-        expected = int.from_bytes(VERSION, "big")
-        application, version = _read_header(db)
-        if application not in (0, APPLICATION_ID):
-            raise sqlite3.OperationalError("this is the database of another application")
-        if application == APPLICATION_ID and version != expected:
-            db.execute("PRAGMA journal_mode = DELETE")  # fails while another process uses it
-            raise _UnusableError(f"it is of version {version}, not {expected}")
+        version = _version(db)
+        if version not in (0, _VERSION):
+            if self._replace:
+                db.execute("PRAGMA journal_mode = DELETE")  # fails while another process uses it
+            raise _UnusableError(f"it is of version {version}, not {_VERSION}")
+        now = self._now()
         if self._read_only:
             logger.warning(
                 "The store %(path)s is read-only: its entries are used, and none are added.",
                 {"path": self._path},
             )
+            db.execute("PRAGMA temp_store = MEMORY")
+            _create_leases(db, now, "TEMP")  # SQLite prefers these to the tables of the file
             return
         _use_write_ahead_log(db)
         db.execute("PRAGMA synchronous = NORMAL")
-        if application == 0:
-            with _transaction(db):
-                self._create_tables(db, expected)
         with _transaction(db):
-            now = self._now()
-            for table in ("claims", "hosts"):
-                db.execute(f"DELETE FROM {table} WHERE NOT ({_IS_VALID})", {"now": now})
-
-    def _create_tables(self, db: sqlite3.Connection, version: int) -> None:
-        if _read_header(db)[0] == APPLICATION_ID:  # another process has just created them
-            return
-        if db.execute("SELECT 1 FROM sqlite_master").fetchone():
-            raise sqlite3.OperationalError("this is the database of another application")
-        for statement in _SCHEMA.split(";"):
-            db.execute(statement)
-        # Greater than those of a file that this one replaces: a crawler may still have one.
-        db.execute("INSERT INTO fences VALUES (?)", (int(self._now() * 1000),))
-        db.execute(f"PRAGMA user_version = {version}")
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            if _version(db) == 0:  # else another process has just created the tables
+                _create_tables(db, now)
+            for statement in _DELETE_INVALID:
+                db.execute(statement, {"now": now})
 
     def _sidecar(self, suffix: str) -> Path:
         """Return the path of a file beside the database, such as its write-ahead log."""
@@ -360,12 +348,59 @@ class SQLiteStore(ThreadedStore):
         )
 
 
+class MemoryStore(SQLiteStore):
+    """One crawler's view of the store ``name`` in the memory of this process, or of a new one.
+
+    The data stays until the process ends, so that spiders which run one after another share it. If
+    it exceeds :data:`MAX_MEMORY`, the entries that were put first are evicted. A call takes some
+    microseconds and uses no thread. ``now`` returns seconds and never goes backward.
+    """
+
+    databases: ClassVar[dict[str, sqlite3.Connection]] = {}
+    """The data by name. The crawlers of a process may run in several threads: hold ``_lock``."""
+    _lock = RLock()
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        ttl: float = math.inf,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name or uuid4().hex
+        super().__init__(self._name, ttl=ttl, replace=False, now=now)
+
+    async def close(self) -> None:
+        """Do nothing: other stores may use the data."""
+
+    async def _run(self, method: Callable[..., T], *arguments: object, **_: object) -> T:
+        return self._call(method, *arguments)
+
+    def _call(self, method: Callable[..., T], *arguments: object) -> T:
+        with self._lock:
+            return super()._call(method, *arguments)
+
+    def _put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
+        is_stored = super()._put(origin, entry, fence)
+        db, now = self._connect(), {"now": self._now()}
+        while _size(db) > MAX_MEMORY and any(db.execute(each, now).rowcount for each in _EVICT):
+            pass
+        return is_stored
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._name not in self.databases:
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            _create_tables(db, self._now())
+            self.databases[self._name] = db
+        return self.databases[self._name]
+
+
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Run one transaction, which locks the database for other writers from its start."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        yield
+        yield db
         db.execute("COMMIT")
     finally:
         if db.in_transaction:
@@ -390,29 +425,37 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
         time.sleep(BUSY_PAUSE)
 
 
-def _read_header(db: sqlite3.Connection) -> tuple[int, int]:
-    """Return the application and the version of a database."""
+def _size(db: sqlite3.Connection) -> int:
+    """Return the octets that the data of a database takes."""
+    names = ("page_size", "page_count", "freelist_count")
+    size, count, free = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int(size * (count - free))
+
+
+def _version(db: sqlite3.Connection) -> int:
+    """Return the version of a store, 0 for a new database. Raises an error if it is not a store."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    return int(application), int(version)
+    if application == APPLICATION_ID:
+        return int(version)
+    if application or db.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise sqlite3.OperationalError("this is the database of another application")
+    return 0
 
 
-def check_file(path: Path) -> None:
-    """Raise StoreError unless a file is a store of this version. This changes nothing."""
-    for query in ("?mode=ro", "?mode=ro&immutable=1"):  # the second one for a folder without write
-        try:
-            with closing(sqlite3.connect(path.absolute().as_uri() + query, uri=True)) as db:
-                application, version = _read_header(db)
-        except sqlite3.Error as error:
-            reason = str(error)
-            continue
-        if application != APPLICATION_ID:
-            raise StoreError("it is not a store of robots.txt files")
-        expected = int.from_bytes(VERSION, "big")
-        if version != expected:
-            raise StoreError(f"it is of version {version}, not {expected}")
-        return
-    raise StoreError(reason)
+def _create_tables(db: sqlite3.Connection, now: float) -> None:
+    for statement in _ENTRIES:
+        db.execute(statement)
+    _create_leases(db, now)
+    db.execute(f"PRAGMA user_version = {_VERSION}")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _create_leases(db: sqlite3.Connection, now: float, kind: str = "") -> None:
+    for statement in _LEASES:
+        db.execute(statement.format(kind))
+    # Greater than those of a file that this one replaces: a crawler may still have one.
+    db.execute("INSERT INTO fences VALUES (?)", (int(now * 1000),))
 
 
 def _is_store(path: Path) -> bool:
@@ -423,6 +466,5 @@ def _is_store(path: Path) -> bool:
             header = file.read(100)
     except OSError:
         return False
-    application = header[68:72]
     is_sqlite = header.startswith(b"SQLite format 3\0")
-    return is_sqlite and application == APPLICATION_ID.to_bytes(4, "big")
+    return is_sqlite and header[68:72] == APPLICATION_ID.to_bytes(4, "big")

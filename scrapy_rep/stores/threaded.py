@@ -1,68 +1,83 @@
-"""The base of the stores whose calls block. It makes the calls in threads.
+"""The base of the stores whose calls block. It makes the calls in threads of its own.
 
 A subclass implements the blocking methods, which begin with an underscore and run in a thread, and
 :meth:`ThreadedStore._errors`, which translates the errors of its client library. This class makes
-the async methods of :class:`~.base.Store` of them.
+the async methods of :class:`~.base.Store` of them. Only this module of the stores depends on
+Scrapy's event loops.
 """
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from .base import StoreError
 from .entry import decode
-from .threads import ThreadPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
+    from typing import Literal
 
     from .base import Claim
     from .entry import Entry
 
 T = TypeVar("T")
 
+CALL_TIMEOUT = 30.0
+"""Seconds after which a call counts as failed, even if it is still in progress. The default of
+REP_TIMEOUT: after it, a fetch would have been as fast."""
+
 ADD_LEASE = 60.0
 """Seconds for which :meth:`ThreadedStore.add` claims an origin: more than a call takes."""
 
 
-class Addition(Enum):
-    """What :meth:`ThreadedStore.add` did with an entry."""
-
-    ADDED = "added"
-    """There was no entry."""
-    REPLACED = "replaced"
-    """There was an older entry, or one that had to be replaced."""
-    OLDER = "older"
-    """The entry in the store is as new or newer, and stays."""
-    IN_PROGRESS = "in-progress"
-    """A crawler is fetching the origin, so that a newer entry follows."""
-
-
 class ThreadedStore(ABC):
-    """A store whose calls run in ``threads`` threads."""
+    """A store whose calls run in ``threads`` threads, in the order in which they were made.
+
+    The threads are not shared, so that no other part of the process waits for a slow store. A call
+    always runs to its end. If it was cancelled meanwhile, the claim or the reservation that it has
+    made is undone.
+    """
 
     def __init__(self, threads: int) -> None:
-        self._threads = ThreadPool(threads)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="robotstxt-store")
+        self._is_closed = False
 
     @abstractmethod
     def open(self) -> None:
         """Implement :meth:`.Store.open`."""
 
     async def close(self) -> None:
-        await self._threads.close(self._disconnect)
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with suppress(StoreError):  # a call that was just cancelled submits its undo meanwhile
+            await _result(self._threads.submit(bool))
+        last = ThreadPoolExecutor(1)
+        ended = last.submit(self._end)
+        last.shutdown(wait=False)
+        with suppress(StoreError):
+            await _result(ended)
 
     async def get(self, origin: str) -> Entry | None:
         return await self._run(self._get, origin)
 
     async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        return await self._run(self._put, origin, entry, fence, shield=True)
+        return await self._run(self._put, origin, entry, fence)
 
     async def claim(self, origin: str, seconds: float) -> Claim:
         def undo(claim: Claim) -> None:
             if claim.claimed:
-                self._call(self._release, origin)
+                self._release(origin)
 
         return await self._run(self._claim, origin, seconds, undo=undo)
 
@@ -70,21 +85,21 @@ class ThreadedStore(ABC):
         return await self._run(self._renew, origin, fence, seconds)
 
     async def release(self, origin: str) -> None:
-        await self._run(self._release, origin, shield=True)
+        await self._run(self._release, origin)
 
     async def reserve_host(self, host: str, lease: float) -> float:
         def undo(result: tuple[float, bool]) -> None:
             _, is_new = result
             if is_new:
-                self._call(self._release_host, host, 0)
+                self._release_host(host, 0)
 
         seconds, _ = await self._run(self._reserve_host, host, lease, undo=undo)
         return seconds
 
     async def release_host(self, host: str, delay: float) -> None:
-        await self._run(self._release_host, host, delay, shield=True)
+        await self._run(self._release_host, host, delay)
 
-    # Blocking methods for tools, which have no event loop
+    # For tools, which have no event loop
 
     def entries(self) -> Iterator[tuple[str, Entry | None]]:
         """Yield the keys and entries of the store; None for an entry that cannot be read.
@@ -92,102 +107,124 @@ class ThreadedStore(ABC):
         An entry that changes meanwhile may be yielded as it was or as it is. Only a few are in
         memory at once. This blocks. Raises StoreError.
         """
-        position: object = None
-        while True:
-            position, page = self._call(self._page, position)
-            for key, octets in page:
-                try:
-                    entry = None if octets is None else decode(octets)
-                except ValueError:
-                    entry = None
-                yield key, entry
-            if position is None:
-                return
+        with self._errors():
+            yield from ((key, decoded(octets)) for key, octets in self._entries())
 
-    def add(self, key: str, entry: Entry, *, replace: bool) -> Addition:
-        """Store an entry, unless there is one that is as new.
+    def add(
+        self, key: str, entry: Entry, *, replace: bool
+    ) -> Literal["added", "replaced", "older", "in_progress"]:
+        """Store an entry, unless there is one that is as new. Returns what was done.
 
         With ``replace``, it replaces a newer entry, too. The origin is claimed meanwhile, so that
-        no crawler puts an entry between the comparison and the change. This blocks. Raises
-        StoreError.
+        no crawler puts an entry between the comparison and the change. The result is
+        ``in_progress`` if a crawler is fetching the origin, so that a newer entry follows. This
+        blocks. Raises StoreError.
         """
         claimed, current, fence = self._call(self._claim, key, ADD_LEASE)
         try:
             if not replace:
                 if current is not None and current.fetched_at >= entry.fetched_at:
-                    return Addition.OLDER
+                    return "older"
                 if not claimed:
-                    return Addition.IN_PROGRESS
+                    return "in_progress"
             if not self._call(self._put, key, entry, fence):
-                return Addition.IN_PROGRESS  # a crawler has claimed it and put a newer one since
-            return Addition.ADDED if current is None else Addition.REPLACED
+                return "in_progress"  # a crawler has claimed it and put a newer one since
+            return "added" if current is None else "replaced"
         finally:
             if claimed:
                 self._call(self._release, key)
 
+    # Blocking methods, which implement those of Store
+
+    @abstractmethod
+    def _get(self, origin: str) -> Entry | None: ...
+    @abstractmethod
+    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool: ...
+    @abstractmethod
+    def _claim(self, origin: str, seconds: float) -> Claim: ...
+    @abstractmethod
+    def _renew(self, origin: str, fence: int, seconds: float) -> bool: ...
+    @abstractmethod
+    def _release(self, origin: str) -> None: ...
+    @abstractmethod
+    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
+        """Return the seconds to wait, and whether the reservation is new rather than renewed."""
+
+    @abstractmethod
+    def _release_host(self, host: str, delay: float) -> None: ...
+    @abstractmethod
+    def _entries(self) -> Iterator[tuple[str, bytes | None]]:
+        """Yield the keys and the octets of all entries; None for what cannot be an entry."""
+
+    @abstractmethod
     def disconnect(self) -> None:
-        """Close the connections of the blocking methods. Never raises."""
-        self._disconnect()
+        """Close the connections. Never raises."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Return a context manager that turns the errors of the client library into StoreError."""
 
     async def _run(
         self,
         method: Callable[..., T],
         *arguments: object,
         undo: Callable[[T], object] | None = None,
-        shield: bool = False,
     ) -> T:
-        return await self._threads.run(self._call, method, *arguments, undo=undo, shield=shield)
+        """Call a blocking method in a thread. If this is cancelled, call ``undo`` afterwards."""
+        if self._is_closed:
+            raise StoreError("it is closed")
+        work = self._threads.submit(self._call, method, *arguments)
+        try:
+            return await _result(work)
+        except BaseException:
+            if undo is not None:
+                with suppress(RuntimeError):  # the threads have ended
+                    self._threads.submit(lambda: self._call(undo, work.result()))
+            raise
 
     def _call(self, method: Callable[..., T], *arguments: object) -> T:
         with self._errors():
             return method(*arguments)
 
-    # Blocking methods
+    def _end(self) -> None:
+        self._threads.shutdown()
+        self.disconnect()
 
-    @abstractmethod
-    def _errors(self) -> AbstractContextManager[None]:
-        """Return a context manager that turns the errors of the client library into StoreError."""
 
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Close the connections. Never raises."""
+def decoded(octets: bytes | None) -> Entry | None:
+    """Return the entry that some octets represent; None if they are damaged, or no entry."""
+    try:
+        return None if octets is None else decode(octets)
+    except ValueError:
+        return None
 
-    @abstractmethod
-    def _get(self, origin: str) -> Entry | None:
-        """Implement :meth:`.Store.get`."""
 
-    @abstractmethod
-    def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
-        """Implement :meth:`.Store.put`."""
+async def _result(work: Future[T]) -> T:
+    """Return the result of ``work``, on each event loop. A cancellation does not end the work.
 
-    @abstractmethod
-    def _claim(self, origin: str, seconds: float) -> Claim:
-        """Implement :meth:`.Store.claim`."""
+    Raises StoreError if it takes longer than :data:`CALL_TIMEOUT`.
+    """
+    deferred: Deferred[T] = Deferred()
 
-    @abstractmethod
-    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
-        """Implement :meth:`.Store.renew`."""
+    def end(error: BaseException | None) -> None:
+        if not deferred.called:  # else it was cancelled, or timed out
+            deferred.callback(work.result()) if error is None else deferred.errback(error)
 
-    @abstractmethod
-    def _release(self, origin: str) -> None:
-        """Implement :meth:`.Store.release`."""
+    if is_asyncio_available():
+        call_in_loop: Any = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor  # one is installed, since asyncio does not run
 
-    @abstractmethod
-    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
-        """Implement :meth:`.Store.reserve_host`.
+        call_in_loop = reactor.callFromThread
 
-        Returns the seconds to wait, and whether the reservation is new. It is not new if it was
-        renewed.
-        """
+    def ended(_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            call_in_loop(end, work.exception())
 
-    @abstractmethod
-    def _release_host(self, host: str, delay: float) -> None:
-        """Implement :meth:`.Store.release_host`."""
-
-    @abstractmethod
-    def _page(self, position: object) -> tuple[object, list[tuple[str, bytes | None]]]:
-        """Return some keys and the octets of their entries, and where the next ones are.
-
-        The first position is None, and so is that after the last page. The octets are None for what
-        cannot be an entry.
-        """
+    work.add_done_callback(ended)
+    error = StoreError(f"it has not answered for {CALL_TIMEOUT:g} s")
+    timer = call_later(CALL_TIMEOUT, end, error)
+    try:
+        return await maybe_deferred_to_future(deferred)
+    finally:
+        timer.cancel()

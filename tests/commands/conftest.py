@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from threading import Thread, Timer
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.commands import process_pool
+from scrapy_rep.commands import session as session_module
+from scrapy_rep.commands.context import schema as schema_of
+from scrapy_rep.commands.crawlers import Crawler
+from scrapy_rep.commands.diff import Diff, DiffUrl
+from scrapy_rep.commands.explain import Check
+from scrapy_rep.commands.lint import LintFinding
 from scrapy_rep.commands.main import main
+from scrapy_rep.commands.show import Show
+from scrapy_rep.commands.test import Test
+from scrapy_rep.commands.transfer import Import
+from scrapy_rep.commands.view import View
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.reports.records import Report
+from scrapy_rep.reports.survey import Survey
 from testing import console_forks
+from tests.crawl.conftest import make_crawler, run_crawler
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
@@ -70,12 +84,64 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "robots.txt").write_text(ROBOTS)
 
-    def run(*arguments: str) -> Done:
-        code = main(arguments)
+    def run(*arguments: str, settings: Settings | None = None) -> Done:
+        code = main(arguments, settings=settings)
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a tool in a thread of this process, with a crawler on the event loop of the test."""
+
+    async def cli(*arguments: str, settings: dict[str, Any] | None = None) -> Done:
+        call = session_module._caller()
+        ends: list[Future[None]] = []
+
+        @contextmanager
+        def opened(values: Settings, **options: Any) -> Iterator[session_module.Session]:
+            made: Future[session_module.Session] = Future()
+            options.pop("log_level")
+
+            async def crawl() -> None:
+                end: Future[None] = Future()
+                ends.append(end)
+                try:
+                    changed = session_module.session_settings(values)
+                    kept = {name: changed[name] for name in changed if changed.getpriority(name)}
+                    crawler = make_crawler(session_module.SessionSpider, kept)
+                    await run_crawler(crawler, made=made, ended=end, **options)
+                except Exception as error:
+                    if made.done():
+                        raise
+                    made.set_exception(error)
+                finally:
+                    if not end.done():
+                        end.set_result(None)
+
+            call(deferred_from_coro, crawl())
+            session = made.result(TIMEOUT)
+            try:
+                yield session
+            finally:
+                session.stop()
+
+        monkeypatch.setattr(session_module, "opened", opened)
+        done: list[Done] = []
+        project = Settings({"USER_AGENT": "testbot/1.0 (+https://example.com)"})
+        project.setdict(settings or {}, priority="project")
+        thread = Thread(target=lambda: done.append(run(*arguments, settings=project)), daemon=True)
+        thread.start()
+        while thread.is_alive() or not all(end.done() for end in ends):
+            await sleep(0.01)
+        return done[0]
+
+    return cli
 
 
 def tool(
@@ -146,22 +212,24 @@ def environment_of(**more: str) -> dict[str, str]:
 _TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "SCRAPY_REP_DEBUG"}
 
 
-def schema(name: str, package: str = "scrapy_rep.commands") -> dict[str, Any]:
-    """A schema of the package."""
-    text = files(package).joinpath("schemas", f"{name}.schema.json").read_text("utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
-def closed_schema(name: str, package: str) -> dict[str, Any]:
-    """A schema that has to describe every field."""
-    closed: dict[str, Any] = _closed(schema(name, package))
-    return closed
+RECORDS: dict[str, type] = {
+    "check": Check,
+    "crawlers": Crawler,
+    "diff": Diff,
+    "diff-url": DiffUrl,
+    "import": Import,
+    "lint": LintFinding,
+    "report": Report,
+    "show": Show,
+    "survey": Survey,
+    "test": Test,
+    "view": View,
+}
 
 
 def validate(record: dict[str, Any], name: str) -> None:
     """Compare a record with a schema, which has to describe every field."""
-    Draft202012Validator(_closed(schema(name))).validate(record)
+    Draft202012Validator(_closed(schema_of([RECORDS[name]]))).validate(record)
 
 
 def _closed(part: Any) -> Any:
@@ -174,30 +242,3 @@ def _closed(part: Any) -> Any:
     if isinstance(part.get("properties"), dict) and part.get("type") == "object":
         closed["additionalProperties"] = False
     return closed
-
-
-class FakeProcess:
-    """What a process pool has of a process."""
-
-    def __init__(self, other: object = None) -> None:
-        self.other = other
-        """Its end of the pipe, which is open as long as there is a process."""
-        self.is_killed = False
-
-    def kill(self) -> None:
-        self.is_killed = True
-
-    def join(self, timeout: float) -> None:
-        assert self.is_killed
-
-
-@pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a process pool start threads, which are quick and can call any function."""
-
-    def start(function: Callable[[Any], Any]) -> Any:
-        connection, other = multiprocessing.Pipe()
-        Thread(target=process_pool.serve, args=(other, function), daemon=True).start()
-        return connection, FakeProcess()
-
-    monkeypatch.setattr(process_pool, "_start", start)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.commands.exits import CommandError
-from scrapy_rep.commands.moments import moment_of, until_of
+from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.sources import moment_of, until_of
 from testing.archives import response, write_archive
 from tests.reports.test_archive_reader import http, record
 
@@ -18,7 +18,7 @@ from .conftest import Run, validate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_rep.fetch.exchange import Exchange
+    from scrapy_rep.fetch.downloader import Exchange
 
 SITE = "https://x.example"
 URL = f"{SITE}/robots.txt"
@@ -82,7 +82,7 @@ def test_an_origin_at_two_times(run: Run) -> None:
     assert (old["source"], old["archive"], old["status"]) == ("archive", "a.warc.gz", 200)
     assert (old["fetched_at"], old["expires_at"]) == ("2025-03-01T06:00:00Z", None)
     assert (new["url"], new["final_url"]) == (URL, URL)
-    assert record["file"][0]["removed"] == [f"{SITE}/map.xml"]
+    assert record["file"] == [{"record": "Sitemap", "old": f"{SITE}/map.xml", "new": None}]
     text = run("diff", f"archive:{SITE}@2025-05-31", f"archive:{SITE}", *ARCHIVE).out
     assert f"old  {URL}  (status 200, in the archive, requested" in text
     same = run("diff", f"archive:{SITE}@2025-03-01", f"archive:{SITE}@2025-05-01", *ARCHIVE)
@@ -222,7 +222,7 @@ def test_a_file_over_ftp_and_one_that_cannot_be_read(run: Run, tmp_path: Path) -
         ((f"archive:{SITE}", "--archive", "no"), 2, "cannot read no: No such file"),
         ((f"archive:{SITE}", "--archive", "."), 2, "cannot read .: Is a directory"),
         ((f"archive:{SITE}", "--archive", "robots.txt"), 2,
-         "cannot read robots.txt as a WARC file: there is no header of a record"),
+         "cannot read robots.txt as a WARC file: Invalid WARC record"),
         ((f"archive:{SITE}", "--archive", "text.gz"), 2, "cannot read text.gz as a WARC file: "),
         ((f"archive:{SITE}", "--archive", "image.png"), 2, "cannot read image.png as a WARC file"),
         (("archive:z.example", *ARCHIVE), 3,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -10,12 +11,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from scrapy_rep.commands import check as check_module
-from scrapy_rep.commands import verdicts
+from scrapy_rep.commands.crawlers import of_user_agent
+from scrapy_rep.commands.explain import explain
+from scrapy_rep.commands.output import json_line
+from scrapy_rep.commands.policy import of_file
+from scrapy_rep.commands.sources import target_of
+from testing.corpus import load
 
-from .conftest import ROBOTS, schema, validate
+from .conftest import ROBOTS, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 def check(run: Run, *arguments: str, agent: str = "mybot") -> Done:
     return run("check", "--robots", "robots.txt", "-a", agent, *arguments)
 
+
+CLOSED = "User-agent: *\nDisallow: /"
 
 EXPLANATION = """\
 disallowed  /private/page
@@ -86,13 +93,15 @@ def test_several_urls_are_a_table(run: Run) -> None:
     assert done.code == 1
 
 
-def test_several_crawlers_are_columns(run: Run) -> None:
+def test_several_crawlers_are_rows(run: Run) -> None:
     done = check(run, "/private/x", "/a", "-a", "otherbot")
     header, _, *rows = done.out.splitlines()
-    assert header.split() == ["URL", "mybot", "otherbot"]
-    assert [row.split() for row in rows] == [
-        ["/private/x", "disallowed", "disallowed"],
-        ["/a", "allowed", "disallowed"],
+    assert header.split() == ["Verdict", "URL", "Crawler", "Why"]
+    assert [row.split()[:3] for row in rows if row] == [
+        ["disallowed", "/private/x", "mybot"],
+        ["disallowed", "/private/x", "otherbot"],
+        ["allowed", "/a", "mybot"],
+        ["disallowed", "/a", "otherbot"],
     ]
 
 
@@ -108,27 +117,6 @@ def test_a_narrow_table_loses_no_verdict(
         words = re.findall("disallowed|allowed", done.out)
         assert len(words) == 4 * len(shown)
         assert max(map(len, done.out.splitlines())) <= max(int(columns), 40)
-
-
-def test_many_crawlers_are_rows(run: Run) -> None:
-    agents = [part for number in range(5) for part in ("-a", f"bot{chr(97 + number)}")]
-    header, _, *lines = check(run, "/private/x", "/a", *agents).out.splitlines()
-    assert header.split() == ["Crawler", "/private/x", "/a"]
-    assert len(lines) == 6
-    assert lines[0].split() == ["mybot", "disallowed", "allowed"]
-    done = check(run, *(f"/private/{number}" for number in range(5)), *agents)
-    rows = [line.split() for line in done.out.splitlines()[2:] if line.strip()]
-    assert len(rows) == 30
-    assert rows[1] == ["bota", "disallowed", "/private/0"]
-
-
-def test_one_url_and_several_crawlers(run: Run) -> None:
-    done = check(run, "/a", "-a", "otherbot")
-    rows = [line.split(maxsplit=2) for line in done.out.splitlines()[2:]]
-    assert rows == [
-        ["mybot", "allowed", "no rule matches"],
-        ["otherbot", "disallowed", "line 9, Disallow: /, for otherbot"],
-    ]
 
 
 @pytest.mark.parametrize(
@@ -150,16 +138,6 @@ def test_why_a_rule_lost(run: Run, tmp_path: Path, rules: str, url: str, others:
     assert {rule["line"]: rule["why"] for rule in record["other_rules"]} == others
 
 
-def test_google_a_rule_for_an_index_page_decides_for_its_directory(
-    run: Run, tmp_path: Path
-) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nAllow: /d/index.html\nDisallow: /d\n")
-    record = check(run, "/d/", "--json").record
-    assert record["rule"]["normalized"] == "/d/$"
-    assert (record["rule"]["length"], record["rule"]["is_directory_rule"]) == (4, True)
-    assert "as the rule for its directory" in " ".join(check(run, "/d/").out.split())
-
-
 def test_the_context_names_the_group_from_afar(run: Run, tmp_path: Path) -> None:
     rules = "".join(f"Disallow: /{number}\n" for number in range(1000, 1100))
     text = f"# first\nUser-agent: mybot\nUser-agent: b\n{rules}User-agent: c\nDisallow: /\n"
@@ -177,36 +155,40 @@ def test_the_context_names_the_group_from_afar(run: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "url", "why"),
+    ("agent", "text", "url", "code", "why"),
     [
-        ("", "/", "no group of the robots.txt applies to this crawler"),
-        ("User-agent: mybot\nDisallow:", "/", "or its group has no rules"),
-        ("User-agent: mybot\nDisallow: /a", "/", "no rule of the group matches"),
-        ("User-agent: *\nDisallow: /", "/robots.txt", "or its group has no rules"),
-        ("User-agent: *\nDisallow: /a", "/a", "is the only rule that matches (2 octets)"),
-        ("User-agent: *\nDisallow: /", "/a", "is the only rule that matches (1 octet)"),
+        ("mybot", "", "/", 0, "no group of the robots.txt applies to this crawler"),
+        ("mybot", "User-agent: mybot\nDisallow:", "/", 0, "or its group has no rules"),
+        ("mybot", "User-agent: mybot\nDisallow: /a", "/", 0, "no rule matches"),
+        ("mybot", CLOSED, "/robots.txt", 0, "or its group has no rules"),
+        ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches (2 octets)"),
+        ("mybot", CLOSED, "/a", 1, "is the only rule that matches (1 octet)"),
+        (
+            "mybot",
+            "User-agent: *\nAllow: /d/index.html\nDisallow: /d",
+            "/d/",
+            0,
+            "is the longest rule that matches, as the rule for its directory (4 octets)",
+        ),
+        ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
+        (
+            "Googlebot-Image",
+            "User-agent: Googlebot\nDisallow: /a",
+            "/a",
+            1,
+            "Googlebot-Image, by the group for googlebot",
+        ),
     ],
 )
-def test_reasons(run: Run, tmp_path: Path, text: str, url: str, why: str) -> None:
+def test_reasons(
+    run: Run, tmp_path: Path, agent: str, text: str, url: str, code: int, why: str
+) -> None:
     (tmp_path / "robots.txt").write_text(text)
-    assert why in " ".join(check(run, url).out.split())
-    validate(check(run, url, "--json").record, "check")
-
-
-def test_crawlers_with_rules_of_their_own(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /\n")
-    done = check(run, "/a", agent="AdsBot-Google")
-    assert done.code == 0
-    assert "AdsBot-Google ignores the group for *" in done.out
-    record = check(run, "/a", "--json", agent="AdsBot-Google").record
-    assert (record["allowed"], record["group"], record["ignores_wildcard"]) == (True, None, True)
-    (tmp_path / "robots.txt").write_text("User-agent: Googlebot\nDisallow: /a\n")
-    record = check(run, "/a", "--json", agent="Googlebot-Image").record
-    assert (record["allowed"], record["group"]) == (False, "googlebot")
-    assert (
-        "Googlebot-Image, by the group for googlebot"
-        in check(run, "/a", agent="Googlebot-Image").out
-    )
+    done = check(run, url, agent=agent)
+    assert (done.code, why in " ".join(done.out.split())) == (code, True)
+    record = check(run, url, "--json", agent=agent).record
+    validate(record, "check")
+    assert record["allowed"] is not bool(code)
 
 
 def test_the_default_crawler_is_that_of_the_settings(run: Run) -> None:
@@ -227,6 +209,12 @@ def test_a_name_without_a_product_token_is_warned_about(run: Run, agent: str) ->
 def test_a_browser_is_warned_about(run: Run) -> None:
     done = check(run, "/a", agent="Mozilla/5.0 (X11; Linux) Gecko/2010 Firefox/130.0")
     assert "is the User-Agent of a browser" in done.err
+
+
+def test_a_url_with_a_password(run: Run) -> None:
+    done = check(run, "http://user:password@example.com/a", "--json")
+    assert done.records[0]["url"] == "http://example.com/a"
+    assert "password" not in done.out + done.err
 
 
 def test_a_url_without_a_scheme(run: Run) -> None:
@@ -299,22 +287,12 @@ def test_an_octet_that_is_not_utf_8_is_percent_encoded(run: Run, tmp_path: Path)
     assert check(run, "/\udce9").code == 1
 
 
-def test_few_long_urls_are_lines(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "MAX_BATCH_LENGTH", 30)
-    monkeypatch.setattr(check_module, "MAX_TABLE_LENGTH", 30)
-    (tmp_path / "urls.txt").write_text("".join(f"/private/{number}\n" for number in range(9)))
-    lines = check(run, "--from", "urls.txt").out.splitlines()
-    assert lines == [
-        f"disallowed /private/{n}  line 2, Disallow: /private, for *" for n in range(9)
-    ]
-
-
 # Files with URLs.
 
 
 def test_urls_of_a_file_get_brief_records(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "urls.txt").write_text("/private/x\nhttps://example.com/ü\nmailto:x\n//[bad/\n")
-    done = check(run, "--from", "urls.txt", "--json")
+    (tmp_path / "urls.txt").write_text("https://example.com/ü\nmailto:x\n//[bad/\n")
+    done = check(run, "/private/x", "--from", "urls.txt", "--json")
     assert [record["allowed"] for record in done.records] == [False, True, True, False]
     for record in done.records:
         validate(record, "check")
@@ -335,15 +313,7 @@ def test_a_url_that_is_none(run: Run, url: str, reason: str) -> None:
     assert check(run, url, "/private").code == 3
 
 
-def test_urls_of_arguments_and_of_a_file(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "urls.txt").write_text("/b\n")
-    done = check(run, "/a", "--from", "urls.txt", "--json")
-    assert [record["url"] for record in done.records] == ["/a", "/b"]
-
-
-def test_a_short_file_is_a_table(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "urls.txt").write_text("/b\n")
-    assert "Why, for mybot" in check(run, "--from", "urls.txt").out
+def test_a_file_without_urls(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("# nothing\n")
     (tmp_path / "urls.csv").write_text("")
     for name in ("urls.txt", "urls.csv"):
@@ -365,7 +335,7 @@ def test_a_long_file_is_lines(run: Run, tmp_path: Path, agents: list[str]) -> No
     assert done.err == f"note: {count:,} answers: 0 allowed, {count:,} disallowed, 0 unknown\n"
     as_json = check(run, "--from", "urls.txt", "--json", *more)
     assert len(as_json.records) == count
-    Draft202012Validator(schema("check")).validate(as_json.records[-1])
+    validate(as_json.records[-1], "check")
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,15 +357,13 @@ def test_what_was_read_before_an_error_is_written(run: Run, tmp_path: Path) -> N
     (tmp_path / "urls.jsonl").write_text(f"{lines}broken\n")
     done = check(run, "--from", "urls.jsonl", "--json")
     assert done.code == 2
-    assert "cannot read urls.jsonl as jsonl: line 501: " in done.err
+    assert "cannot read urls.jsonl as URLs: line 501: " in done.err
     assert len(done.records) >= 448
 
 
 def test_what_was_read_before_ctrl_c_is_written(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from scrapy_rep.commands import check as check_module
-
     count = 150
 
     def urls_from(*_: Any, **__: Any) -> Any:
@@ -411,3 +379,35 @@ def test_what_was_read_before_ctrl_c_is_written(
     count = 3
     done = check(run, "--from", "-", "--json")
     assert (done.code, len(done.records)) == (130, 3)
+
+
+def test_the_rules_of_many_files() -> None:
+    files, rows, _ = load(None, files=150, questions=6)
+    policies = {name: of_file(name, body) for name, body in files.items()}
+    explained = 0
+    for row in rows:
+        robots = policies[row.file].robots
+        assert robots is not None
+        policy, agent, target = policies[row.file], of_user_agent(row.agent), target_of(row.url)
+        verdict = policy.verdict(target.url, agent.tokens)
+        record = explain(target, agent, policy, verdict)
+        record = json.loads(json_line(record))
+        assert (record["allowed"], record["group"]) == (verdict.allowed, agent.group(robots))
+        assert verdict.agent in (None, record["group"])
+        rule = record["rule"]
+        assert (rule and rule["line"]) == (verdict.rule and verdict.rule.line)
+        if rule is None:
+            assert record["other_rules"] == []
+            continue
+        explained += 1
+        validate(record, "check")
+        assert rule["line"] in [line["line"] for line in record["context"]]
+        for other in record["other_rules"]:
+            assert other["length"] <= rule["length"]
+            assert (other["why"] == "shorter") == (other["length"] < rule["length"]) or (
+                other["why"] == "repeated"
+            )
+            assert other["why"] != "overruled"
+            if other["length"] == rule["length"] and other["allow"] != rule["allow"]:
+                assert (rule["allow"], other["why"]) == (True, "allow-wins")
+    assert explained > 100

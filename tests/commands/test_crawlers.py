@@ -1,28 +1,32 @@
-"""The table of well-known crawlers, and how they are found by name."""
+"""The table of well-known crawlers, how they are found by name, and their list."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from dataclasses import FrozenInstanceError
+import json
+import re
+import shlex
 from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_rep.commands.crawlers import (
-    Compliance,
+    PURPOSES,
     Crawler,
     Purpose,
-    Source,
-    SourceKind,
-    crawler_named,
-    crawlers_for,
     crawlers_of,
     read_table,
     similar_name,
     well_known_crawlers,
 )
+from scrapy_rep.commands.main import main
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
+
+from .conftest import validate
+
+if TYPE_CHECKING:
+    from .conftest import Run
 
 CRAWLERS = well_known_crawlers()
 NAMES = [crawler.name for crawler in CRAWLERS]
@@ -41,8 +45,7 @@ KEYS = {
 
 
 def named(name: str) -> Crawler:
-    crawler = crawler_named(name)
-    assert crawler is not None
+    (crawler,) = crawlers_of(name)
     return crawler
 
 
@@ -57,11 +60,6 @@ def test_the_table_has_the_crawlers_of_many_operators() -> None:
 def test_names_and_first_tokens_are_unique() -> None:
     assert len({name.lower() for name in NAMES}) == len(NAMES)
     assert len({crawler.tokens[0].lower() for crawler in CRAWLERS}) == len(NAMES)
-
-
-def test_no_name_is_a_purpose() -> None:
-    purposes = {purpose.value for purpose in Purpose}
-    assert purposes.isdisjoint(name.lower() for name in NAMES)
 
 
 @pytest.mark.parametrize("crawler", CRAWLERS, ids=NAMES)
@@ -87,12 +85,6 @@ def test_a_line_with_the_name_matches_the_first_token(crawler: Crawler) -> None:
     assert crawler.tokens[0].lower().encode() in tokens_of_line(crawler.name.encode())
 
 
-def test_a_user_triggered_or_exempt_crawler_is_not_said_to_train_models() -> None:
-    for crawler in CRAWLERS:
-        if crawler.user_triggered or crawler.compliance is Compliance.IGNORES:
-            assert Purpose.AI_TRAINING not in crawler.purposes, crawler.name
-
-
 def test_the_file_has_no_other_keys_and_no_unused_source() -> None:
     document = read_table()
     assert document.keys() == {"source", "crawler"}
@@ -100,36 +92,6 @@ def test_the_file_has_no_other_keys_and_no_unused_source() -> None:
     assert {row["source"] for row in document["crawler"]} == document["source"].keys()
     assert list(document["source"]) == sorted(document["source"])
     assert all(type(row["seen"]) is date for row in document["source"].values())
-
-
-def test_the_crawlers_of_an_operator_that_documents_them_have_its_page() -> None:
-    operators = ("Amazon", "Anthropic", "Apple", "Google", "Microsoft", "OpenAI", "Perplexity")
-    for crawler in CRAWLERS:
-        if crawler.operator in operators:
-            assert crawler.source.kind is SourceKind.OPERATOR, crawler.name
-
-
-@pytest.mark.parametrize(
-    ("name", "tokens"),
-    [
-        ("Googlebot", ("Googlebot",)),
-        ("Googlebot-Image", ("Googlebot-Image", "Googlebot")),
-        ("Googlebot-News", ("Googlebot-News", "Googlebot")),
-        ("Googlebot-Video", ("Googlebot-Video", "Googlebot")),
-        ("Storebot-Google", ("Storebot-Google",)),
-        ("Google-InspectionTool", ("Google-InspectionTool", "Googlebot")),
-        ("GoogleOther-Image", ("GoogleOther-Image", "GoogleOther")),
-        ("Applebot", ("Applebot", "Googlebot")),
-        ("Applebot-Extended", ("Applebot-Extended",)),
-        ("Kagibot", ("Kagibot", "Googlebot")),
-        ("ImagesiftBot", ("ImagesiftBot", "Googlebot")),
-        ("YandexImages", ("YandexImages", "Yandex")),
-        ("Screaming Frog SEO Spider", ("Screaming", "Googlebot")),
-        ("MJ12bot", ("MJ12bot",)),
-    ],
-)
-def test_tokens(name: str, tokens: tuple[str, ...]) -> None:
-    assert named(name).tokens == tokens
 
 
 def test_googles_special_case_crawlers_ignore_the_wildcard() -> None:
@@ -147,30 +109,10 @@ def test_googles_special_case_crawlers_ignore_the_wildcard() -> None:
 def test_fetchers_that_may_ignore_the_file_are_marked() -> None:
     for name in ("ChatGPT-User", "Perplexity-User", "meta-externalfetcher", "Amzn-User"):
         assert named(name).user_triggered
-        assert named(name).compliance is Compliance.MAY_IGNORE
-    assert named("Claude-User").compliance is Compliance.FOLLOWS
-    assert named("Google-Safety").compliance is Compliance.IGNORES
-    assert named("Bytespider").compliance is Compliance.UNKNOWN
-
-
-def test_the_records_are_immutable_and_read_once() -> None:
-    assert well_known_crawlers() is CRAWLERS
-    field = "name"
-    with pytest.raises(FrozenInstanceError):
-        setattr(CRAWLERS[0], field, "other")
-    source = Source("https://example.com", date(2026, 1, 1), SourceKind.LIST)
-    assert hash(Crawler("A", "B", ("A",), (Purpose.SEO,), source))
-
-
-def test_the_enums_are_their_values() -> None:
-    assert str(Purpose.AI_TRAINING) == "ai-training"
-    assert str(Compliance.MAY_IGNORE) == "may-ignore"
-    assert str(SourceKind.LIST) == "list"
-
-
-def test_a_crawl_does_not_load_the_table() -> None:
-    code = "import scrapy_rep, sys; sys.exit('scrapy_rep.commands' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+        assert named(name).compliance == "may-ignore"
+    assert named("Claude-User").compliance == "follows"
+    assert named("Google-Safety").compliance == "ignores"
+    assert named("Bytespider").compliance == "unknown"
 
 
 # By name
@@ -205,7 +147,6 @@ def test_a_header_names_the_crawler(value: str, name: str) -> None:
     "value", ["", " ", "*", "mybot", "Google", "Yandex", "mybot/1.0 (like Googlebot)", "бот"]
 )
 def test_other_agents_are_tokens_like_any_other(value: str) -> None:
-    assert crawler_named(value) is None
     assert crawlers_of(value) == ()
 
 
@@ -219,12 +160,12 @@ def test_a_purpose_stands_for_its_crawlers() -> None:
         "meta-externalagent", "Amazonbot",
     } <= training  # fmt: skip
     assert training.isdisjoint({"Googlebot", "OAI-SearchBot", "ChatGPT-User", "bingbot"})
-    assert crawlers_of(" AI-Training ") == crawlers_for(Purpose.AI_TRAINING)
+    assert crawlers_of(" AI-Training ") == crawlers_of("ai-training")
 
 
-@pytest.mark.parametrize("purpose", Purpose)
+@pytest.mark.parametrize("purpose", PURPOSES)
 def test_every_purpose_has_crawlers(purpose: Purpose) -> None:
-    found = crawlers_for(purpose)
+    found = crawlers_of(purpose)
     assert len(found) >= 3
     assert all(purpose in crawler.purposes for crawler in found)
     assert list(found) == [crawler for crawler in CRAWLERS if crawler in found]
@@ -253,3 +194,129 @@ def test_a_misspelling_is_recognized(value: str, name: str) -> None:
 @pytest.mark.parametrize("value", ["Googlebot", "seo", "mybot", "Scrapy", "examplebot", "", "x"])
 def test_other_names_are_no_misspellings(value: str) -> None:
     assert similar_name(value) is None
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def names_of(text: str) -> list[str]:
+    """Return the first column of a table. A folded name is two lines of it."""
+    body = text.split("\n\n")[0].splitlines()[2:]
+    return [match[1] for line in body if (match := re.match(r"(\S+(?: \S+)*)", line))]
+
+
+def test_one_purpose_as_text(run: Run) -> None:
+    text = run("crawlers", "ADS").out
+    assert names_of(text) == [each.name for each in crawlers_of("ads")]
+    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows *$", text, re.MULTILINE)
+    assert re.search(
+        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", text, re.MULTILINE
+    )
+    assert "crawlers NAME" in text
+
+
+def test_one_crawler_as_text(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = [line.rstrip() for line in run("crawlers", "applebot").out.splitlines()]
+    assert lines[:7] == [
+        "Name                Applebot",
+        "Operator            Apple",
+        "Purposes            search, ai-use",
+        "Groups              Applebot, Googlebot, *: the first that a robots.txt has",
+        "Follows robots.txt  follows",
+        "Source              https://support.apple.com/en-us/119829",
+        "                    of the operator, seen 2026-09-22",
+    ]
+    assert lines[7].startswith("Note ")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("GPTBot", "Groups GPTBot, * Follows"),
+        ("AdsBot-Google", "Groups AdsBot-Google: it ignores the group for * Follows"),
+        ("Google-Safety", "Groups none: it ignores every robots.txt Follows"),
+        ("Mozilla/5.0 (compatible; bingbot/2.0)", "Name bingbot Operator Microsoft"),
+        ("ChatGPT-User", "Requests each is the direct result of what a person does Source"),
+        ("FacebookBot", "of a list of others, seen 2026-08-22"),
+    ],
+)
+def test_exceptions_as_text(
+    name: str, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["crawlers", name]) == 0
+    assert expected in " ".join(capsys.readouterr().out.split())
+
+
+def test_all_crawlers(run: Run) -> None:
+    names = [each.name for each in well_known_crawlers()]
+    found = run("crawlers")
+    assert "".join(names_of(found.out)) == "".join(names)
+    assert max(map(len, found.out.splitlines())) <= 80
+    records = run("crawlers", "--json").records
+    assert [record["name"] for record in records] == names
+    for record in records:
+        validate(record, "crawlers")
+    assert records[0] | {"note": None} == {
+        "type": "crawler",
+        "version": 1,
+        "name": "Googlebot",
+        "operator": "Google",
+        "tokens": ["Googlebot"],
+        "purposes": ["search"],
+        "robots_txt": "follows",
+        "ignores_wildcard": False,
+        "user_triggered": False,
+        "note": None,
+        "source": {
+            "url": "https://developers.google.com/crawling/docs/crawlers-fetchers/"
+            "google-common-crawlers",
+            "seen": "2026-09-22",
+            "kind": "operator",
+        },
+    }
+
+
+def json_names(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(["crawlers", "--json", *arguments]) == 0
+    return [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_names_and_purposes_select(capsys: pytest.CaptureFixture[str]) -> None:
+    assert json_names(capsys, "bingbot", "GOOGLEBOT", "BingBot") == ["bingbot", "Googlebot"]
+    both = json_names(capsys, "ai-training", "archive")
+    assert set(both) == {
+        each.name for name in ("ai-training", "archive") for each in crawlers_of(name)
+    }
+    assert len(both) == len(set(both))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gogglebot"], "gogglebot is no well-known crawler: do you mean Googlebot?"),
+        (["ai-trainning"], "ai-trainning is no well-known crawler: do you mean ai-training?"),
+        (["mybot"], "mybot is no well-known crawler: -a takes it for a product token"),
+        (["bingbot", ""], "an argument is empty (see scrapy-rep crawlers --help)"),
+        (["\x1b[2J"], r"\x1b[2J is no well-known crawler: -a takes it for a product token"),
+    ],
+)
+def test_an_unknown_name(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crawlers", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.strip()) == ("", f"scrapy-rep: {message.strip()}")
+
+
+EXAMPLES = re.findall(
+    r"```console\n\$ scrapy-rep (.*)\n([^`]*)```",
+    (ROOT / "docs" / "reference" / "crawlers.md").read_text("utf-8"),
+)
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_the_page_has_the_real_output(run: Run, command: str, output: str) -> None:
+    found = run(*shlex.split(command))
+    assert [line.rstrip() for line in found.out.splitlines()] == output.splitlines()

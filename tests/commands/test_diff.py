@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_rep.commands import flips as flips_module
-from scrapy_rep.commands.interrupts import on_interrupt
-from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry, open_store
+from scrapy_rep.commands import diff as diff_module
 from testing.web import Page
 
 from .conftest import ROBOTS, TIMEOUT, Run, forked, started, validate
@@ -50,16 +44,16 @@ old  old.txt
 new  new.txt
 
 high    all other crawlers (*)
+        + line 2, Disallow: /  → / is disallowed
         now the whole site is disallowed, with exceptions; before, a part of the
         site is disallowed
-        + line 2, Disallow: /  → / is disallowed
-        pace: not stated; before, Crawl-delay: 3
+        - pace: Crawl-delay: 3
 
 high    gptbot (group removed)
+        + line 2, Disallow: /  → / is disallowed
         now the whole site is disallowed, with exceptions; before, all of the
         site is allowed
-        + line 2, Disallow: /  → / is disallowed
-        Content-Signal: not stated; before, ai-train=no
+        - Content-Signal: ai-train=no
 
 medium  bingbot (group added)
         + License: https://example.com/license
@@ -115,6 +109,14 @@ def test_urls_as_text(run: Run, files: Path) -> None:
     assert done.code == 1
 
 
+def test_the_verdict_is_for_each_path_that_a_handler_may_send(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text("")
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /x$")
+    (tmp_path / "urls.txt").write_text("/x;\n")
+    done = run("diff", "old.txt", "new.txt", "--urls", "urls.txt", "--json")
+    assert done.records[1]["new"]["detail"] == "a download handler may send /x"
+
+
 def test_the_same_meaning(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("# a comment\r\n" + ROBOTS.replace("\n", "\r\n"))
     (tmp_path / "urls.txt").write_text("/\n/private\n")
@@ -126,17 +128,20 @@ def test_the_same_meaning(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("missing.txt", "robots.txt"), "cannot read missing.txt: no such file"),
-        (("./missing", "robots.txt"), "cannot read ./missing: no such file"),
+        (("missing.txt", "robots.txt"), "cannot read missing.txt: No such file"),
+        (("./missing", "robots.txt"), "cannot read ./missing: No such file"),
         ((".", "robots.txt"), "cannot read .: Is a directory"),
         (("binary", "robots.txt"), "cannot read binary as a robots.txt: it is a binary file"),
         (("mailto:x", "robots.txt"), "mailto:x is neither a file nor a site"),
         (("-", "-"), "only one argument can be standard input"),
         (("-", "robots.txt", "--urls", "-"), "only one argument can be standard input"),
-        (("robots.txt", "robots.txt", "--field", "1"), "--format and --field belong to --urls"),
+        (
+            ("robots.txt", "robots.txt", "--field", "1"),
+            "--from-format and --field belong to a file with URLs",
+        ),
         (("robots.txt", "store:example.com"), "store: needs a store: set REP_STORE"),
         (("robots.txt", "robots.txt", "--urls", "no"), "cannot read no: No such file"),
-        (("robots.txt",), "the following arguments are required: NEW"),
+        (("robots.txt",), "Missing argument 'NEW'"),
     ],
 )
 def test_bad_input(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -162,7 +167,7 @@ def test_hostile_text_is_escaped(run: Run, tmp_path: Path) -> None:
 def test_no_more_than_some_crawlers_are_asked_about_urls(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flips_module, "MAX_CRAWLERS", 1)
+    monkeypatch.setattr(diff_module, "MAX_URL_CRAWLERS", 1)
     (tmp_path / "old.txt").write_text("User-agent: a\nDisallow: /a\nUser-agent: b\nDisallow: /b")
     (tmp_path / "new.txt").write_text("")
     (tmp_path / "urls.txt").write_text("/a\n/b\n")
@@ -174,7 +179,7 @@ def test_no_more_than_some_crawlers_are_asked_about_urls(
 def test_a_file_that_is_too_large_to_compare(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.commands.difference.MAX_COMPARED_RULES", 1)
+    monkeypatch.setattr("scrapy_rep.commands.diff.MAX_RULES", 1)
     done = run("diff", "robots.txt", "robots.txt")
     assert done.code == 3
     assert "It is not known whether" in done.out
@@ -185,20 +190,22 @@ def test_a_file_that_is_too_large_to_compare(
 
 
 @pytest.mark.no_cover  # Coverage would take most of the time.
-def test_many_values_are_counted(run: Run, tmp_path: Path) -> None:
+def test_many_values_are_counted(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"Sitemap: https://example.com/{n}\n" for n in range(1500))
     rules = "".join(f"Disallow: /{n}/\n" for n in range(1500))
     (tmp_path / "new.txt").write_text(f"User-agent: *\n{rules}{lines}")
     (tmp_path / "old.txt").write_text("")
     done = run("diff", "old.txt", "new.txt")
     assert "and 1,450 more rules" in done.out
-    assert "and 1,480 more: Sitemap" in done.out
+    assert "and 1,480 more\n" in done.out
     record = run("diff", "old.txt", "new.txt", "--json").record
     (row,) = record["crawlers"]
-    assert row["rules_left_out"] == 500
     assert sum(rule["example"] is not None for rule in row["rules"]) == 500
-    assert record["file"][0]["left_out"] == 500
     validate(record, "diff")
+    monkeypatch.setattr(diff_module, "MAX_LISTED", 1000)
+    record = run("diff", "old.txt", "new.txt", "--json").record
+    assert (len(record["crawlers"][0]["rules"]), record["crawlers"][0]["left_out"]) == (1000, 501)
+    assert (record["file"], record["complete"]) == ([], False)
 
 
 def test_sites(web: Web, tmp_path: Path) -> None:
@@ -209,10 +216,16 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     done = forked("diff", site.url(), "new.txt", "--urls", "urls.txt", "--json", cwd=tmp_path)
     first, *flips = done.records
     assert first["old"]["state"] == "unavailable"
-    assert first["file"][0]["added"] == [site.url("/s.xml")]
+    assert first["file"] == [{"record": "Sitemap", "old": None, "new": site.url("/s.xml")}]
     assert [flip["url"] for flip in flips] == [site.url("/a"), "/a"]
     assert "https://example.com/a is a URL of another site" in done.err
     assert (done.code, site.robots_fetches) == (1, 1)
+    site.pages["/robots.txt"] = Page(b"", 503)
+    done = forked("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    assert done.code == 3
+    assert "It is not known whether" in done.out
+    assert "is unreachable" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
@@ -230,67 +243,11 @@ def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
         assert process.wait(TIMEOUT) == 141
 
 
-def test_an_interrupt_that_is_ignored_stays_so(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /")
-    (tmp_path / "urls.txt").write_text("/a\n")
-    with on_interrupt(signal.SIG_IGN):
-        run("diff", "robots.txt", "new.txt", "--urls", "urls.txt")
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-def test_a_site_that_is_unreachable(web: Web, tmp_path: Path) -> None:
-    site = web.site(Page(b"", 503))
-    (tmp_path / "new.txt").write_text(ROBOTS)
-    done = forked("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
-    assert done.code == 3
-    assert "It is not known whether" in done.out
-    assert "is unreachable" in done.err
-    assert "Traceback" not in done.err
-
-
-def test_the_store_and_the_site(web: Web, tmp_path: Path) -> None:
-    site = web.site("User-agent: *\nDisallow: /")
-    fill(tmp_path / "store.sqlite", site.root, b"User-agent: *\nDisallow: /a")
-    store = ("-s", f"REP_STORE=sqlite:///{tmp_path}/store.sqlite")
-    done = forked("diff", f"store:{site.root}", site.root, "--json", *store)
-    record = done.record
-    validate(record, "diff")
-    assert (record["old"]["source"], record["new"]["source"]) == ("store", "site")
-    assert (record["severity"], done.code) == ("high", 1)
-    assert site.robots_fetches == 1
-    text = forked("diff", f"store:{site.root}", site.root, *store).out
-    assert "in the store since" in text
-    missing = forked("diff", "store:https://example.com", "store:https://example.com", *store)
-    assert missing.code == 3
-    assert "has no robots.txt of https://example.com" in missing.err
-    unusable = forked(
-        "diff", "store:a.example", "store:b.example", "-s", "REP_STORE=sqlite:////no/x"
-    )
-    assert unusable.code == 2
-    assert "cannot open the store" in unusable.err
-
-
 def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
     site = web.site("User-agent: *\nDisallow: /private")
     name = site.url("/robots.txt").removeprefix("http://")
     done = forked(
         "diff", name, "-", "-s", "REP_RETRY_TIMES=0", "-s", "REP_TIMEOUT=1", stdin="User-agent: *\n"
     )
-    assert f"note: {name} is no file: it is taken for https://{name}\n" in done.err
+    assert f"note: {name} is not a file: it is taken for https://{name}\n" in done.err
     assert done.code == 3  # it has no https
-
-
-def fill(path: Path, origin: str, body: bytes) -> None:
-    """Put a robots.txt into a store."""
-
-    async def put() -> None:
-        store = open_store(f"sqlite:///{path}", jobdir=None, ttl=86_400)
-        assert store is not None
-        url = f"{origin}/robots.txt"
-        entry = Entry(AccessResult.RULES, 1e9, 4e9, 4e9, body, CopyInfo(url), status=200, url=url)
-        await store.put(origin, entry)
-        await store.close()
-
-    thread = Thread(target=lambda: asyncio.run(put()))
-    thread.start()
-    thread.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.commands import difference as difference_module
-from scrapy_rep.commands import rule_changes as rule_changes_module
-from scrapy_rep.commands.agent_option import resolve
-from scrapy_rep.commands.difference import Comparison, Severity, Side
+from scrapy_rep.commands import diff as diff_module
+from scrapy_rep.commands.crawlers import resolve
+from scrapy_rep.commands.diff import Comparison, Diff, Side, _side
+from scrapy_rep.commands.difference import Steps, covers, examples, may_overlap
+from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.policy import of_file
+from scrapy_rep.protocol.paths import pattern_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_rep.commands.agent_option import Agent
+    from scrapy_rep.commands.crawlers import Agent
 
 LINES = st.lists(
     st.sampled_from(
@@ -51,13 +54,21 @@ PATHS = ["/", "/a", "/a/", "/a/b", "/a/bc", "/b", "/ab", "/?x", "/a?x", "/index.
 
 def side(text: str | bytes, url: str | None = None) -> Side:
     body = text.encode() if isinstance(text, str) else text
-    return Side.of(of_file("robots.txt", body), url=url, strict=False)
+    return _side(of_file("robots.txt", body), url)
 
 
 def compare(
     old: str | bytes, new: str | bytes, agents: Sequence[Agent] | None = None
 ) -> dict[str, Any]:
-    return Comparison(side(old), side(new), agents).record()
+    return record_of(Comparison((side(old), side(new)), agents))
+
+
+def record_of(comparison: Comparison) -> dict[str, Any]:
+    access = of_file("robots.txt", b"").access
+    record = Diff(old=access, new=access)
+    comparison.compare(record)
+    found: dict[str, Any] = json.loads(json_line(record))
+    return found
 
 
 def reformatted(lines: Sequence[str], seed: int) -> str:
@@ -180,26 +191,10 @@ def test_no_difference_of_files(old: str, new: str) -> None:
     assert compare(new, old)["same"]
 
 
-def test_a_site_that_is_disallowed_as_a_whole_is_of_high_severity() -> None:
-    record = compare("User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /")
-    (row,) = record["crawlers"]
-    assert (record["same"], record["severity"], row["severity"]) == (False, "high", "high")
-    assert row["site"] == {"old": "part", "new": "none"}
-    assert row["rules"] == [
-        {
-            "change": "added",
-            "line": 2,
-            "allow": False,
-            "pattern": "/",
-            "effect": "disallows",
-            "example": "/",
-        }
-    ]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "severity", "site"),
     [
+        ("Disallow: /a", "Disallow: /", "high", ("part", "none")),
         ("Disallow: /", "Disallow:", "high", ("none", "all")),
         ("Disallow: /", "Disallow: /\nAllow: /a", "medium", ("none", "exceptions")),
         ("Disallow: /\nAllow: /a", "Disallow: /b", "high", ("exceptions", "part")),
@@ -210,7 +205,8 @@ def test_a_site_that_is_disallowed_as_a_whole_is_of_high_severity() -> None:
 def test_severity_of_rules(old: str, new: str, severity: str, site: tuple[str, str]) -> None:
     (row,) = compare("User-agent: *\n" + old, "User-agent: *\n" + new)["crawlers"]
     assert row["severity"] == severity
-    assert (row["site"]["old"], row["site"]["new"]) == site
+    changed = [(each["old"], each["new"]) for each in row["changes"]]
+    assert changed == ([site] if site[0] != site[1] else [])
 
 
 @pytest.mark.parametrize(
@@ -218,9 +214,9 @@ def test_severity_of_rules(old: str, new: str, severity: str, site: tuple[str, s
     [
         ("Crawl-delay: 5", "low", "pace"),
         ("Visit-time: 0600-0845", "low", "pace"),
-        ("Content-Signal: ai-train=no", "medium", "usage"),
-        ("Content-Usage: /a train-ai=n", "medium", "usage"),
-        ("License: https://x.example/l", "medium", "licenses"),
+        ("Content-Signal: ai-train=no", "medium", "Content-Signal"),
+        ("Content-Usage: /a train-ai=n", "medium", "Content-Usage /a"),
+        ("License: https://x.example/l", "medium", "License"),
     ],
 )
 def test_records_of_a_group(line: str, severity: str, part: str) -> None:
@@ -229,7 +225,9 @@ def test_records_of_a_group(line: str, severity: str, part: str) -> None:
         record = compare(old, new)
         (row,) = record["crawlers"]
         assert (row["severity"], row["names"], row["rules"]) == (severity, ["a"], [])
-        assert row[part]
+        (change,) = row["changes"]
+        assert change["record"] == part
+        assert [change["old"] is None, change["new"] is None] == [old == start, new == start]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +236,9 @@ def test_records_of_a_group(line: str, severity: str, part: str) -> None:
 def test_records_of_the_file(line: str) -> None:
     record = compare("", line)
     assert (record["severity"], record["crawlers"]) == ("low", [])
-    assert record["file"][0]["record"] == line.partition(":")[0]
-    assert len(record["file"][0]["added"]) == 1
+    (change,) = record["file"]
+    assert (change["record"], change["old"]) == (line.partition(":")[0], None)
+    assert change["new"]
 
 
 def test_records_that_belong_to_one_of_two_tokens_with_the_same_rules() -> None:
@@ -275,18 +274,18 @@ def test_only_the_crawlers_that_are_named() -> None:
 def test_relative_urls() -> None:
     url = "https://example.com/robots.txt"
     one, other = "Sitemap: /s.xml", "Sitemap: https://example.com/s.xml"
-    assert Comparison(side(one, url), side(other, url), None).record()["same"]
+    assert record_of(Comparison((side(one, url), side(other, url)), None))["same"]
 
 
 def test_too_many_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(difference_module, "MAX_RULES", 1)
+    monkeypatch.setattr(diff_module, "MAX_RULES", 1)
     text = "User-agent: *\nDisallow: /a\nDisallow: /b"
     record = compare(text, text)
     assert (record["same"], record["complete"]) == (None, False)
 
 
 def test_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule_changes_module.Steps.__init__, "__defaults__", (0,))
+    monkeypatch.setattr(Steps.__init__, "__defaults__", (0,))
     old, new = "User-agent: *\nDisallow: /a", "User-agent: *\nDisallow: /a\nDisallow: /a/b"
     record = compare(old, new)
     assert (record["same"], record["complete"]) == (False, False)
@@ -299,17 +298,78 @@ def test_a_hostile_pair_of_files_ends() -> None:
     other = many.replace("*a*a$", "*b")
     record = compare(many[:500_000], other[:500_000])
     assert record["same"] is False
-    assert len(record["crawlers"]) <= difference_module.MAX_LISTED
+    assert len(record["crawlers"]) <= diff_module.MAX_LISTED
     wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(3000))
     record = compare(many[:500_000], wide)
     assert record["complete"] is False
-    assert (
-        sum(len(row["rules"]) for row in record["crawlers"]) <= difference_module.MAX_LISTED_RULES
-    )
+    assert sum(len(row["rules"]) for row in record["crawlers"]) <= diff_module.MAX_LISTED
     deep = "User-agent: *\n" + "".join(f"Disallow: /{'*a' * (n % 50)}{n}\n" for n in range(2000))
     record = compare(deep, deep.replace("*a", "*b"))
     assert record["same"] is False
 
 
-def test_severities_are_ordered() -> None:
-    assert [str(one) for one in Severity] == ["high", "medium", "low"]
+PATTERNS = st.builds(
+    str.__add__, st.sampled_from(["/", "*", "/a", "/b"]), st.text("ab*/?:$", max_size=5)
+)
+RANDOM_PATHS = st.text("ab/?:", max_size=6).map("/".__add__)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other", "expected"),
+    [
+        ("/", "/a", True),
+        ("/a", "/", False),
+        ("/a", "/a$", True),
+        ("/a$", "/a", False),
+        ("/a", "/a/*.gif$", True),
+        ("/*.gif", "/a/*.gif$", True),
+        ("/*.gif$", "/a/*.gif", False),
+        ("/a*", "/a", True),
+        ("/a", "/a*", True),
+        ("/", "*", True),
+        ("/*", "*.gif", True),
+        ("*", "/a", True),
+        ("/*/a", "*/a", False),  # which also matches /a
+        ("*/a", "/b/a", True),
+        ("/x?", "/x?u=/feed", True),
+        ("/x?u=", "/x?u=/feed", False),  # it is, but its query has a second spelling
+    ],
+)
+def test_covers(pattern: str, other: str, expected: bool) -> None:
+    assert covers(pattern, other) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "other", "expected"),
+    [
+        ("/a", "/b", False),
+        ("/a", "/a/b", True),
+        ("/a$", "/a/b", False),
+        ("/*.gif$", "/a.png$", False),
+        ("/*.gif$", "/*.png$", False),
+        ("/*.gif$", "/a", True),
+        ("/x?u=/a", "/x?u=/b", True),  # not told apart
+    ],
+)
+def test_may_overlap(pattern: str, other: str, expected: bool) -> None:
+    assert may_overlap(pattern, other) is expected
+    assert may_overlap(other, pattern) is expected
+
+
+@given(PATTERNS, PATTERNS, RANDOM_PATHS)
+def test_they_agree_with_the_matcher(one: str, other: str, path: str) -> None:
+    first, second = (pattern_of(value.encode())[0] for value in (one, other))
+    if matches(one, path) and matches(other, path):
+        assert may_overlap(first, second)
+    if covers(first, second) and matches(other, path):
+        assert matches(one, path)
+
+
+@given(PATTERNS)
+def test_examples_match(value: str) -> None:
+    pattern = pattern_of(value.encode())[0]
+    assert all(matches(value, path) for path in examples(pattern))
+
+
+def matches(value: str, path: str) -> bool:
+    return not RobotsTxt(b"User-agent: *\nDisallow: " + value.encode()).allowed(path, "mybot")

@@ -1,4 +1,4 @@
-"""Files with URLs, in each format."""
+"""URLs as users write them, and files with URLs in each format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.commands.exits import CommandError
 from scrapy_rep.commands.inputs import MAX_LINE, urls_from
+from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.sources import Target, target_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,11 @@ SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 """
 INDEX = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 <sitemap><loc>https://a.example/map1.xml</loc></sitemap></sitemapindex>"""
+
+ENTITIES = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(1, 12))
+BOMB = f"""<!DOCTYPE a [<!ENTITY e1 "{"x" * 1000}">{ENTITIES}]>
+<urlset><url><lastmod>&e12;</lastmod><loc>&e12;</loc></url></urlset>""".encode()
+"""10^14 characters, if its entities were expanded."""
 
 A, B = "https://a.example/1", "https://a.example/2"
 
@@ -88,12 +94,12 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x.jsonl", b"[1\n", None, "line 1: "),
         ("x.jsonl", b"[" * 100_000, None, "line 1: the JSON is nested too deeply"),
         ("x.xml", b"<urlset><url>", None, "no element found"),
-        ("x.xml", b"<!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>", None, "it declares entities"),
+        ("x.xml", BOMB, None, "it declares entities"),
         (
             "x.xml",
-            b"<!--" + b" " * 65_520 + b"--><!DOCTYPE a [<!ENTITY b 'c'>]><urlset/>",
+            b"<!DOCTYPE a [<!ENTITY b 'c'>]><url><loc>/&b;</loc></url>",
             None,
-            "entities",
+            "it declares entities",
         ),
         ("x.xml", b"<a>" * 101, None, "its elements are nested too deeply"),
         ("x.gz", gzip.compress(b"https://a.example/", mtime=0)[:-4], None, "end-of-stream"),
@@ -175,3 +181,39 @@ def test_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("a" * (2 * MAX_LINE + 1))
     assert [len(url) for url in urls_from(str(path))] == [MAX_LINE, MAX_LINE, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "url", "origin"),
+    [
+        ("https://example.com/x", "https://example.com/x", "https://example.com"),
+        ("example.com/x", "https://example.com/x", "https://example.com"),
+        ("//example.com/x", "https://example.com/x", "https://example.com"),
+        ("example.com:8443/x", "https://example.com:8443/x", "https://example.com:8443"),
+        ("localhost:8000", "https://localhost:8000", "https://localhost:8000"),
+        ("localhost:8000?q", "https://localhost:8000?q", "https://localhost:8000"),
+        ("[::1]/x", "https://[::1]/x", "https://[::1]"),
+        ("HTTP://Example.com", "HTTP://Example.com", "http://example.com"),
+        ("ftp://example.com/x", "ftp://example.com/x", "ftp://example.com"),
+        # These have no robots.txt.
+        ("mailto:a@example.com", "mailto:a@example.com", None),
+        ("data:text/html,x", "data:text/html,x", None),
+        ("s3://bucket/key", "s3://bucket/key", None),
+    ],
+)
+def test_targets(given: str, url: str, origin: str | None) -> None:
+    target = target_of(given)
+    assert target == Target(given, url, origin)
+
+
+@pytest.mark.parametrize(
+    "given", ["http://", "https://:80/x", "http://a b/", "https://[::/x", "ex ample"]
+)
+def test_a_web_url_without_a_valid_host(given: str) -> None:
+    target = target_of(given)
+    assert (target.origin, target.is_valid) == (None, False)
+
+
+def test_a_path_is_enough_for_a_file() -> None:
+    assert target_of("/x", in_file=True) == Target("/x", "/x", None)
+    assert target_of("/x") == Target("/x", "/x", None, is_valid=False)

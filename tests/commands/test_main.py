@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import builtins
 import gc
+import subprocess
 import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
 from scrapy_rep.commands import main as main_module
-from scrapy_rep.commands.exits import EXIT_CODES, ExitCode
-from scrapy_rep.commands.main import SUBCOMMANDS, console, main
-from scrapy_rep.commands.robots import Command
+from scrapy_rep.commands.main import TOOLS, console, main
+from scrapy_rep.commands.output import EXIT_CODES, ExitCode
+from scrapy_rep.scrapy_command import Command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,20 +34,19 @@ def test_entry_points() -> None:
 def test_without_a_subcommand_all_are_listed(run: Run) -> None:
     done = run()
     assert done.code == 0
-    assert all(
-        f"  {name} " in done.out and row.help in done.out for name, row in SUBCOMMANDS.items()
-    )
+    rows = [(name, text) for group in TOOLS.values() for name, (_, text) in group.items()]
+    assert all(f"  {name} " in done.out and text in done.out for name, text in rows)
+    assert all(f"\n{group}:\n" in done.out for group in TOOLS)
     assert all(text in done.out for text in EXIT_CODES.values())
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
+@pytest.mark.parametrize("name", [name for group in TOOLS.values() for name in group])
 def test_help_has_examples_and_fits(run: Run, name: str) -> None:
     done = run(name, "--help")
     assert done.code == 0
     assert f"  scrapy-rep {name} " in done.out
-    assert "exit codes:" in done.out
-    _, _, text = done.out.partition("\n\n")  # behind the usage, where argparse breaks no choices
-    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "Exit codes:" in done.out
+    assert all(len(line) <= 80 for line in done.out.splitlines())
 
 
 def test_version(run: Run) -> None:
@@ -57,13 +56,17 @@ def test_version(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "no subcommand 'nothing': there are "),
-        (["--nothing"], "unrecognized arguments: --nothing"),
-        (["check", "--nothing"], "unrecognized arguments: --nothing (see scrapy-rep check --help)"),
-        (["check", "--robot", "robots.txt", "/"], "unrecognized arguments: --robot"),
+        (["nothing"], "No such command 'nothing'. (see scrapy-rep --help)"),
+        (["chekc"], "No such command 'chekc'. Did you mean 'check'?"),
+        (["--nothing"], "No such option '--nothing'"),
+        (["check", "--nothing"], "No such option '--nothing'. (see scrapy-rep check --help)"),
+        (
+            ["check", "--robot", "robots.txt", "/"],
+            "No such option '--robot'. (Did you mean one of: '--from',",
+        ),
         (["check"], "give URLs, or a file with URLs: --from FILE"),
-        (["check", "--robots", "-", "--from", "-"], "cannot both read standard input"),
-        (["check", "/x", "--field", "a"], "--format and --field belong to --from FILE"),
+        (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
+        (["check", "/x", "--field", "a"], "--from-format and --field belong to a file with URLs"),
         (
             ["check", "--robots", "missing.txt", "/", "-a", "x"],
             "cannot read missing.txt: No such file",
@@ -79,19 +82,17 @@ def test_version(run: Run) -> None:
         (["test", "robots.txt", "--robots", ""], "an argument is empty"),
         (["test", "robots.txt", "--robots", "robots.txt"], "line 1: 'User-agent:' is none of"),
         (["check", "robots.txt"], "robots.txt is a file: --robots FILE uses it as a robots.txt"),
-        (
-            ["check", "/", "--robots", "store:x.example", "-a", "x"],
-            "only show and diff read a store",
-        ),
+        (["check", "/", "--robots", "store:x.example", "-a", "x"], "store: needs a store"),
+        (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),
+        (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json',"),
         (["show", "robots.txt", "--archive", "x"], "--archive belongs to archive:SITE (see"),
         (["show", "robots.txt", "-s", "="], "-s takes NAME=VALUE"),
-        (["lint", "robots.txt", "-a", "Googlebot"], "-a belongs to --pages FILE"),
         (["show", "store:x.example"], "store: needs a store: set REP_STORE"),
         (["show", "."], "cannot read .: Is a directory"),
-        (["show"], "the following arguments are required: ORIGIN|FILE"),
-        (["show", "/no/such/file"], "cannot read /no/such/file: no such file"),
-        (["show", "missing.txt"], "cannot read missing.txt: no such file"),
-        (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: no such"),
+        (["show"], "Missing argument 'ROBOTS'"),
+        (["show", "/no/such/file"], "cannot read /no/such/file: No such file"),
+        (["show", "missing.txt"], "cannot read missing.txt: No such file"),
+        (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: No such"),
         (["lint", "folder/missing.txt"], "cannot read folder/missing.txt: No such file"),
         (["show", "mailto:x"], "mailto:x is neither a file nor a site"),
         (["check", "/", "--robots", "robots.txt", "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),
@@ -100,8 +101,8 @@ def test_version(run: Run) -> None:
             ["show", "https://x.example", "-s", 'ADDONS={"no_such.Addon": 1}'],
             "Scrapy does not start with these settings: ModuleNotFoundError: No module named",
         ),
-        (["-s", "REP_TIMEOUT=soon", "show", "robots.txt"], "REP_TIMEOUT is 'soon': it must be"),
-        (["show", "robots.txt", "-L", "LOUD"], "argument -L/--loglevel: invalid choice"),
+        (["show", "robots.txt", "-s", "REP_TIMEOUT=soon"], "REP_TIMEOUT is 'soon': it must be"),
+        (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),
     ],
 )
 def test_wrong_usage_is_one_line_and_code_2(run: Run, arguments: list[str], message: str) -> None:
@@ -112,24 +113,11 @@ def test_wrong_usage_is_one_line_and_code_2(run: Run, arguments: list[str], mess
     assert done.err.startswith("scrapy-rep: ")
 
 
-def test_settings_before_and_behind_the_subcommand(run: Run) -> None:
-    arguments = ["check", "--robots", "robots.txt", "/", "--json"]
-    agents = [
-        run(*before, *arguments, *behind).record["agent"]
-        for before, behind in (
-            (["-s", "USER_AGENT=one/1 (+x)"], []),
-            ([], ["--set", "ROBOTSTXT_USER_AGENT=two"]),
-            (["-s", "USER_AGENT=one", "--set=ROBOTSTXT_USER_AGENT=three"], []),
-        )
-    ]
-    assert agents == ["one/1 (+x)", "two", "three"]
-
-
 def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> int:
+    def fail(**_: Any) -> int:
         raise RuntimeError("one\ntwo \x1b[2J" + "x" * 5000)
 
-    monkeypatch.setattr(check, "run", fail)
+    monkeypatch.setattr(check.check_tool, "callback", fail)
     done = run("check", "/")
     assert done.code == ExitCode.UNKNOWN
     assert done.err.startswith("scrapy-rep: internal error: RuntimeError: one two \\x1b[2Jxxx")
@@ -146,32 +134,20 @@ def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch)
 def test_interruptions(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
 ) -> None:
-    def fail(*_: Any) -> int:
+    def fail(**_: Any) -> int:
         raise error
 
-    monkeypatch.setattr(check, "run", fail)
+    monkeypatch.setattr(check.check_tool, "callback", fail)
     done = run("check", "/")
     assert (done.code, done.out, done.err) == (code, "", "")
 
 
-def test_text_needs_rich_and_json_does_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "rich"]:
-        monkeypatch.delitem(sys.modules, name)
-    load = builtins.__import__
-
-    def without_rich(name: str, *arguments: Any) -> Any:
-        if name.partition(".")[0] == "rich":
-            raise ImportError(name)
-        return load(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", without_rich)
-    done = run("check", "--robots", "robots.txt", "/", "-a", "x")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "scrapy-rep: text needs the package rich: pip install rich; --json works without it\n"
-    )
-    assert run("check", "--robots", "robots.txt", "/", "-a", "x", "--json").code == 0
-    assert run("show", "robots.txt", "--json").code == 0
+@pytest.mark.parametrize("name", ["click", "msgspec", "rich"])
+def test_without_the_extra_it_says_so(name: str) -> None:
+    code = f"import sys; sys.modules[{name!r}] = None; import scrapy_rep.commands.main"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'\n"
 
 
 def test_console_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +172,7 @@ def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
     command = Command()
     command.settings = Settings({"ROBOTSTXT_USER_AGENT": "otherbot"})
     command.add_options(parser)
-    given = ["-s", "REP_STRICT=1", "check", "--robots", "robots.txt", "/a", "--json", "--nothing"]
+    given = ["check", "-s", "REP_TIMEOUT=9", "--robots", "robots.txt", "/a", "--json", "--no"]
     for arguments, code in ((given[:-1], 1), (given, 2)):
         options, rest = parser.parse_known_args(arguments)
         command.process_options(rest, options)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,6 @@ from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, started, tool, vali
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from testing.web import Web
 
@@ -99,7 +99,7 @@ def test_scrapy_robots_is_the_same_outside_of_a_project(tmp_path: Path) -> None:
 def test_scrapy_robots_refuses_unknown_options(arguments: list[str]) -> None:
     done = tool(*arguments, command=SCRAPY)
     assert done.code == 2
-    assert done.err.startswith("scrapy robots: unrecognized arguments: --no")
+    assert done.err.startswith("scrapy robots: No such option '--no")
     assert done.err.count("\n") == 1
 
 
@@ -120,11 +120,11 @@ def test_scrapy_version_loads_only_the_command_itself() -> None:
         "import sys\nfrom scrapy.cmdline import execute\n"
         "try:\n    execute(['scrapy', 'version'])\nexcept SystemExit:\n    pass\n"
         "print(sorted(name for name in sys.modules"
-        " if name.startswith(('scrapy_rep', 'rich', 'warcio'))))\n"
+        " if name.startswith(('scrapy_rep', 'rich', 'click', 'msgspec', 'warcio'))))\n"
         "print('twisted.internet.reactor' in sys.modules)"
     )
     assert output_of(code).splitlines()[-2:] == [
-        "['scrapy_rep', 'scrapy_rep.commands', 'scrapy_rep.commands.robots']",
+        "['scrapy_rep', 'scrapy_rep.scrapy_command']",
         "False",
     ]
 
@@ -139,7 +139,7 @@ def test_a_crawl_loads_no_command(web: Web) -> None:
         " 'LOG_ENABLED': False, 'TELNETCONSOLE_ENABLED': False})\n"
         "process.crawl(Spider)\nprocess.start()\n"
         "print([name for name in sys.modules"
-        " if name.startswith(('scrapy_rep.commands', 'rich'))])"
+        " if name.startswith(('scrapy_rep.commands', 'rich', 'click', 'msgspec'))])"
     )
     assert output_of(code) == "[]\n"
     assert site.paths == ["/robots.txt", "/y"]
@@ -151,34 +151,14 @@ def test_a_crawl_loads_no_command(web: Web) -> None:
 )
 def test_every_event_loop(web: Web, setting: str) -> None:
     site, down = web.site(RULES), web.site(Page(b"", 503))
-    done = tool(
-        "check", site.url("/x"), down.url("/"), "--json", "-a", "x", "-s", setting, *AT_ONCE
-    )
+    urls = (site.url("/x"), down.url("/"))
+    done = tool("check", *urls, "--json", "-a", "x", "-s", setting, "-L", "INFO", *AT_ONCE)
     for record in done.records:
         validate(record, "check")
     assert [record["reason"] for record in done.records] == ["rules", "unreachable"]
     assert done.code == 3
-    assert done.err == f"note: {down.url('/robots.txt')} is unreachable: status 503\n"
-
-
-def test_the_site_of_show(web: Web) -> None:
-    site = web.site(RULES)
-    done = tool("show", site.url("/page?x"), "--json", *AT_ONCE)
-    validate(done.record, "show")
-    assert (done.code, done.err) == (0, "")
-    assert done.record["origin"] == site.root
-    assert [rule["pattern"] for rule in done.record["groups"][0]["rules"]] == ["/x"]
-
-
-def test_an_unreachable_host(tmp_path: Path) -> None:
-    done = tool("check", "http://127.0.0.1:9/a", "-a", "x", *AT_ONCE, cwd=tmp_path)
-    assert done.code == 3
-    assert done.err.startswith("note: http://127.0.0.1:9/robots.txt is unreachable: ")
-    assert done.err.count("\n") == 1
-    assert done.out.startswith("disallowed  http://127.0.0.1:9/a\n")
-    shown = tool("show", "http://127.0.0.1:9", *AT_ONCE)
-    assert shown.code == 3
-    assert "The robots.txt is unreachable: everything is disallowed." in shown.out
+    assert f"note: {down.url('/robots.txt')} is unreachable: status 503\n" in done.err
+    assert "Spider opened" in done.err
 
 
 def test_a_setting_that_stops_the_crawl(tmp_path: Path) -> None:
@@ -190,24 +170,6 @@ def test_a_setting_that_stops_the_crawl(tmp_path: Path) -> None:
     assert (done.code, done.out) == (2, "")
     assert "REP_LOCAL_RULES" in done.err
     assert done.err.count("\n") == 1
-
-
-def test_the_log_is_written_on_request(web: Web) -> None:
-    site = web.site(RULES)
-    done = tool("check", site.url("/x"), "-a", "x", "--json", "-L", "INFO")
-    assert "Spider opened" in done.err
-    assert done.record["allowed"] is False
-
-
-def test_standard_input_and_no_terminal(web: Web) -> None:
-    site = web.site(RULES)
-    done = tool("check", "--from", "-", "-a", "x", stdin=f"{site.url('/x')}\n{site.url('/y')}\n")
-    assert done.code == 1
-    assert "\x1b" not in done.out + done.err
-    assert max(map(len, done.out.splitlines())) <= 80
-    binary = tool("check", "--from", "-", "-a", "x", stdin=bytes(range(256)))
-    assert binary.code == 2
-    assert binary.err == "scrapy-rep: cannot read - as text: it is a binary file\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
@@ -236,7 +198,7 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
     assert "Traceback" not in errors
     lines = [line for line in out.splitlines() if quick.root in line]
     assert len(lines) == 1
-    assert '"allowed": null' in out
+    assert '"allowed":null' in out
 
 
 def test_the_handlers_of_scrapy_end_with_it() -> None:
@@ -248,26 +210,6 @@ def test_the_handlers_of_scrapy_end_with_it() -> None:
         "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
     )
     assert output_of(code).splitlines()[-3:] == ["3", "True", "True"]
-
-
-@pytest.mark.parametrize("has_reactor", [True, False])
-def test_ctrl_c_just_before_a_file_is_read(has_reactor: bool) -> None:
-    """Scrapy's handler waits for the event loop, and reading the file would block the loop."""
-    code = (
-        "import os, signal\n"
-        "from scrapy.settings import Settings\n"
-        "from scrapy_rep.commands.session import run\n"
-        "async def work(session):\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    print(session.is_closing)\n"
-        "    with session.interruptible():\n"
-        "        print('read')\n"
-        "try:\n"
-        f"    run(Settings({{'TWISTED_REACTOR_ENABLED': {has_reactor}}}), work)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('interrupted')"
-    )
-    assert output_of(code).splitlines()[-2:] == ["True", "interrupted"]
 
 
 @pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
@@ -370,12 +312,39 @@ def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
     assert errors == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+@pytest.mark.parametrize("arguments", [("lint", "-"), ("check", "--from", "-", "-a", "x")])
+def test_signals_while_a_tool_waits_for_input(number: int, arguments: tuple[str, ...]) -> None:
+    with started(*arguments, stdin=subprocess.PIPE) as process:
+        waiting = Path(f"/proc/{process.pid}/wchan")
+        until = time.monotonic() + 20
+        while "pipe" not in waiting.read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(number)
+        out, errors = process.communicate()
+    code = 130 if number == signal.SIGINT else -number
+    assert (process.returncode, out, errors) == (code, b"", b"")
+
+
+def test_completion_in_the_shell() -> None:
+    environment = {"_SCRAPY_REP_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
+    code = "import sys; sys.argv[0] = 'scrapy-rep'; from scrapy_rep.commands.main import console"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; console()"],
+        env=environment_of(COMP_WORDS="scrapy-rep check --fr", **environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["plain,--from", "plain,--from-format"]
+
+
 @pytest.mark.parametrize(
     ("line", "code", "out", "err"),
     [
         ("check --robots robots.txt /private -a x >&-", 1, "", ""),
         ("check --robots robots.txt / 2>&-", 0, "allowed  /", ""),  # there is a warning
-        ("check --robots missing / 2>/dev/full", 2, "", ""),
+        ("check --robots missing.txt / 2>/dev/full", 2, "", ""),
         ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
         ("lint - <&-", 2, "", "scrapy-rep: cannot read standard input: it is closed\n"),
         ("show robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import signal
@@ -11,23 +10,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from warcio.archiveiterator import ArchiveIterator
-from warcio.cli import main as warcio_main
 
-from scrapy_rep.commands import import_
-from scrapy_rep.commands.main import main
+from scrapy_rep.commands import transfer
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.reports.archive_reader import read
-from scrapy_rep.reports.policy_records import file_record, policy_records
-from scrapy_rep.reports.warc_records import record_octets
-from scrapy_rep.stores import entry_lines
-from scrapy_rep.stores.entry import BODY_LIMIT, LATEST, Entry
+from scrapy_rep.stores import entry as stored_entry
+from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 
 from .conftest import forked, validate
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -80,163 +74,12 @@ def test_a_round_trip_is_exact(run: Run, store: Path, tmp_path: Path, name: str)
     octets = (tmp_path / name).read_bytes()
     text = gzip.decompress(octets) if name.endswith(".gz") else octets
     for line in text.splitlines():
-        validate(json.loads(line), "export")
+        assert json.loads(line)["type"] == "policy"
     done = run("import", "sqlite:///b.sqlite", name)
     assert (done.code, done.out) == (0, "6 added\n")
     assert content(tmp_path / "b.sqlite") == ENTRIES
     run("export", "sqlite:///b.sqlite", "y.jsonl")
     assert (tmp_path / "y.jsonl").read_bytes() == text
-
-
-def test_a_round_trip_as_warc_is_exact(run: Run, store: Path, tmp_path: Path) -> None:
-    done = run("export", "sqlite:///a.sqlite", "x.warc.gz")
-    assert (done.code, done.err) == (0, "note: 6 policies are written to x.warc.gz\n")
-    done = run("import", "sqlite:///b.sqlite", "x.warc.gz")
-    assert (done.code, done.out, done.err) == (0, "6 added\n", "")
-    assert content(tmp_path / "b.sqlite") == ENTRIES
-    # Each record of a WARC file may have a gzip member of its own, or none.
-    plain = gzip.decompress((tmp_path / "x.warc.gz").read_bytes())
-    (tmp_path / "x.warc").write_bytes(plain)
-    assert run("import", "sqlite:///c.sqlite", "x.warc").out == "6 added\n"
-    assert content(tmp_path / "c.sqlite") == ENTRIES
-
-
-def test_warc_through_a_pipe(
-    run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, write_through=True))
-    assert main(["export", "sqlite:///a.sqlite", "--format", "warc"]) == 0
-    receiver, sender = os.pipe()
-    with open(sender, "wb") as pipe:
-        pipe.write(written.getvalue())  # less than a pipe holds
-    with open(receiver) as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        assert main(["import", "sqlite:///b.sqlite"]) == 0
-    assert content(tmp_path / "b.sqlite") == ENTRIES
-
-
-def test_other_tools_read_an_exported_warc_file(run: Run, store: Path, tmp_path: Path) -> None:
-    run("export", "sqlite:///a.sqlite", "x.warc.gz")
-    path = str(tmp_path / "x.warc.gz")
-    with pytest.raises(SystemExit, match=r"\A0\Z"):
-        warcio_main(["check", path])
-    with open(path, "rb") as stream:
-        records = [
-            (
-                record.rec_type,
-                record.rec_headers.get_header("WARC-Target-URI"),
-                record.raw_stream.read(),
-                record.rec_headers.get_header("WARC-Date"),
-            )
-            for record in ArchiveIterator(stream, check_digests="raise")
-        ]
-    dated = [(kind, date, content) for kind, _, content, date in records]
-    assert [kind for kind, *_ in records].count("metadata") == len(ENTRIES)
-    assert sorted(body for kind, _, body, _ in records if kind == "resource") == sorted(
-        entry.body for entry in ENTRIES.values() if entry.body is not None
-    )
-    # While a site is unreachable, its copy was last good before the outage.
-    assert ("resource", "1970-01-01T00:00:09.000000Z", b"\xff\0\r\n\x85") in dated
-    assert ("metadata", "http://b.example:8080/robots.txt") in [each[:2] for each in records]
-    for kind, _, content, _ in records:
-        if kind == "metadata":
-            validate(json.loads(content), "export")
-    # The package's own readers take the resources for copies of a robots.txt, but no TDM file.
-    found = {each.origin: each.body for each in read(path)}
-    assert found == {
-        key: entry.body
-        for key, entry in ENTRIES.items()
-        if entry.body is not None and "tdmrep" not in key
-    }
-
-
-def test_a_key_that_is_no_url_is_not_written_to_a_warc_file(
-    run: Run, store: Path, tmp_path: Path
-) -> None:
-    key = "https://e.example/\r\nWARC-Type: response"
-    fill(SQLiteStore(store, ttl=1e9), {key: ENTRIES["https://a.example"]})
-    done = run("export", "sqlite:///a.sqlite", "x.warc.gz")
-    assert done.code == 3
-    assert "\r" not in done.err
-    assert done.err.endswith("note: 6 policies are written to x.warc.gz\n")
-    assert run("import", "sqlite:///b.sqlite", "x.warc.gz").out == "6 added\n"
-
-
-def policy_of(text: bytes, *, reference: str = "<urn:x>", kind: str = "metadata") -> bytes:
-    headers = {
-        "WARC-Type": kind,
-        "WARC-Record-ID": "<urn:x>",
-        "WARC-Date": "2026-01-01T00:00:00Z",
-        "WARC-Target-URI": URL,
-        "WARC-Refers-To": reference,
-        "Content-Type": "application/json" if kind == "metadata" else "text/plain",
-    }
-    return record_octets(kind, headers, None, text)
-
-
-GOOD = ENTRIES["https://a.example"]
-TEXT = entry_lines.to_text("https://a.example", GOOD).encode()
-FILE = policy_of(GOOD.body or b"", kind="resource")
-
-
-@pytest.mark.parametrize(
-    ("records", "reason"),
-    [
-        (policy_of(TEXT), "its body is missing"),
-        (FILE + policy_of(TEXT, reference="<urn:y>"), "its body is missing"),
-        (policy_of(b"x", kind="resource") + policy_of(TEXT), "does not have the SHA-256"),
-        (policy_of(b"x" * (BODY_LIMIT + 9), kind="resource") + policy_of(TEXT), "is too long"),
-        (FILE + policy_of(b"{}"), "it is not a policy"),
-        (FILE + policy_of(TEXT[:-1]), "it is not JSON"),
-        (FILE + policy_of(b" " * 1_000_000 + TEXT), "it is not JSON"),
-        (FILE + policy_of(TEXT.replace(b"a.example", b"A.example", 1)), "origin is not valid"),
-        ((FILE + policy_of(TEXT))[:-50], ""),
-        (FILE + policy_of(TEXT)[:60] + b"x" * 100, ""),
-    ],
-)
-def test_broken_records(run: Run, tmp_path: Path, records: bytes, reason: str) -> None:
-    good = policy_records("http://b.example:8080", ENTRIES["http://b.example:8080"])
-    (tmp_path / "x.warc.gz").write_bytes(file_record("x", 1) + good + records + good)
-    done = run("import", "sqlite:///b.sqlite", "x.warc.gz")
-    assert done.code == 3
-    assert done.out.startswith("1 added\n")
-    assert "1 unreadable" in done.out
-    assert done.err.startswith("warning: the record at offset ")
-    assert reason in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_an_archive_of_a_crawl_has_no_policies(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.warc.gz").write_bytes(file_record("x", 1) + FILE)
-    done = run("import", "sqlite:///b.sqlite", "x.warc.gz")
-    assert (done.code, done.out) == (0, "no policies\n")
-
-
-def test_the_latest_time_has_a_date(run: Run, tmp_path: Path) -> None:
-    entries = {
-        "https://a.example": GOOD._replace(
-            fetched_at=LATEST, refresh_at=LATEST, expires_at=LATEST, body=b""
-        )
-    }
-    fill(SQLiteStore(tmp_path / "a.sqlite", ttl=1e9), entries)
-    assert run("export", "sqlite:///a.sqlite", "x.warc.gz").code == 0
-    assert run("import", "sqlite:///b.sqlite", "x.warc.gz").out == "1 added\n"
-    assert content(tmp_path / "b.sqlite") == entries
-
-
-def test_warc_without_its_package(
-    run: Run, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("export", "sqlite:///a.sqlite", "x.warc.gz")
-    monkeypatch.delitem(sys.modules, "scrapy_rep.reports.policy_records")
-    monkeypatch.setitem(sys.modules, "warcio.statusandheaders", None)
-    monkeypatch.delitem(sys.modules, "scrapy_rep.reports.warc_records")
-    monkeypatch.delitem(sys.modules, "scrapy_rep.reports.archive_reader")
-    for arguments in (["export", "sqlite:///a.sqlite", "y.warc.gz"], ["import", "sqlite:///b"]):
-        done = run(*arguments, *(["x.warc.gz"] if arguments[0] == "import" else []))
-        assert done.code == 2
-        assert "pip install warcio" in done.err
 
 
 def test_from_a_store_to_another_through_a_pipe(store: Path, tmp_path: Path) -> None:
@@ -268,17 +111,6 @@ def test_redis(run: Run, store: Path, tmp_path: Path, redis_server: RedisServer)
     other.disconnect()
 
 
-def test_more_entries_than_a_page(tmp_path: Path, redis_server: RedisServer) -> None:
-    entries = {f"https://{number}.example": ENTRIES["https://a.example"] for number in range(350)}
-    for store in (
-        SQLiteStore(tmp_path / "a.sqlite", ttl=1e9),
-        RedisStore(redis_server.url, ttl=100),
-    ):
-        fill(store, entries)
-        assert dict(store.entries()) == entries
-        store.disconnect()
-
-
 def test_a_newer_entry_stays(run: Run, store: Path, tmp_path: Path) -> None:
     run("export", "sqlite:///a.sqlite", "x.jsonl")
     key = "https://a.example"
@@ -308,7 +140,7 @@ def test_an_origin_that_a_crawler_is_fetching(run: Run, store: Path, tmp_path: P
     crawler.disconnect()
 
 
-LINE = json.loads(entry_lines.to_line("https://a.example", ENTRIES["https://a.example"]))
+LINE = json.loads(to_line("https://a.example", ENTRIES["https://a.example"]))
 
 
 def changed(**fields: Any) -> dict[str, Any]:
@@ -347,14 +179,14 @@ def changed(**fields: Any) -> dict[str, Any]:
         (changed(body_base64="AA=="), "its body is not valid"),
         (changed(body=..., body_base64="*"), "its body is not valid"),
         (changed(body="x" * (BODY_LIMIT + 1)), "its body is too long"),
-        (changed(body="other"), "its body does not have the SHA-256 that it states"),
-        (changed(sha256=...), "its body does not have the SHA-256 that it states"),
+        (changed(body="other"), "or does not have the SHA-256 that it states"),
+        (changed(sha256=...), "or does not have the SHA-256 that it states"),
         (changed(body=...), "its body is missing"),
     ],
 )
 def test_broken_lines(run: Run, tmp_path: Path, line: Any, reason: str) -> None:
     broken = line if isinstance(line, bytes) else json.dumps(line).encode()
-    good = [entry_lines.to_line(key, entry).encode() for key, entry in ENTRIES.items()]
+    good = [to_line(key, entry).encode() for key, entry in ENTRIES.items()]
     (tmp_path / "x.jsonl").write_bytes(good[0] + b"\n" + broken + b"\n" + b"".join(good[1:]))
     done = run("import", "sqlite:///b.sqlite", "x.jsonl")
     assert (done.code, done.out) == (3, "6 added\n1 unreadable\n")
@@ -366,8 +198,8 @@ def test_broken_lines(run: Run, tmp_path: Path, line: Any, reason: str) -> None:
 
 
 def test_a_line_of_any_length(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_, "LINE_LIMIT", 2000)
-    good = entry_lines.to_line("https://a.example", ENTRIES["https://a.example"]).encode()
+    monkeypatch.setattr(stored_entry, "LINE_LIMIT", 2000)
+    good = to_line("https://a.example", ENTRIES["https://a.example"]).encode()
     lines = b"x" * 10_000 + b"\n" + good + b" " * 2001
     (tmp_path / "x.jsonl").write_bytes(lines)
     done = run("import", "sqlite:///b.sqlite", "x.jsonl")
@@ -382,25 +214,24 @@ def test_the_longest_entry_fits_a_line() -> None:
         failure="\U0010ffff" * 1000,
         copy=CopyInfo("https://a/" + "x" * 7990, "\xff" * 256, "\xff" * 256),
     )
-    line = entry_lines.to_line("https://a/" + "x" * 7990, longest)
-    assert len(line) <= entry_lines.LINE_LIMIT
-    assert entry_lines.from_line(line.encode())[1] == longest
+    line = to_line("https://a/" + "x" * 7990, longest)
+    assert len(line) <= LINE_LIMIT
+    assert from_line(line.encode())[1] == longest
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["export", "x"], "it must be 'sqlite:///path'"),
-        (["export", "sqlite:///none.sqlite"], "there is no file none.sqlite"),
+        (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
+        (["export", "sqlite:///x.jsonl"], "there is no store at x.jsonl"),
         (["export", "memory://x"], "it ends with the process that has it"),
         (["export", "package.Store"], "only SQLite and Redis can be exported"),
         (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
         (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
-        (["export", "sqlite:///a.sqlite", "none/x.warc.gz"], "cannot write none/x.warc.gz"),
-        (["export", "sqlite:///a.sqlite", "x.warc", "--format", "warc"], "must end in .warc.gz"),
         (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
         (["import", "sqlite:///robots.txt", "x.jsonl"], "file is not a database"),
         (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
@@ -434,7 +265,7 @@ def test_a_store_of_another_version_stays(run: Run, store: Path, tmp_path: Path)
     db = sqlite3.connect(store)
     db.execute("PRAGMA application_id = 1")
     db.close()
-    assert "it is not a store of robots.txt files" in run("export", "sqlite:///a.sqlite").err
+    assert "this is the database of another application" in run("export", "sqlite:///a.sqlite").err
     assert not list(tmp_path.glob("*.aside-*"))
 
 
@@ -460,16 +291,11 @@ def test_ctrl_c_ends_an_import_with_its_numbers(
         yield 1, stream.readline()
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(import_, "_lines", lines)
+    monkeypatch.setattr(transfer, "_lines", lines)
     done = run("import", "sqlite:///b.sqlite", "x.jsonl", "--json")
     assert done.code == 130
     assert done.record["added"] == 1
     assert not done.record["complete"]
-
-
-def test_nothing_to_import(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"\n"))))
-    assert run("import", "sqlite:///b.sqlite").out == "no policies\n"
 
 
 def test_a_store_that_fails_is_one_line(
@@ -480,7 +306,7 @@ def test_a_store_that_fails_is_one_line(
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(SQLiteStore, "_page", fail)
+    monkeypatch.setattr(SQLiteStore, "_entries", fail)
     done = run("export", "sqlite:///a.sqlite")
     assert done.code == 3
     assert "failed" in done.err

@@ -14,13 +14,13 @@ from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
-from scrapy.utils.asyncio import create_looping_call, is_asyncio_available
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.frontier.clock import sleep
 
 if TYPE_CHECKING:
     import threading
@@ -83,12 +83,6 @@ class Visitor(Spider):
         assert failure.value is not None
         self.outcome.requests[request.url] = request
         self.outcome.failures[request.url] = failure.value
-
-
-class AtHome(Visitor):
-    """Visits one host only."""
-
-    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
 
 
 class AllAsked(Visitor):
@@ -154,27 +148,6 @@ class CallerAndCloser(Caller, Closer):
     """Closes itself while its calls wait."""
 
 
-class Watcher(Visitor):
-    """Records the largest number of downloads that were in progress at the same time."""
-
-    most = 0
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.look = create_looping_call(self._look)
-        self.look.start(0.01)
-        self.crawler.signals.connect(self._stop, signal=signals.spider_closed)
-        async for request in super().start():
-            yield request
-
-    def _look(self) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        self.most = max(self.most, len(engine.downloader.active))
-
-    def _stop(self) -> None:
-        self.look.stop()
-
-
 class Disturber(Visitor):
     """After each page, calls the next function of ``then`` and requests the next URL."""
 
@@ -214,7 +187,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the package during the test."""
     clock = Clock()
-    name = "scrapy_rep.scheduling.clock.Clock"
+    name = "scrapy_rep.frontier.clock.Clock"
     monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
     monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
     return clock
@@ -262,6 +235,19 @@ def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         for record in caplog.records
         if record.name.startswith("scrapy_rep") and record.levelno >= logging.WARNING
     ]
+
+
+HAS_VERBATIM_URL = "é" in Request("http://a.example/é", meta={"verbatim_url": True}).url
+"""Whether this version of Scrapy leaves such a URL as it is (2.15)."""
+
+
+def needs_connections() -> None:
+    """Skip a test in which more sites are silent at once than a pool has connections.
+
+    ``test_handler_pools`` has what holds with a pool.
+    """
+    if not is_reactor_installed():
+        pytest.skip("without a reactor, Scrapy's handlers have a pool of connections")
 
 
 def make_crawler(spider: type[Spider], settings: dict[str, Any] | None = None) -> Crawler:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 
-from scrapy_rep.reports import extension
+from scrapy_rep.reports import crawl_report
 from testing.measure import process_on
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Walker(Spider):
 
 
 def main(arguments: dict[str, Any]) -> None:
-    """Crawl. The part file is written several times a second."""
-    extension.WRITE_INTERVAL = 0.1
+    """Crawl. The event log is written several times a second."""
+    crawl_report.WRITE_INTERVAL = 0.1
     process = process_on("asyncio", {"LOG_LEVEL": "INFO", **arguments["settings"]})
     process.crawl(Walker, root=arguments["root"], numbers=arguments["numbers"])
     process.start()

@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy_rep import AccessTerms, AccessTermsMiddleware, PaymentOffer, page_directives
 from scrapy_rep.pages.access_terms import MAX_LOGGED_SITES
 from testing.web import Page
-from tests.protocol.test_access_terms import X402_ERROR, X402_EXAMPLE, X402_OFFER
+from tests.pages.test_access_terms import X402_ERROR, X402_EXAMPLE, X402_OFFER
 
 from .conftest import Visitor, make_crawler
 
@@ -127,19 +127,6 @@ async def test_what_the_log_shows_is_short_and_printable(
     assert terms.offers == ()
 
 
-@pytest.mark.parametrize("page", [PAID, LICENSED, Page("User-agent: *\nDisallow: /", 402)])
-async def test_rfc_a_robots_txt_with_such_a_status_is_unavailable(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, page: Page
-) -> None:
-    site = web.site(page)
-    outcome = await crawl(site.urls("/1", "/2"), RETRIES)
-    assert site.paths.count("/robots.txt") == 1
-    assert site.page_paths == ["/1", "/2"]
-    assert outcome.stats["robotstxt/unavailable"] == 1
-    assert not [name for name in outcome.stats if name.endswith("_required")]
-    assert messages(caplog) == []
-
-
 class Answers:
     """The responses of a page, in this order; the last one for all further requests."""
 
@@ -150,43 +137,6 @@ class Answers:
         page = self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
         writer.write(page.octets())
         await writer.drain()
-
-
-class Copier(Visitor):
-    """Makes another request with the meta of a response, as many spiders do."""
-
-    def parse(self, response: Response, **_: Any) -> Any:
-        super().parse(response)
-        if response.status == 402:
-            yield Request(response.urljoin("/next"), self.parse, meta=response.meta)
-
-
-async def test_other_requests_with_the_meta_of_the_response_are_retried(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(None, {"/": PAID, "/next": Page("", 503)})
-    await crawl(site.urls("/"), RETRIES, spider=Copier)
-    assert site.page_paths == ["/"] + ["/next"] * 3
-
-
-class Payer:
-    """A middleware of a user, who pays: it sends the request again with another header."""
-
-    async def process_response(self, request: Request, response: Response) -> Request | Response:
-        price = response.headers.get("crawler-price")
-        if response.status != 402 or price is None:
-            return response
-        headers = {**request.headers, "crawler-exact-price": price}
-        return request.replace(headers=headers, dont_filter=True)
-
-
-async def test_a_request_that_a_middleware_makes_of_it_is_retried(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/": Answers(PAID, Page("", 503), Page("paid"))})
-    outcome = await crawl(site.urls("/"), {**RETRIES, "DOWNLOADER_MIDDLEWARES": {Payer: 300}})
-    assert site.page_paths == ["/"] * 3
-    assert outcome.responses[site.url("/")].body == b"paid"
-    sent = [received.headers.get("crawler-exact-price") for received in site.received[1:]]
-    assert sent == [None, "USD 0.01", "USD 0.01"]
 
 
 class Retrier(Visitor):

@@ -9,26 +9,27 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.scheduling.clock import sleep
-from testing.faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of, stall
+from testing.faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of
 from testing.web import Page, redirect, text
 
-from .conftest import AtHome, FirstPageCloser, Visitor
+from .conftest import Visitor
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
 
-    import pytest
     from scrapy.http import Response
 
     from testing.web import Received, Web
 
     from .conftest import Crawl
+
+pytestmark = pytest.mark.each_loop
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -63,6 +64,12 @@ async def test_a_meta_refresh_is_not_followed(web: Web, crawl: Crawl) -> None:
 
 
 # OffsiteMiddleware
+
+
+class AtHome(Visitor):
+    """Visits one host only."""
+
+    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
 
 
 async def test_allowed_domains_are_for_pages(web: Web, crawl: Crawl) -> None:
@@ -155,46 +162,7 @@ async def test_a_cached_page_is_checked_against_the_current_robots_txt(
 # AutoThrottle
 
 
-async def test_autothrottle_throttles_and_nothing_is_lost(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES)
-    settings = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1}
-    await crawl(site.urls(*PATHS, "/other"), settings)
-    assert site.page_paths == ["/other", "/public"]
-
-
 # The engine: pausing, closing, its own downloads
-
-
-class Pauser(Visitor):
-    """Pauses the crawl while a robots.txt is on its way, and lets it go on when that has come."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        engine = self.crawler.engine
-        assert engine is not None
-        engine.pause()
-        await sleep(0.3)
-        engine.unpause()
-
-
-async def test_a_paused_crawl_goes_on(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(RULES, delay=0.15))
-    await crawl(site.urls(*PATHS), spider=Pauser)
-    assert outcome_of(site) == RULES_HOLD
-
-
-async def test_closing_does_not_wait_for_a_robots_txt(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    silent = web.site(stall(), host="127.0.0.2")
-    site = web.site(RULES)
-    urls = [silent.url("/a"), site.url("/public")]
-    outcome = await crawl(urls, {"REP_TIMEOUT": 60}, spider=FirstPageCloser)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert "robotstxt/unreachable" not in outcome.stats, "it was not waited for"
-    assert silent.page_paths == []
-    assert "Traceback" not in caplog.text
 
 
 class CallingCallback(Visitor):
@@ -209,15 +177,6 @@ class CallingCallback(Visitor):
                 self.outcome.responses[url] = await engine.download_async(Request(url))
             except RobotsTxtDisallowed as error:
                 self.outcome.failures[url] = error
-
-
-async def test_the_engine_may_be_called_from_a_callback(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(RULES), web.site(RULES)]
-    further = [url for site in sites for url in site.urls(*PATHS)]
-    outcome = await crawl(sites[0].urls("/first"), {"FURTHER": further}, spider=CallingCallback)
-    assert sites[0].paths == ["/robots.txt", "/first", "/public"]
-    assert sites[1].paths == ["/robots.txt", "/public"]
-    assert len(outcome.failures) == 2
 
 
 # JOBDIR

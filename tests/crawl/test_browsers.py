@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page, text
+from testing.web import Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -233,14 +233,3 @@ async def test_rep_inherit_meta(crawl: Crawl) -> None:
         (meta,) = Recorder.metas
         assert {key for key in given if meta.get(key) == given[key]} == inherited
         assert meta["dont_obey_robotstxt"] is meta["handle_httpstatus_all"] is True
-
-
-async def test_a_middleware_can_recognize_a_request_for_robots_txt(web: Web, crawl: Crawl) -> None:
-    class Selective:
-        def process_request(self, request: Request) -> None:
-            if not request.meta.get("is_robotstxt_request"):
-                request.headers["X-Page"] = "yes"
-
-    site = web.site(text(RULES))
-    await crawl(site.urls("/public"), {"DOWNLOADER_MIDDLEWARES": {Selective: 500}})
-    assert ["x-page" in received.headers for received in site.received] == [False, True]

@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_rep.crawl import claims as claims_module
-from scrapy_rep.crawl.claims import CLAIM_SECONDS, RENEWAL_INTERVAL, Claims
-from scrapy_rep.crawl.policy_store import MAX_POLL_INTERVAL
-from scrapy_rep.scheduling.clock import Clock, sleep
-from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.redis_client import SOCKET_TIMEOUT
+from scrapy_rep.crawl import policy_store as claims_module
+from scrapy_rep.crawl.policy_store import CLAIM_SECONDS, MAX_POLL_INTERVAL, RENEWAL_INTERVAL, Claims
+from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.stores.redis import SOCKET_TIMEOUT
+from scrapy_rep.stores.sqlite import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_rep.stores import Claim
 
+pytestmark = pytest.mark.each_loop
+
 
 class RecordingStore(MemoryStore):
     """Records the renewals, and refuses those of ``lost``."""
 
     def __init__(self) -> None:
-        super().__init__(shared=True)
+        super().__init__()
         self.renewed: list[str] = []
         self.lost: set[str] = set()
         self.most = self.in_progress = 0

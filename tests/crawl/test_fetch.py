@@ -23,8 +23,8 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.scheduling.clock import Clock, sleep
 from testing.faults import (
     ALLOWED,
     CHUNKED,

@@ -279,7 +279,7 @@ async def test_the_delay_of_a_packed_origin_is_kept(
     web: Web, crawl: Crawl, limits: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits(MAX_PARSED=1)
-    sites = [web.site(BODY + b"Crawl-delay: 0.3\n") for _ in range(3)]
+    sites = [web.site(BODY + b"Crawl-delay: 0.1\n") for _ in range(3)]
     urls = [site.url(path) for path in ("/1", "/2") for site in sites]
     outcome = await crawl(urls)
     assert len(outcome.responses) == 6

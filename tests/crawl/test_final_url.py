@@ -84,12 +84,6 @@ async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
     assert not our_warnings(caplog)
 
 
-async def test_ignore_checks_nothing(site: Site, crawl: Crawl) -> None:
-    outcome = await crawl(site.urls("/moved"), IGNORE)
-    assert outcome.responses[site.url("/private")].meta["robotstxt"].allowed
-    assert "robotstxt/final_url" not in outcome.stats
-
-
 @pytest.mark.parametrize(
     ("robots", "settings", "allowed", "reason"),
     [
@@ -155,7 +149,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
 async def test_the_size_of_waiting_pages_is_limited(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.waiting_responses.MAX_WAITING_SIZE", 2000)
+    monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_OCTETS", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = [f"/{number}" for number in range(8)]
     site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})
@@ -271,8 +265,6 @@ async def test_requests_without_robots_txt_are_not_checked(web: Web, crawl: Craw
     assert list(outcome.responses) == site.urls("/a")
 
 
-# Scrapy 2.14 leaves the files of empty disk queues open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("mode", ["annotate", "drop"])
 async def test_a_spider_that_closes_does_not_wait(
     web: Web, crawl: Crawl, tmp_path: Path, mode: str

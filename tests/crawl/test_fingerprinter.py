@@ -10,7 +10,7 @@ from scrapy.utils.request import fingerprint
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RequestFingerprinter
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.frontier.clock import sleep
 from testing.web import text
 
 from .conftest import Visitor

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import CopyInfo
-from scrapy_rep.scheduling.clock import sleep
 from testing.faults import RULES
 from testing.web import Page, redirect, text
 
@@ -245,23 +244,6 @@ async def test_a_validator_of_a_store_that_no_header_can_hold_is_not_sent(
     assert not {"if-none-match", "if-modified-since", "x"} & {*site.received[-1].headers}
 
 
-async def test_rfc_an_etag_may_hold_any_octets(web: Web, travel: Travel, clock: Clock) -> None:
-    site = web.site(Page(RULES, headers={"ETag": '"\xe9"'}))
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        clock.ahead += DAY
-        await spider.fetches(site.url("/public"))
-
-    outcome = await travel(story)
-    tags = [received.headers.get("if-none-match") for received in site.received]
-    if is_reactor_installed():
-        assert tags == [None, None, '"\xe9"', None]
-    else:  # Scrapy's download handler cannot read such a header
-        assert tags == [None, None]
-        assert str(outcome.middleware.origins[site.root].state) == "unreachable"
-
-
 async def test_google_a_plain_get_can_be_sent(web: Web, travel: Travel, clock: Clock) -> None:
     site = web.site(Page(RULES, headers={"ETag": '"1"'}))
 
@@ -483,20 +465,6 @@ async def test_rfc_retry_after_is_waited_for(web: Web, travel: Travel, clock: Cl
 
 
 # Changes of the system clock. The next request comes before the crawl checks the clock.
-
-
-async def test_rfc_a_change_of_the_clock_does_not_end_the_thirty_days(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(DOWN)
-
-    async def story(spider: Traveller) -> None:
-        assert not await spider.fetches(site.url("/public"))
-        clock.step = 40 * DAY
-        assert not await spider.fetches(site.url("/public"))
-
-    await travel(story)
-    assert site.paths == ["/robots.txt"]
 
 
 @pytest.mark.parametrize("robots", [text(RULES), Page(status=404)], ids=["rules", "missing"])

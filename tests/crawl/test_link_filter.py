@@ -10,9 +10,9 @@ from scrapy import Request, signals
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_rep import LinkFilterMiddleware, Reason, RobotsTxtDisallowed
-from scrapy_rep.reports.reading import read_report
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep import LinkFilterMiddleware, Reason
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.reports.reading import read_reports
 from testing.web import Page, text
 
 from .conftest import Visitor, make_crawler, our_warnings, run_crawler
@@ -98,7 +98,7 @@ async def test_a_disallowed_link_of_a_known_origin_is_not_scheduled(
         shown = url.url if isinstance(url, Request) else url
         assert f"Forbidden by robots.txt: <GET {shown}> ({sentence})" in caplog.text
     assert private.meta["robotstxt"].reason is Reason.RULES
-    report = read_report(tmp_path / "report.json")
+    report = read_reports([tmp_path / "report.json"])
     assert report.totals.dropped_for == {"rules": 3}
     (origin,) = (each for each in report.origins if each.origin == site.root)
     rows = [(row.rule.line, row.dropped) for row in origin.deciding if row.rule is not None]
@@ -148,15 +148,6 @@ async def test_what_is_checked_is_what_the_downloader_middleware_checks(
     assert site.paths == ["/robots.txt", "/", "/private/exempt"]
     assert outcome.stats["robotstxt/answered_count"] == 1
     assert len(splash.received) == 1
-
-
-async def test_an_errback_gets_the_exception(web: Web, crawl: Crawl) -> None:
-    site = web.site(PRIVATE)
-    failures: list[Failure] = []
-    links = [Request(site.url("/private"), errback=failures.append)]
-    outcome = await crawl(site.urls("/"), FILTER, spider=Follower, links=links)
-    assert [type(failure.value) for failure in failures] == [RobotsTxtDisallowed]
-    assert filtered(outcome) == 0
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.origin import UnreachablePolicy
-from scrapy_rep.scheduling.clock import sleep
 from testing.faults import answer_when
 from testing.web import Page, redirect, text
 
@@ -104,6 +104,28 @@ async def test_a_site_that_is_disallowed_receives_nothing(
     outcome = await crawl([*site.urls("/", "/a"), exempt], write(disallow("127.0.0.1", "/")))
     assert site.received == []
     assert len(outcome.failures) == 3
+
+
+@pytest.mark.parametrize("site_of_rule", ["127.0.0.1", "0x7f.0.0.1", "[::ffff:7f00:1]", "origin"])
+async def test_an_address_is_the_same_in_every_spelling(
+    web: Web, crawl: Crawl, write: Write, site_of_rule: str
+) -> None:
+    site = web.site()
+    hosts = ["127.0.0.1", "0x7f.1", "0177.0.0.1", "2130706433", "[::ffff:127.0.0.1]"]
+    urls = [f"http://{host}:{site.port}/a" for host in hosts]
+    rule = disallow(
+        site.root.replace("127", "0177") if site_of_rule == "origin" else site_of_rule, "/"
+    )
+    outcome = await crawl(urls, write(rule))
+    assert site.received == []
+    assert sorted(outcome.failures) == sorted(urls)
+
+
+async def test_rules_apply_to_what_a_handler_sends(web: Web, crawl: Crawl, write: Write) -> None:
+    site = web.site("User-agent: *\nDisallow: /b\n")
+    rules = disallow(site.root, "/a$") + exception(site.root, "/b$") + exception(site.root, "/b;1")
+    await crawl(site.urls("/a;", "/a;x", "/b;", "/b;1"), write(rules))
+    assert site.page_paths == ["/b;1"]
 
 
 @pytest.mark.parametrize("mode", ["annotate", "drop"])
@@ -237,7 +259,7 @@ async def test_an_exception_out_of_date_is_not_applied_and_warned_about_once(
     await crawl(site.urls("/private/1", "/private/2", "/private/today"), write(rules))
     assert site.page_paths == ["/private/today"]
     (warning,) = our_warnings(caplog)
-    assert warning.startswith(f"[[exception]] for {site.root}, line 1 of ")
+    assert warning.startswith(f"[[exception]] number 1, for {site.root}, of ")
     assert "is out of date and is not applied" in warning
 
 
@@ -277,12 +299,12 @@ async def test_a_middleware_that_sets_no_verdict_sends_its_requests(
 # Pace
 
 
-@pytest.mark.parametrize("asked", [0.1, 0.6])
+@pytest.mark.parametrize("asked", [0.05, 0.3])
 async def test_the_slower_pace_holds(web: Web, crawl: Crawl, write: Write, asked: float) -> None:
     site = web.site(f"User-agent: *\nCrawl-delay: {asked}")
-    settings = {**write(delay("127.0.0.1", 0.4)), "REP_MAX_DELAY": 1}
+    settings = {**write(delay("127.0.0.1", 0.2)), "REP_MAX_DELAY": 1}
     await crawl(site.urls("/1", "/2", "/3"), settings)
-    assert min(pauses(site)) > max(asked, 0.4) * 0.9
+    assert min(pauses(site)) > max(asked, 0.2) * 0.9
 
 
 @pytest.mark.parametrize(
@@ -298,25 +320,23 @@ async def test_a_local_pace_needs_no_robots_txt(
     web: Web, crawl: Crawl, write: Write, robots: Any, settings: dict[str, Any]
 ) -> None:
     site = web.site(robots)
-    rules = write(delay("127.0.0.1", 0.4) + exception("127.0.0.1", "/"))
+    rules = write(delay("127.0.0.1", 0.2) + exception("127.0.0.1", "/"))
     await crawl(site.urls("/1", "/2", "/3"), {**rules, **settings})
     assert len(pauses(site)) == 2
-    assert min(pauses(site)) > 0.36
+    assert min(pauses(site)) > 0.18
 
 
 async def test_a_local_pace_holds_for_exempt_requests(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site()
     exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in site.urls("/1", "/2")]
-    await crawl(exempt, write(delay(site.root, 0.4)))
+    await crawl(exempt, write(delay(site.root, 0.2)))
     assert site.robots_fetches == 0
-    assert min(pauses(site)) > 0.36
+    assert min(pauses(site)) > 0.18
 
 
 # JOBDIR
 
 
-# Scrapy 2.14 leaves a file of its queue open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_resumed_crawl_reads_the_rules_again(
     web: Web, crawl: Crawl, write: Write, tmp_path: Path
 ) -> None:
@@ -383,16 +403,16 @@ def test_all_tables_that_name_a_site_apply(write: Write) -> None:
     ("text", "message"),
     [
         ("[[disallow]\n", "it is not TOML: "),
-        ("\na = 1\na = 2", "line 3"),
-        ("a = 1\n\n[[disallow", "line 3"),
+        ("\na = 1\na = 2", "it is not TOML: Cannot overwrite a value"),
+        ("a = 1\n\n[[disallow", "it is not TOML"),
         ("\x00", "line 1"),
         ("a = " + "[" * 100_000, "it is not TOML"),
-        ("# 1\n\n[[disalow]]\n", "line 3: unknown table 'disalow': it must be one of [[disallow]]"),
-        ('# 1\n# 2\nversion = "1"\n', "line 3: unknown table 'version'"),
-        ("# 1\n[disallow]\n", "line 2: write [[disallow]], in two brackets each"),
+        ("# 1\n\n[[disalow]]\n", "unknown table 'disalow': it must be one of [[disallow]]"),
+        ('# 1\n# 2\nversion = "1"\n', "unknown table 'version'"),
+        ("# 1\n[disallow]\n", "write [[disallow]], in two brackets each"),
         (disallow("a.example", "/") + disallow("b.example", "/", more="unti = 2027-01-01"),
-         "line 7: [[disallow]]: unknown key 'unti'; did you mean 'until'?"),
-        (disallow("a.example", "/", more="zzz = 1"), "line 1: [[disallow]]: unknown key 'zzz'"),
+         "[[disallow]] number 2: unknown key 'unti'; did you mean 'until'?"),
+        (disallow("a.example", "/", more="zzz = 1"), "[[disallow]] number 1: unknown key 'zzz'"),
         ('[[exception]]\nsite = "a"\nrules = "Allow: /"\n' + WHO, "the key 'until' is missing"),
         (exception("a.example", "/", until='"2027-01-01"'), "'until' is '2027-01-01': it must be"),
         (exception("a.example", "/", until="2027-01-01T00:00:00"), "'until' is datetime"),
@@ -417,13 +437,12 @@ def test_all_tables_that_name_a_site_apply(write: Write) -> None:
         ),
     ],
 )  # fmt: skip
-def test_the_error_names_the_file_and_the_line(write: Write, text: str, message: str) -> None:
+def test_the_error_names_the_file_and_the_problem(write: Write, text: str, message: str) -> None:
     path = write(text)["REP_LOCAL_RULES"]
     with pytest.raises(SettingError) as error:
         LocalRulesFile(str(path))
     assert str(error.value).startswith(f"REP_LOCAL_RULES is '{path}': ")
     assert message in str(error.value)
-    assert "line " in str(error.value)
 
 
 async def test_a_file_that_cannot_be_used_stops_the_crawl(
@@ -439,7 +458,7 @@ async def test_a_file_that_cannot_be_used_stops_the_crawl(
     assert site.received == []
     (record,) = [one for one in caplog.records if one.levelno >= logging.ERROR]
     assert record.getMessage() == f"{error.value}. The crawl does not start."
-    assert "line 2: [[crawl_delay]]: 'seconds' is 0: it must be a number above 0" in caplog.text
+    assert "[[crawl_delay]] number 1: 'seconds' is 0: it must be a number above 0" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0"])
@@ -451,14 +470,5 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "rules.toml"
     path.write_bytes(b"# 1\n# \xff\n")
-    with pytest.raises(SettingError, match="line 2: it is not UTF-8"):
+    with pytest.raises(SettingError, match="it is not UTF-8"):
         LocalRulesFile(str(path))
-
-
-def test_tables_in_strings_and_comments_are_not_counted(write: Write) -> None:
-    before = disallow("a.example", "/").replace("as agreed", "[[disallow]]\\n")
-    text = f"# [[disallow]]\n{before}[[disallow]]\nreason = '''\n[[disallow]]\n'''\nx = 1\n"
-    with pytest.raises(SettingError, match=r"line 8: \[\[disallow\]\]: unknown key 'x'"):
-        LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
-    with pytest.raises(SettingError, match=r"line 2: \[\[disallow\]\]: unknown key 'x'"):
-        LocalRulesFile(str(write("# 1\ndisallow = [{x = 1}, {}]")["REP_LOCAL_RULES"]))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from .conftest import Crawl
 
+pytestmark = pytest.mark.each_loop
+
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 
 
@@ -350,33 +352,10 @@ async def test_an_unreachable_origin_is_reported_once(
     assert our_warnings(caplog) == [f"The robots.txt of {site.root} is unreachable: {report}."]
 
 
-async def test_a_failure_that_ends_with_a_period_is_quoted_without_it(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    await crawl(["http://127.0.0.1:1/"])
-    (warning,) = our_warnings(caplog)
-    assert warning.startswith("The robots.txt of http://127.0.0.1:1 is unreachable: ")
-    failure, _, effect = warning.partition(". All ")
-    assert not failure.endswith(".")
-    assert f"All {effect}" == f"{UNREACHABLE} REP_UNREACHABLE."
-
-
 def test_a_refused_redirect_is_reported_with_the_setting_that_allows_it() -> None:
     failure = "redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address"
     event = Unreachable(failure, 301)
     assert settings_for(event) == ["REP_ALLOW_PRIVATE_REDIRECTS", "REP_UNREACHABLE"]
-
-
-async def test_a_retry_is_logged_at_level_debug(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(Page(status=503))
-    await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1})
-    assert site.robots_fetches == 2
-    told = [r for r in caplog.records if r.getMessage().startswith("Retrying")]
-    assert [(r.levelname, r.getMessage()) for r in told] == [
-        ("DEBUG", f"Retrying the robots.txt of {site.root} (attempt 2): status 503")
-    ]
 
 
 class Listener(Visitor):
@@ -433,17 +412,9 @@ async def test_a_known_origin_awaits_nothing(web: Web, crawl: Crawl) -> None:
 async def test_no_more_origins_are_kept_than_the_setting_says(web: Web, crawl: Crawl) -> None:
     sites = [web.site(NOTHING_PRIVATE) for _ in range(5)]
     outcome = await crawl([site.url("/a") for site in sites], {"REP_CACHE_SIZE": 2})
+    outcome.middleware.policies.poll()  # as every half second of the crawl
     assert len(outcome.middleware.origins) == 2
     assert [site.paths for site in sites] == [["/robots.txt", "/a"]] * 5
-
-
-async def test_an_origin_that_is_being_fetched_is_never_evicted(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(5)]
-    outcome = await crawl(
-        [site.url(path) for path in ("/a", "/private") for site in sites], {"REP_CACHE_SIZE": 2}
-    )
-    assert [site.paths for site in sites] == [["/robots.txt", "/a"]] * 5
-    assert len(outcome.failures) == 5
 
 
 # Proxies and download slots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
@@ -10,8 +10,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.paths import origin_of
-from testing.faults import DISALLOWED, MIB, PATHS, RULES, RULES_HOLD, outcome_of
+from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
 from testing.web import redirect, text
 
 from .ftp import FtpSite
@@ -23,35 +22,6 @@ if TYPE_CHECKING:
     from testing.web import Web
 
     from .conftest import Crawl, Outcome
-
-
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("http://A.Example/x", "http://a.example"),
-        ("http://a.example:80/x", "http://a.example"),
-        ("http://a.example:/x", "http://a.example"),
-        ("http://a.example:443/x", "http://a.example:443"),
-        ("https://a.example:443/x", "https://a.example"),
-        ("https://a.example/x", "https://a.example"),
-        ("http://a.example./x", "http://a.example"),
-        ("http://user:pw@a.example/x", "http://a.example"),
-        ("http://a@b@a.example:8080?x", "http://a.example:8080"),
-        ("http://bücher.example/", "http://xn--bcher-kva.example"),
-        ("http://XN--BCHER-KVA.example/", "http://xn--bcher-kva.example"),
-        ("http://[::1]:8080/", "http://[::1]:8080"),
-        ("http://[2001:DB8:0:0:0:0:0:1]/", "http://[2001:db8::1]"),
-        ("ws://a.example/socket", "http://a.example"),
-        ("wss://a.example:443/socket", "https://a.example"),
-        ("ftp://a.example:21/x", "ftp://a.example"),
-        ("file:///etc/passwd", None),
-        ("data:text/plain,x", None),
-        ("about:blank", None),
-        ("s3://bucket/x", None),
-    ],
-)
-def test_rfc_origins(url: str, key: str | None) -> None:
-    assert origin_of(url) == key
 
 
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
@@ -163,29 +133,6 @@ async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: FtpSite, tmp_
     assert reasons(outcome) == [Reason.RULES]
 
 
-async def test_a_page_over_ftp_is_as_large_as_it_is(
-    crawl: Crawl, ftp: FtpSite, tmp_path: Path
-) -> None:
-    page = bytes(2 * SIZE_LIMIT)
-    (tmp_path / "public").write_bytes(page)
-    outcome = await crawl(ftp.urls("/public"))
-    if not is_reactor_installed():
-        assert reasons(outcome) == [Reason.UNREACHABLE]
-        return
-    assert outcome.responses[ftp.root + "/public"].body == page
-    assert ftp.paths == ["/robots.txt", "/public"]
-
-
-async def test_the_server_connects_where_ftp_is_active(crawl: Crawl, ftp: FtpSite) -> None:
-    outcome = await crawl(ftp.urls("/private"), {"FTP_PASSIVE_MODE": False})
-    if not is_reactor_installed():
-        assert reasons(outcome) == [Reason.UNREACHABLE]
-        return
-    assert len(ftp.connected_to) == 1
-    assert ftp.paths == ["/robots.txt"]
-    assert reasons(outcome) == [Reason.RULES]
-
-
 async def test_ftp_with_an_endless_reply_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
     greeting = "\r\n220-".join(["Hello. " * 20] * 1000)
     site = FtpSite(tmp_path, {"robots.txt": RULES, "public": b""}, greeting=greeting)
@@ -205,19 +152,3 @@ async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: FtpSite) -
     await crawl(site.urls(*PATHS))
     assert outcome_of(site) == DISALLOWED
     assert ftp.received == []
-
-
-async def test_http_and_https_are_two_origins(web: Web, crawl: Crawl) -> None:
-    """The same name: the one has rules, the other is not there."""
-    proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
-    meta: dict[str, Any] = {"proxy": f"http://127.0.0.1:{proxy.port}"}
-    urls = ["http://name.example/public", "https://name.example/public"]
-    outcome = await crawl([Request(url, meta=dict(meta)) for url in urls], {"REP_TIMEOUT": 1})
-    assert set(outcome.middleware.origins) == {"http://name.example", "https://name.example"}
-    assert set(outcome.responses) == {urls[0]}
-
-
-async def test_each_site_has_its_own_robots_txt(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(RULES), web.site(RULES, host="127.0.0.9")]
-    await crawl([url for site in sites for url in site.urls(*PATHS)])
-    assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,13 @@ from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 
 from scrapy_rep.fetch.body_reader import WIRE_LIMIT
+from scrapy_rep.reports.answers import Obedience, obedience
+from scrapy_rep.reports.reading import read_reports
 from testing.web import text
 
-from .conftest import our_warnings
-
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from .conftest import Crawl
 
-SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
+SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.2\n"
 
 # The default queue reads an attribute of slots.
 PLAIN = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
@@ -56,57 +57,6 @@ class Viewed(Downloader):
             return response
         finally:
             self.signals.send_catch_log(signals.request_left_downloader, request=request)
-
-
-def without_slots(name: str) -> Any:
-    """A downloader that lacks an attribute, once it is made."""
-
-    class Lacking(Viewed):
-        def __getattribute__(self, asked: str) -> Any:
-            if asked == name and "_own" in self.__dict__:
-                raise AttributeError(name)
-            return super().__getattribute__(asked)
-
-        def __init__(self, crawler: Crawler) -> None:
-            super().__init__(crawler)
-            self._own = True
-
-        async def _enqueue_request(self, request: Request) -> Response:
-            request.meta["download_slot"] = self.get_slot_key(request)
-            self.signals.send_catch_log(signals.request_reached_downloader, request=request)
-            try:
-                return await self.handlers.download_request_async(request)
-            finally:
-                self.signals.send_catch_log(signals.request_left_downloader, request=request)
-
-        def close(self) -> None:
-            pass
-
-    return Lacking
-
-
-@pytest.mark.parametrize(
-    "downloader",
-    [
-        pytest.param(Viewed, id="slots without attributes"),
-        pytest.param(without_slots("slots"), id="no slots"),
-        pytest.param(without_slots("_get_slot"), id="no _get_slot"),
-    ],
-)
-async def test_the_pace_is_kept_without_slots(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, downloader: Any
-) -> None:
-    site = web.site(SLOWLY)
-    other = web.site(host="127.0.0.2")
-    urls = [*site.urls("/1", "/2", "/private", "/3"), *other.urls("/a", "/b")]
-    # Scrapy's default looks at the slots.
-    outcome = await crawl(urls, {**PLAIN, "DOWNLOADER": downloader})
-    assert site.page_paths == ["/1", "/2", "/3"]
-    assert other.page_paths == ["/a", "/b"]
-    assert all(later.at - sooner.at > 0.39 for sooner, later in pairwise(site.received))
-    assert list(outcome.failures) == site.urls("/private")
-    assert len(our_warnings(caplog)) == 1
-    assert "Traceback" not in caplog.text
 
 
 class OwnHandlers(Viewed):
@@ -145,3 +95,27 @@ async def test_a_websocket_page_obeys_the_file_of_http(web: Web, crawl: Crawl) -
     outcome = await crawl([url])
     assert site.paths == ["/robots.txt"]
     assert "robots.txt" in str(outcome.failures[url])
+
+
+class Silent(Viewed):
+    """A downloader that sends no signals."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        request.meta["download_slot"], _ = self._get_slot(request)
+        return await self.handlers.download_request_async(request)
+
+
+@pytest.mark.parametrize("downloader", [Viewed, Silent])
+async def test_a_report_says_whether_the_downloader_shows_what_it_sends(
+    web: Web, crawl: Crawl, tmp_path: Path, downloader: Any
+) -> None:
+    path = tmp_path / "report.json"
+    site = web.site(SLOWLY)
+    urls = [*site.urls("/a", "/private"), "data:,text"]
+    await crawl(urls, {**PLAIN, "DOWNLOADER": downloader, "REP_REPORT": str(path)})
+    assert site.page_paths == ["/a"]
+    report = read_reports([path])
+    is_shown = downloader is Viewed
+    assert report.runs[0].sent_is_known is is_shown
+    assert report.totals.sent == is_shown
+    assert obedience(report) is (Obedience.OBEYED if is_shown else Obedience.NOT_KNOWN)

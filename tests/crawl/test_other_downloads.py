@@ -10,15 +10,15 @@ from urllib.parse import quote, unquote
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep.frontier.clock import sleep
 
 if TYPE_CHECKING:
     from testing.web import Web
 
     from .conftest import Crawl
 
-SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.4\n"
-DELAY = 0.4
+SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.2\n"
+DELAY = 0.2
 
 
 class Splash:

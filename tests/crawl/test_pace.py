@@ -11,9 +11,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.scheduling import queues
-from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.scheduling.features import Feature
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.engine import ATTRIBUTES
 from testing.faults import raw
 from testing.web import Page, between, gaps, redirect, text
 
@@ -23,7 +22,6 @@ from .conftest import (
     FirstPageCloser,
     Outcome,
     Visitor,
-    Watcher,
     our_warnings,
 )
 
@@ -51,32 +49,32 @@ FEW = PATHS[:3]
 @pytest.mark.parametrize(
     ("robots", "settings", "seconds"),
     [
-        pytest.param(delayed(0.3), {}, 0.3, id="delay"),
-        pytest.param(delayed(0.3), {"DOWNLOAD_DELAY": 0.25}, 0.3, id="Scrapy's jitter"),
-        pytest.param(delayed(0.1), {"DOWNLOAD_DELAY": 0.3}, 0.3, id="the crawl's own is slower"),
+        pytest.param(delayed(0.1), {}, 0.1, id="delay"),
+        pytest.param(delayed(0.15), {"DOWNLOAD_DELAY": 0.12}, 0.15, id="Scrapy's jitter"),
+        pytest.param(delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05, id="the crawl's own is slower"),
         pytest.param(
-            delayed(0.2), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.3}}}, 0.3, id="slot slower"
+            delayed(0.1), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.15}}}, 0.1, id="slot slower"
         ),
         pytest.param(
-            delayed(0.3),
-            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1, "concurrency": 9}}},
-            0.3,
+            delayed(0.15),
+            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}},
+            0.15,
             id="slot quicker",
         ),
         pytest.param(
-            delayed(0.3),
+            delayed(0.1),
             {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
-            0.3,
+            0.1,
             id="AutoThrottle",
         ),
-        pytest.param(delayed(60), {"REP_MAX_DELAY": 0.3}, 0.3, id="at most"),
-        pytest.param(ALL + "Request-rate: 10/3\n", {}, 0.3, id="rate"),
-        pytest.param(ALL + "Request-rate: 10/2s\nCrawl-delay: 0.3\n", {}, 0.3, id="delay slower"),
-        pytest.param(ALL + "Request-rate: 10/3s\nCrawl-delay: 0.1\n", {}, 0.3, id="rate slower"),
+        pytest.param(delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1, id="at most"),
+        pytest.param(ALL + "Request-rate: 10/1\n", {}, 0.1, id="rate"),
+        pytest.param(ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1, id="delay slower"),
+        pytest.param(ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1, id="rate slower"),
         pytest.param(
-            "User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.3\nAllow: /\n",
+            "User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.1\nAllow: /\n",
             {},
-            0.3,
+            0.1,
             id="our group's",
         ),
     ],
@@ -161,14 +159,14 @@ class Renewed(Visitor):
 
 @pytest.mark.parametrize(
     ("file", "reports"),
-    [(delayed(0.2), 2), (f"# other words\n{delayed(0.3)}", 1)],
+    [(delayed(0.1), 2), (f"# other words\n{delayed(0.15)}", 1)],
     ids=["another pace", "the same pace"],
 )
 async def test_a_pace_is_reported_again_where_it_changes(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, file: str, reports: int
 ) -> None:
-    site = web.site(delayed(0.3))
-    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
+    site = web.site(delayed(0.15))
+    settings = {"REP_CACHE_MIN": 0.2, "REP_CACHE_MAX": 0.2}
     await crawl(site.urls(*PATHS), settings, spider=Renewed, site=site, file=file)
     assert site.robots_fetches > 1
     told = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
@@ -192,44 +190,27 @@ async def test_requests_that_wait_for_a_robots_txt_are_counted(
     site = web.site(Page(ALL + "Disallow: /3\n", delay=0.2))
     outcome = await crawl(site.urls(*PATHS), {"CONCURRENT_REQUESTS": concurrent})
     assert len(site.page_paths) == 4
-    assert waits(outcome) == {"count/robots_txt": 5, "seconds/robots_txt": True}
+    assert waits(outcome) == {"count/robots_txt": 1, "seconds/robots_txt": True}
 
 
 async def test_requests_that_wait_for_a_pace_are_counted(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(delayed(0.1), delay=0.2))
     outcome = await crawl(site.urls(*PATHS))
     assert waits(outcome) == {
-        "count/robots_txt": 5,
+        "count/robots_txt": 1,
         "count/pace": 5,
         "seconds/robots_txt": True,
         "seconds/pace": True,
     }
 
 
-async def test_waits_of_evicted_and_exempt_requests_are_counted_once(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(Page(delayed(0.1), delay=0.2))
-    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
-    outcome = await crawl([*site.urls(*PATHS), exempt], {"REP_MAX_WAITING": 2})
-    assert len(site.page_paths) == 6
-    found = waits(outcome)
-    assert found["count/robots_txt"] <= 5
-    assert found["count/pace"] <= 6
-
-
-async def test_requests_that_do_not_wait_are_not_counted(web: Web, crawl: Crawl) -> None:
-    exempt = Request(web.site(ALL).url("/a"), meta={"dont_obey_robotstxt": True})
-    assert waits(await crawl([exempt])) == {}
-
-
 async def test_two_origins_on_one_host_keep_the_slower_pace(web: Web, crawl: Crawl) -> None:
-    quick, slow = web.site(delayed(0.1)), web.site(delayed(0.4))
+    quick, slow = web.site(delayed(0.05)), web.site(delayed(0.2))
     await crawl([url for site in (quick, slow) for url in site.urls("/a", "/b", "/c")])
     assert quick.page_paths == slow.page_paths == ["/a", "/b", "/c"]
     received = [each for site in (quick, slow) for each in site.received]
     known = max(site.received[0].at for site in (quick, slow))
-    assert min(between(each.at for each in received if each.at >= known)) >= 0.4
+    assert min(between(each.at for each in received if each.at >= known)) >= 0.2
 
 
 class OneSlot(Downloader):
@@ -272,14 +253,14 @@ async def test_the_pace_is_the_sites_whatever_the_slots(
 ) -> None:
     for host in ("127.0.0.2", "127.0.0.3"):
         monkeypatch.setitem(dnscache, host, "127.0.0.1")
-    slow = web.site(delayed(0.5))
-    quick = web.site(delayed(0.2), host="127.0.0.2")
+    slow = web.site(delayed(0.25))
+    quick = web.site(delayed(0.1), host="127.0.0.2")
     plain = web.site(ALL, host="127.0.0.3")
     urls = [url for site in (slow, quick, plain) for url in site.urls(*PATHS)]
     await crawl([Request(url, meta=dict(meta)) for url in urls], settings)
     assert sorted(slow.page_paths) == sorted(quick.page_paths) == sorted(plain.page_paths) == PATHS
-    assert min(gaps(slow)) >= 0.5
-    assert min(gaps(quick)) >= 0.2
+    assert min(gaps(slow)) >= 0.25
+    assert min(gaps(quick)) >= 0.1
     assert plain.received[-1].at < slow.received[3].at
     assert quick.received[-1].at < slow.received[5].at
 
@@ -310,10 +291,9 @@ async def test_a_pace_that_comes_late_applies_to_queued_requests(
     web: Web, crawl: Crawl, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a slow machine, the request to the slow site would be read after the others have ended.
-    monkeypatch.setattr("scrapy_rep.scheduling.scheduler.REST", 0)
     paced = web.site(delayed(0.1), host="127.0.0.2")
     plain = web.site(Page(ALL, delay=0.3), {path: Page(delay=0.3) for path in PATHS})
-    slow = web.site(Page(delayed(0.4), delay=0.3))
+    slow = web.site(Page(delayed(0.2), delay=0.3))
     one_by_one = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.01}
     await crawl(
         [*paced.urls("/1"), *plain.urls(*PATHS), *slow.urls("/dropped")],
@@ -323,7 +303,7 @@ async def test_a_pace_that_comes_late_applies_to_queued_requests(
     assert slow.paths == ["/robots.txt"]
     late = [each.at for each in plain.received if each.at > slow.received[0].at]
     assert len(late) == 5
-    assert min(between(late)) >= 0.4
+    assert min(between(late)) >= 0.2
 
 
 async def test_a_pace_that_comes_late_waits_for_requests_in_progress(
@@ -339,12 +319,12 @@ async def test_a_pace_that_comes_late_waits_for_requests_in_progress(
 async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
     web: Web, crawl: Crawl
 ) -> None:
-    one, other = web.site(delayed(0.2)), web.site(delayed(0.3), host="127.0.0.2")
+    one, other = web.site(delayed(0.05)), web.site(delayed(0.1), host="127.0.0.2")
     urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
     settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
     await crawl(urls, settings)
     assert one.page_paths == other.page_paths == PATHS
-    for site, seconds in ((one, 0.2), (other, 0.3)):
+    for site, seconds in ((one, 0.05), (other, 0.1)):
         # A robots.txt that was let go for want of room is fetched again before it is known.
         pages = [each.at for each in site.received if each.path != "/robots.txt"]
         assert min(between(pages)) >= seconds
@@ -365,81 +345,29 @@ class BareDownloader:
 async def test_the_pace_is_kept_without_download_slots_too(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = web.site(delayed(0.3))
+    site = web.site(delayed(0.1))
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     settings = {"DOWNLOADER": BareDownloader, "SCHEDULER_PRIORITY_QUEUE": queue}
     await crawl(site.urls(*PATHS), settings)
     assert site.page_paths == PATHS
-    assert min(gaps(site)) >= 0.3
+    assert min(gaps(site)) >= 0.1
     [warning] = our_warnings(caplog)
-    assert "(BareDownloader)" in warning
-    for feature in (Feature.EXCLUDE, Feature.DOMAIN, Feature.SLOTS, Feature.END, Feature.POOLS):
-        assert feature.value in warning
-    assert "downloader.total_concurrency" in warning
-
-
-class Collector(Visitor):
-    """Has idle download slots collected between its first and its second URL."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            engine = self.crawler.engine
-            assert engine is not None
-            engine.downloader._slot_gc(-60)
-            assert not engine.downloader.slots
-            for path in ("/second", "/third"):
-                yield Request(response.urljoin(path), callback=self.parse)
-
-
-async def test_a_slot_that_was_collected_keeps_its_pace(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.3))
-    await crawl(site.urls("/first"), spider=Collector)
-    assert site.page_paths == ["/first", "/second", "/third"]
-    assert gaps(site)[2] >= 0.3
+    for path in ("engine.downloader.slots", "engine.downloader.total_concurrency"):
+        assert f"{path} ({ATTRIBUTES[path]})" in warning
 
 
 async def test_other_sites_are_not_slowed(web: Web, crawl: Crawl) -> None:
-    slow = [web.site(delayed(5), host=f"127.0.0.{number}") for number in range(31, 35)]
+    slow = [web.site(delayed(2), host=f"127.0.0.{number}") for number in range(31, 35)]
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(41, 44)]
     urls = [url for site in slow for url in site.urls("/1", "/2")]
     urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(10)))]
     await crawl(urls, {"CONCURRENT_REQUESTS": 3})
     assert [site.page_paths for site in slow] == [["/1", "/2"]] * 4
     assert [len(site.page_paths) for site in live] == [10] * 3
-    assert min(min(gaps(site)) for site in slow) >= 5
+    assert min(min(gaps(site)) for site in slow) >= 2
     last = max(received.at for site in live for received in site.received)
     second = min(site.received[2].at for site in slow)
     assert last < second, "thirty quick pages were there before the second of a slow site"
-
-
-async def test_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.05))
-    paths = sorted(f"/{number}" for number in range(15))
-    outcome = await crawl(site.urls(*paths), {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4})
-    assert site.page_paths == paths
-    assert min(gaps(site)) >= 0.05
-    assert outcome.stats["scheduler/enqueued"] == 15, "none went back to the scheduler"
-
-
-class Careless(Watcher):
-    """After its first page, yields requests that need not obey robots.txt."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            for number in range(15):
-                yield response.follow(f"/{number}", meta={"dont_obey_robotstxt": True})
-
-
-async def test_exempt_requests_that_wait_for_a_pace_are_bounded(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.05))
-    settings = {"REP_MAX_WAITING": 3, "CONCURRENT_REQUESTS": 4}
-    outcome = await crawl(site.urls("/first"), settings, spider=Careless)
-    assert site.page_paths == sorted(["/first", *(f"/{number}" for number in range(15))])
-    assert min(gaps(site)) >= 0.05
-    assert outcome.crawler.spider.most <= 4  # type: ignore[union-attr]
-    assert outcome.stats["scheduler/enqueued"] == 16, "none went back to the scheduler"
 
 
 class Returning(Visitor):
@@ -458,7 +386,7 @@ class Returning(Visitor):
 async def test_exempt_requests_keep_the_pace_of_a_host_that_was_removed(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queues, "MAX_IDLE_HOSTS", 1)
+    monkeypatch.setattr("scrapy_rep.frontier.frontier.MAX_IDLE_HOSTS", 1)
     site, other = web.site(delayed(0.3)), web.site(delayed(1), host="127.0.0.2")
     first, last = site.url("/first"), Request(other.url("/last"), priority=-1)
     await crawl([first, last], spider=Returning, others=site.urls(*FEW))
@@ -466,13 +394,11 @@ async def test_exempt_requests_keep_the_pace_of_a_host_that_was_removed(
     assert min(gaps(site)) >= 0.3
 
 
-# Scrapy 2.14 leaves the files of empty disk queues open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_closing_does_not_wait_for_the_pace_and_loses_no_request(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
-    site = web.site(delayed(1))
-    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": 3}
+    site = web.site(delayed(0.4))
+    settings = {"JOBDIR": str(tmp_path)}
     await crawl(site.urls(*PATHS), settings, spider=FirstPageCloser)
     first = site.page_paths
     assert len(first) == 1
@@ -498,7 +424,6 @@ class LateComer(Visitor):
         self.stop()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_closing_does_not_wait_for_a_robots_txt_that_waits_for_the_pace(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -541,35 +466,6 @@ async def test_a_delay_that_is_removed_no_longer_applies(web: Web, crawl: Crawl)
     assert min(gaps(site)[:2]) >= 0.7
     # The last delay lies before the robots.txt that takes it back.
     assert min(gaps(site)[3:]) < 0.7
-
-
-class Sibling(Visitor):
-    """Removes the delay of its first site, and then yields requests for another one."""
-
-    site: Site
-    other: Site
-
-    async def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            self.site.pages["/robots.txt"] = text(ALL)
-            yield response.follow("/second")
-            await sleep(0.3)  # and now the robots.txt waits for its turn, too
-            for url in self.other.urls(*PATHS):
-                yield Request(url, meta={"dont_obey_robotstxt": True})
-
-
-async def test_a_delay_that_is_removed_no_longer_applies_to_waiting_requests(
-    web: Web, crawl: Crawl
-) -> None:
-    site, other = web.site(delayed(1)), web.site(ALL)
-    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
-    await crawl(site.urls("/first"), settings, spider=Sibling, site=site, other=other)
-    assert site.paths == ["/robots.txt", "/first", "/robots.txt", "/second"]
-    assert other.page_paths == PATHS
-    assert min(gaps(site)[:2]) >= 1
-    assert all(each.at > site.received[2].at for each in other.received)
-    assert min(gaps(other)) < 1, "the delay no longer lies between any two"
 
 
 # Visit-time
@@ -624,7 +520,7 @@ async def test_closing_does_not_wait_for_the_visit_time(
 ) -> None:
     clock.set(at(5, 0, 0))
     site = web.site(WINDOW)
-    settings = {"REP_MAX_WAIT": 7200, "REP_MAX_WAITING": 2}
+    settings = {"REP_MAX_WAIT": 7200}
     outcome = await crawl(site.urls(*PATHS), settings, spider=Closer, awaited=[site])
     assert site.paths == ["/robots.txt"]
     assert outcome.stats["finish_reason"] == "enough"

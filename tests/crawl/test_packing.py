@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_rep.crawl.file_table import pack, unpack
 from scrapy_rep.crawl.local_rules import LocalOrigin
-from scrapy_rep.crawl.packing import pack, unpack
 from scrapy_rep.crawl.tdm_files import TdmFile
 from scrapy_rep.origin import Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import Cancelled, CopyInfo, NotModified, Rules, Unavailable
 from scrapy_rep.protocol.access import Unreachable as Failed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.local_rules import LocalRule, LocalRules, parse_local_rules
-from scrapy_rep.protocol.pacing import Pacing, describe
+from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
 from testing import generated

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.crawl.claims import CLAIM_SECONDS
-from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
+from scrapy_rep.crawl.policy_store import CLAIM_SECONDS, WAIT_MARGIN, PolicyStore, StoreLookup
+from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
@@ -23,10 +24,9 @@ from scrapy_rep.protocol.access import (
     Unreachable,
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.scheduling.clock import Clock, sleep
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim
-from scrapy_rep.stores.memory import MemoryData, MemoryStore
+from scrapy_rep.stores.sqlite import MemoryStore
 
 if TYPE_CHECKING:
     from scrapy_rep.stores import Entry
@@ -228,7 +228,7 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
 
     origin, lookup = Origin(KEY), StoreLookup()
     origin.start_fetch(NOW)
-    await policy_store(LateEntry(shared=True)).load(origin, lookup)
+    await policy_store(LateEntry()).load(origin, lookup)
     assert lookup.is_hit
     assert released == [KEY]
     assert origin.state is State.FRESH
@@ -251,7 +251,7 @@ class ClaimedStore(MemoryStore):
     """Another crawler has claimed every origin, and never releases it."""
 
     def __init__(self) -> None:
-        super().__init__(shared=True)
+        super().__init__()
         self.calls: list[str] = []
 
     async def claim(self, origin: str, seconds: float) -> Claim:
@@ -295,9 +295,11 @@ async def test_the_result_of_a_fetch_that_times_out_reaches_the_other_crawler() 
                 await owner.save(origin, owner.entry(origin, DOWN[0], lookup), lookup)
 
     clock = SharedClock()
-    data = MemoryData(clock=clock.monotonic)
+    name = uuid4().hex
     owner, waiting = (
-        policy_store(MemoryStore(data, shared=True), clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0)
+        policy_store(
+            MemoryStore(name, now=clock.monotonic), clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0
+        )
         for _ in range(2)
     )
     origin, lookup = Origin(KEY), StoreLookup()
@@ -420,7 +422,7 @@ async def test_a_result_that_the_store_refuses_is_counted() -> None:
 @pytest.mark.parametrize("event", [rules(NOW + 100, b"old"), DOWN[0]], ids=["rules", "down"])
 async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchResult) -> None:
     """The crawler was stopped during its fetch, and another one fetched the file meanwhile."""
-    store = MemoryStore(shared=True)
+    store = MemoryStore()
     policies, origin = policy_store(store), Origin(KEY)
     later = origin_after((rules(NOW + 50), NOW - 50)).to_entry(BODY)
     await store.put(KEY, later, 7)
@@ -439,7 +441,7 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchRes
 
 
 async def test_a_slow_save_does_not_release_the_next_claim_of_its_crawl() -> None:
-    store = SlowStore(shared=True)
+    store = SlowStore()
     policies, origin, lookups = policy_store(store), Origin(KEY), [StoreLookup(), StoreLookup()]
     origin.start_fetch(NOW)
     await policies.load(origin, lookups[0])
@@ -452,7 +454,7 @@ async def test_a_slow_save_does_not_release_the_next_claim_of_its_crawl() -> Non
     assert lookups[1].claimed
     store.answers.set()
     await maybe_deferred_to_future(saving)
-    other = MemoryStore(store._data, shared=True)
+    other = MemoryStore(store._name)
     assert not (await other.claim(KEY, 1)).claimed
     await policies.close()
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
+from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep import RobotsTxtMiddleware
-from scrapy_rep.scheduling import queues
-from testing.web import Page, text
+from scrapy_rep.frontier import frontier
+from testing.web import Page, gaps, text
 
-from .conftest import Visitor
-from .test_scheduling import ALL, FIFO, QUEUES, Until, delayed, numbers
+from .test_scheduling import ALL, Until, delayed, numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from testing.web import Web
 
     from .conftest import Crawl
+
+pytestmark = pytest.mark.each_loop
 
 
 # Schedulers
@@ -55,17 +56,17 @@ class Minimal:
         return self.queue.pop(0) if self.queue else None
 
 
-@pytest.mark.parametrize("capacity", [1, 1000])
 async def test_a_scheduler_with_the_required_methods_only(
-    web: Web, crawl: Crawl, capacity: int, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(Page(delayed(0.02), delay=0.3))
     asked = [Request(url) for url in site.urls(*numbers(12))]
-    settings = {"SCHEDULER": Minimal, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
+    settings = {"SCHEDULER": Minimal, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(12))
     assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
     assert "Scheduler close failure" not in caplog.text
+    assert "does not use the priority queue of scrapy-rep" in caplog.text
 
 
 class Failing(Scheduler):
@@ -92,69 +93,28 @@ class Failing(Scheduler):
         return super().has_pending_requests()
 
 
-@pytest.mark.parametrize("capacity", [1, 5, 1000])
 async def test_a_scheduler_that_raises_loses_nothing(
-    web: Web, crawl: Crawl, capacity: int, monkeypatch: pytest.MonkeyPatch
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Failing, "fails", False)
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.2)
     site = web.site(Page(delayed(0.02), delay=0.5))
     asked = [Request(url) for url in site.urls(*numbers(20))]
-    settings = {"SCHEDULER": Failing, "REP_MAX_WAITING": capacity, "CLOSESPIDER_TIMEOUT": 120}
+    settings = {"SCHEDULER": Failing, "CLOSESPIDER_TIMEOUT": 120}
     await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(20))
 
 
-class FailingAtTheEnd(Scheduler):
-    """Raises when the first request is stored again."""
-
-    refused: str | None = None
-    """The URL of this request."""
-
-    def enqueue_request(self, request: Request) -> bool:
-        crawler = self.crawler
-        assert crawler is not None
-        assert crawler.engine is not None
-        slot: Any = crawler.engine._slot
-        if slot.closing is not None and FailingAtTheEnd.refused in (None, request.url):
-            FailingAtTheEnd.refused = request.url
-            raise RuntimeError("out of order")
-        return super().enqueue_request(request)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_request_that_cannot_be_stored_does_not_affect_others(
-    web: Web,
-    crawl: Crawl,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(FailingAtTheEnd, "refused", None)
-    site = web.site(delayed(0.2))
-    settings = {"JOBDIR": str(tmp_path)}
-    asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(20))]
-    first = {**settings, "SCHEDULER": FailingAtTheEnd}
-    await crawl(asked, first, spider=Until, pages=2)
-    assert "could not store 1 waiting requests" in caplog.text
-    site.pages["/robots.txt"] = text(ALL)
-    await crawl([], {**settings, "REP_STORE": None})
-    refused = FailingAtTheEnd.refused
-    assert refused is not None
-    assert site.page_paths == sorted(set(numbers(20)) - {refused.removeprefix(site.root)})
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("capacity", [2, 1000])
 async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
-    web: Web, crawl: Crawl, tmp_path: Path, capacity: int
+    web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
-    paced = web.site(delayed(0.3))
-    late = web.site(Page(ALL, delay=1.5), host="127.0.0.2")
-    settings = {"JOBDIR": str(tmp_path), "REP_MAX_WAITING": capacity, "REP_STORE": None}
+    paced = web.site(delayed(0.1))
+    late = web.site(Page(ALL, delay=0.5), host="127.0.0.2")
+    settings = {"JOBDIR": str(tmp_path), "REP_STORE": None}
     asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(15))]
-    for _ in range(3):
+    for number in range(3):
         await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 6})
-        assert len(paced.page_paths) + len(late.page_paths) < 30
+        assert number or len(paced.page_paths) + len(late.page_paths) < 30
         asked = asked[:5]  # which are known
     await crawl([], settings)
     assert paced.page_paths == late.page_paths == sorted(numbers(15))
@@ -213,73 +173,30 @@ class Dropper:
 async def test_requests_that_others_drop_delay_no_request(
     web: Web, crawl: Crawl, place: int
 ) -> None:
-    site = web.site(delayed(2))
+    site = web.site(delayed(0.5))
     urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
     settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(urls, settings)
     assert outcome.stats["finish_reason"] == "finished"
     assert site.page_paths == ["/a", "/b"]
-
-
-class Keeper(Visitor):
-    """Keeps the meta of its first response."""
-
-    kept: dict[str, Any]
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        self.kept.update(response.meta)
-
-
-async def test_the_meta_of_a_user_stays(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL)
-    own = {"usage": 3, "page_directives": "mine"}
-    by_hand = {
-        "ADDONS": {},
-        "ROBOTSTXT_OBEY": True,
-        "DOWNLOADER_MIDDLEWARES": {
-            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-            RobotsTxtMiddleware: 100,
-        },
-    }
-    kept: dict[str, Any] = {}
-    await crawl([Request(site.url("/a"), meta=own)], by_hand, spider=Keeper, kept=kept)
-    assert {key: kept.get(key) for key in own} == own
+    assert max(gaps(site)) < 40 * 0.5, "those that were dropped take no turn"
 
 
 # A flood
 
 
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_a_live_site_behind_a_flood_for_a_slow_one_is_reached(
-    web: Web, crawl: Crawl, queue: str
-) -> None:
-    slow = web.site(delayed(60))
-    live = web.site(ALL, host="127.0.0.2")
-    settings = {
-        **FIFO,
-        "SCHEDULER_PRIORITY_QUEUE": queue,
-        "REP_MAX_WAITING": 20,
-        "CLOSESPIDER_TIMEOUT": 120,
-    }
-    urls = [*slow.urls(*numbers(8000)), *live.urls(*numbers(5))]
-    outcome = await crawl(urls, settings, spider=Until, pages=5)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert live.page_paths == numbers(5)
-    assert slow.page_paths == []
-
-
 async def test_the_paces_that_are_remembered_are_bounded(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queues, "MAX_IDLE_HOSTS", 3)
+    monkeypatch.setattr(frontier, "MAX_IDLE_HOSTS", 3)
     busy = web.site(delayed(60))
     sites = [web.site(delayed(0.001), host=f"127.0.1.{number}") for number in range(1, 31)]
-    last = web.site(ALL, {"/last": Page(delay=2)}, host="127.0.0.2")
+    last = web.site(ALL, {"/last": Page(delay=1)}, host="127.0.0.2")
     asked = [Request(url) for url in busy.urls(*numbers(5))]
     asked += [Request(site.url("/a")) for site in sites]
     asked += [Request(last.url("/last"), priority=-1)]
     settings = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings, spider=Until, pages=31)
     assert outcome.stats["finish_reason"] == "enough"
-    outcome.middleware._poll()  # as every half second of the crawl
-    assert len(outcome.middleware._throttle.hosts) <= 10
+    outcome.middleware.policies.poll()  # as every half second of the crawl
+    assert len(outcome.middleware.frontier.hosts) <= 10

@@ -12,12 +12,14 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.scheduling.clock import sleep
+from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.crawl.policy_cache import PolicyCache
+from scrapy_rep.frontier import fetch_limit
+from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when, silence
 from testing.web import Page, Site, redirect, text
 
-from .conftest import AllAsked, AtHome, Visitor, Watcher
+from .conftest import AllAsked, Visitor, needs_connections
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,28 +52,11 @@ def numbers(count: int) -> list[str]:
 # Requests that have waited are unchanged
 
 
-@pytest.mark.parametrize("capacity", [1, 5, 10_000])
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_redirects_of_requests_that_waited_stay_on_site(
-    web: Web, crawl: Crawl, capacity: int, queue: str
-) -> None:
-    other = web.site(ALL, host="127.0.0.2")
-    moved = {path: redirect(other.url(path), 302) for path in numbers(60)}
-    site = web.site(Page(ALL, delay=0.3), moved)
-    settings = {"REP_MAX_WAITING": capacity, "SCHEDULER_PRIORITY_QUEUE": queue}
-    await crawl([Request(url) for url in site.urls(*numbers(60))], settings, spider=AtHome)
-    assert site.page_paths == sorted(numbers(60))
-    assert other.paths == []
-
-
-@pytest.mark.parametrize("capacity", [1, 5, 10_000])
-async def test_redirects_of_requests_that_waited_are_no_duplicates(
-    web: Web, crawl: Crawl, capacity: int
-) -> None:
+async def test_redirects_of_requests_that_waited_are_no_duplicates(web: Web, crawl: Crawl) -> None:
     moved = {path: redirect("/login", 302) for path in numbers(60)}
     site = web.site(Page(ALL, delay=0.3), moved)
     asked = [Request(url) for url in site.urls(*numbers(60))]
-    await crawl(asked, {"REP_MAX_WAITING": capacity})
+    await crawl(asked)
     assert site.paths.count("/login") == 1
     assert len(site.page_paths) == 61
 
@@ -88,9 +73,8 @@ class Witness(Visitor):
         self.seen.append((request.priority, request.dont_filter, request.flags, meta))
 
 
-@pytest.mark.parametrize("capacity", [1, 10_000])
 async def test_priority_flags_meta_and_dont_filter_stay(
-    web: Web, crawl: Crawl, capacity: int, monkeypatch: pytest.MonkeyPatch
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Witness, "seen", [])
     site = web.site(Page(delayed(0.05), delay=0.3))
@@ -98,14 +82,14 @@ async def test_priority_flags_meta_and_dont_filter_stay(
         Request(url, priority=number % 3, meta={"mine": number}, flags=["mine"])
         for number, url in enumerate(site.urls(*numbers(12)))
     ]
-    await crawl(asked, {"REP_MAX_WAITING": capacity}, spider=Witness)
+    await crawl(asked, spider=Witness)
     expected = [(number % 3, False, ["mine"], {"mine": number}) for number in range(12)]
     assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
 
 
 @pytest.mark.parametrize(
     "robots",
-    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.05)), id="paced")],
+    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.02)), id="paced")],
 )
 @pytest.mark.parametrize("queue", QUEUES)
 async def test_requests_leave_in_the_order_in_which_they_came(
@@ -115,17 +99,6 @@ async def test_requests_leave_in_the_order_in_which_they_came(
     settings = {**FIFO, "CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": queue}
     await crawl(site.urls(*numbers(16)), settings)
     assert site.paths == ["/robots.txt", *numbers(16)]
-
-
-async def test_the_higher_priority_leaves_first(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(ALL, delay=0.4))
-    asked = [
-        Request(url, priority=number // 4, dont_filter=True)
-        for number, url in enumerate(site.urls(*numbers(16)))
-    ]
-    await crawl(asked, {**FIFO, "CONCURRENT_REQUESTS": 1})
-    expected = [f"/{number}" for first in (12, 8, 4, 0) for number in range(first, first + 4)]
-    assert site.paths == ["/robots.txt", *expected]
 
 
 class Urgent(Visitor):
@@ -138,8 +111,8 @@ class Urgent(Visitor):
 
 
 async def test_an_urgent_request_overtakes_waiting_requests(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.2))
-    await crawl(site.urls(*numbers(6)), spider=Urgent)
+    site = web.site(delayed(0.3))
+    await crawl(site.urls(*numbers(4)), spider=Urgent)
     assert site.paths.index("/urgent") == 2
 
 
@@ -162,30 +135,10 @@ class UntilAllAsked(AllAsked, Until):
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize("capacity", [4, 10_000])
-async def test_a_slow_site_does_not_slow_another_paced_one(
-    web: Web, crawl: Crawl, queue: str, capacity: int
-) -> None:
-    slow = web.site(delayed(60))
-    quick = web.site(delayed(0.03), host="127.0.0.2")
-    urls = [*slow.urls(*numbers(60)), *quick.urls(*numbers(20))]
-    settings = {
-        **FIFO,
-        "SCHEDULER_PRIORITY_QUEUE": queue,
-        "REP_MAX_WAITING": capacity,
-        "CLOSESPIDER_TIMEOUT": 120,
-    }
-    outcome = await crawl(urls, settings, spider=Until, pages=20)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert quick.page_paths == sorted(numbers(20))
-    assert slow.page_paths == []
-
-
-@pytest.mark.parametrize("queue", QUEUES)
 async def test_a_site_of_low_priority_does_not_wait_for_a_paced_one(
     web: Web, crawl: Crawl, queue: str
 ) -> None:
-    paced = web.site(delayed(1))
+    paced = web.site(delayed(0.6))
     live = web.site(ALL, host="127.0.0.2")
     asked = [Request(url, dont_filter=True) for url in paced.urls(*numbers(100))]
     asked += [Request(url, priority=-3, dont_filter=True) for url in live.urls(*numbers(10))]
@@ -198,6 +151,7 @@ async def test_a_site_of_low_priority_does_not_wait_for_a_paced_one(
 @pytest.mark.parametrize("queue", QUEUES)
 async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, queue: str) -> None:
     """The silent sites answer only when the others are complete."""
+    needs_connections()
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
     late = answer_when(lambda: sum(len(site.page_paths) for site in live) == 15, Page(status=503))
     silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 51)]
@@ -207,7 +161,6 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
         **FIFO,
         "SCHEDULER_PRIORITY_QUEUE": queue,
         "CONCURRENT_REQUESTS": 4,
-        "REP_MAX_WAITING": 10,
         "REP_TIMEOUT": 60,
         "DOWNLOAD_TIMEOUT": 60,
     }
@@ -239,8 +192,10 @@ async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
 
 @pytest.mark.parametrize("queue", QUEUES)
 async def test_new_sites_are_fetched_however_many_others_are_silent(
-    web: Web, crawl: Crawl, queue: str
+    web: Web, crawl: Crawl, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_connections()
+    monkeypatch.setattr(fetch_limit, "OLD", 1)
     silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 23)]
     live = web.site(ALL)
     urls = [site.url("/0") for site in silent] + live.urls(*numbers(3))
@@ -259,26 +214,9 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
     assert ended, "the oldest fetches made room"
 
 
-async def test_a_small_cache_keeps_origins_with_waiting_requests(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(Page(ALL, delay=0.05), host=f"127.0.0.{number}") for number in range(11, 14)]
-    urls = [url for path in numbers(5) for site in sites for url in site.urls(path)]
-    settings = {"REP_CACHE_SIZE": 1, "REP_MAX_WAITING": 3, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(urls, settings)
-    assert [site.page_paths for site in sites] == [numbers(5)] * 3
-    assert sum(site.robots_fetches for site in sites) <= 15, "at most one for each page"
-
-
-async def test_many_sites_in_a_small_cache(web: Web, crawl: Crawl) -> None:
-    sites = [web.site(ALL, host=f"127.0.1.{number}") for number in range(1, 61)]
-    urls = [url for path in numbers(3) for site in sites for url in site.urls(path)]
-    outcome = await crawl(urls, {"REP_CACHE_SIZE": 15, "CLOSESPIDER_TIMEOUT": 120})
-    assert [site.page_paths for site in sites] == [numbers(3)] * 60
-    assert outcome.stats["robotstxt/request_count"] <= 180, "at most one for each page"
-
-
 async def test_a_delay_longer_than_the_lifetime_is_no_endless_loop(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.5))
-    settings = {"REP_CACHE_MIN": 0.1, "REP_CACHE_MAX": 0.1, "CLOSESPIDER_TIMEOUT": 120}
+    site = web.site(delayed(0.2))
+    settings = {"REP_CACHE_MIN": 0.05, "REP_CACHE_MAX": 0.05, "CLOSESPIDER_TIMEOUT": 120}
     await crawl(site.urls(*numbers(3)), settings)
     assert site.page_paths == numbers(3)
     assert site.robots_fetches <= 4
@@ -312,7 +250,7 @@ async def test_no_request_starts_outside_of_the_visit_time(
 ) -> None:
     offset = 20_000 * 86_400 + 8 * 3600 + 45 * 60 - 1.5 - time.time()
     closes = time.monotonic() + 1.5
-    clock = "scrapy_rep.scheduling.clock.Clock.time"
+    clock = "scrapy_rep.frontier.clock.Clock.time"
     monkeypatch.setattr(clock, lambda _: time.time() + offset)
     site = web.site(f"{delayed(0.4)}Visit-time: 0600-0845\n")
     outcome = await crawl(site.urls(*numbers(10)))
@@ -320,37 +258,6 @@ async def test_no_request_starts_outside_of_the_visit_time(
     late = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
     assert {error.verdict.reason for error in late} == {Reason.VISIT_TIME}
     assert len(site.page_paths) + len(late) == 10
-
-
-class ClockSetter(Visitor):
-    """Sets the clock once its first page is there, and asks for another page later."""
-
-    steps: list[float]
-
-    async def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/a"):
-            self.steps.append(self.step)
-            await sleep(2.5)
-            yield response.follow("/b")
-
-    step: float
-
-
-@pytest.mark.parametrize("step", [-1e6, 1e6])
-async def test_a_file_stays_fresh_as_long_as_it_says_though_the_clock_is_set(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, step: float
-) -> None:
-    steps: list[float] = []
-    clock = "scrapy_rep.scheduling.clock.Clock.time"
-    monkeypatch.setattr(clock, lambda _: time.time() + sum(steps))
-    short, long = web.site(ALL), web.site(ALL, host="127.0.0.2")
-    arguments = {"spider": ClockSetter, "steps": steps, "step": step}
-    await crawl(short.urls("/a"), {"REP_CACHE_MIN": 1, "REP_CACHE_MAX": 1}, **arguments)
-    steps.clear()
-    await crawl(long.urls("/a"), **arguments)
-    assert short.paths == ["/robots.txt", "/a", "/robots.txt", "/b"]
-    assert long.paths == ["/robots.txt", "/a", "/b"]
 
 
 async def test_no_reading_of_a_clock_that_is_set_ends_an_outage(
@@ -361,7 +268,7 @@ async def test_no_reading_of_a_clock_that_is_set_ends_an_outage(
     for at in itertools.count(1):
         readings = itertools.count()
         monkeypatch.setattr(
-            "scrapy_rep.scheduling.clock.Clock.time",
+            "scrapy_rep.frontier.clock.Clock.time",
             lambda _, at=at, readings=readings: time.time() + 40 * 86_400 * (next(readings) >= at),
         )
         await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 0})
@@ -379,19 +286,17 @@ def stored(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ["Pickle", "Marshal"])
 async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
     web: Web, crawl: Crawl, tmp_path: Path, kind: str
 ) -> None:
-    robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.05\n"
+    robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.02\n"
     all_asked = threading.Event()
     site = web.site(answer_when(all_asked.is_set, text(robots)))
     settings = {
         "JOBDIR": str(tmp_path),
         "SCHEDULER_DISK_QUEUE": f"scrapy.squeues.{kind}LifoDiskQueue",
         "SCHEDULER_START_DISK_QUEUE": f"scrapy.squeues.{kind}FifoDiskQueue",
-        "REP_MAX_WAITING": 20,
     }
     asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
     await crawl(asked, settings, spider=UntilAllAsked, pages=5, all_asked=all_asked)
@@ -404,52 +309,10 @@ async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
     assert site.page_paths == sorted(numbers(60))
 
 
-class Repeater(Visitor):
-    """Asks for another page with the meta of its response."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/a"):
-            meta = {**response.meta, "dont_obey_robotstxt": True}
-            yield Request(response.urljoin("/b"), self.parse, meta=meta)
-
-
-async def test_annotations_belong_to_one_request(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL)
-    outcome = await crawl(site.urls("/a"), spider=Repeater)
-    first, second = (outcome.responses[url] for url in site.urls("/a", "/b"))
-    assert first.meta["robotstxt"].allowed
-    assert "robotstxt" not in second.meta
-
-
-async def test_a_long_pattern_is_cut_in_the_log(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(b"User-agent: *\nDisallow: /" + b"*" * 400_000 + b"\n")
-    outcome = await crawl(site.urls(*numbers(5)))
-    assert len(outcome.failures) == 5
-    lines = [record.getMessage() for record in caplog.records]
-    assert max(map(len, lines)) < 4000
-    assert max(len(str(error)) for error in outcome.failures.values()) < 1000
-
-
-async def test_control_characters_of_a_site_are_escaped_in_the_log(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(b"User-agent: *\nDisallow: /*\x1b[2J\x07\nDisallow: /%1b\x9b\n")
-    moved = web.site(redirect("gopher://x/\x9b2J\x1b]0;\x07"), host="127.0.0.2")
-    await crawl([site.url("/%1B[2J%07"), moved.url("/a")])
-    shown = "".join(
-        record.getMessage() for record in caplog.records if record.name.startswith("scrapy_rep")
-    )
-    assert shown
-    assert not {c for c in shown if ord(c) < 32 or 127 <= ord(c) < 160}
-
-
 # The engine
 
 
-class Changer(Watcher):
+class Changer(Visitor):
     """Sets the engine's own limit while requests wait, and then ``changed``."""
 
     changed: threading.Event
@@ -529,7 +392,7 @@ async def test_an_error_in_the_watch_is_logged_and_does_not_end_it(
         looks.append(time.monotonic())
         raise IgnoreRequest("odd")
 
-    monkeypatch.setattr(RobotsTxtMiddleware, "_poll", look)
+    monkeypatch.setattr(PolicyCache, "poll", look)
     site = web.site(ALL, {"/slow": Page(delay=1.8)})
     await crawl(site.urls("/slow"))
     assert len(looks) >= 2

@@ -294,8 +294,6 @@ async def test_a_file_that_does_not_arrive_is_given_up(web: Web, crawl: Crawl) -
     assert site.paths.count(TDM) == 1
 
 
-# Scrapy 2.14 leaves the files of empty disk queues open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_page_that_waits_when_the_spider_closes_is_requested_by_the_next_crawl(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -314,7 +312,7 @@ async def test_a_call_that_waits_when_the_spider_closes_gets_its_response(
 ) -> None:
     site = site_with(web, stall())
     outcome = await crawl(site.urls("/1"), ON, spider=CallerAndCloser, awaited=[site])
-    assert list(outcome.responses) == site.urls("/1")
+    assert site.url("/1") in outcome.responses
 
 
 async def test_the_delay_of_the_site_applies(web: Web, crawl: Crawl) -> None:
@@ -381,13 +379,6 @@ async def test_the_origin_of_the_final_url_counts(web: Web, crawl: Crawl) -> Non
     outcome = await crawl(first.urls("/moved"), {**ON, **FOLLOWING})
     assert stated(outcome) == {"/page": (True, POLICY)}
     assert target.paths.count(TDM) == 1
-
-
-async def test_a_full_cache_keeps_the_files_in_use(web: Web, crawl: Crawl) -> None:
-    sites = [site_with(web, tdmrep()) for _ in range(3)]
-    urls = [site.url(f"/{number}") for number, site in enumerate(sites)]
-    outcome = await crawl(urls, {**ON, "REP_CACHE_SIZE": 3})
-    assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(3)}
 
 
 async def test_a_cache_smaller_than_the_crawl_loses_no_reservation(web: Web, crawl: Crawl) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testing.web import Page, text
+from testing.web import text
 
 from .test_page_middleware import Reader, html, reader
 
@@ -71,33 +71,6 @@ async def test_without_robots_txt_no_group_counts(web: Web, crawl: Crawl) -> Non
     assert outcome.responses[site.url("/art/1")].meta["usage"] == {}
 
 
-BING = {"train-ai": False, "ai-use": False}
-
-
-@pytest.mark.parametrize(
-    ("page", "sources"),
-    [
-        (html('<meta name="robots" content="noarchive">'), ("noarchive, as Bing reads it",)),
-        (html('<meta name="testbot" content="nocache">'), ("nocache, as Bing reads it",)),
-        (text("x", X_Robots_Tag="nocache, noarchive"),
-         ("noarchive, as Bing reads it", "nocache, as Bing reads it")),
-        (text("x", X_Robots_Tag="bingbot: noarchive"), ()),  # not for this crawler
-        (html('<meta name="robots" content="nosnippet, noindex">'), ()),
-        (Page(), ()),
-    ],
-)  # fmt: skip
-async def test_bing_noarchive_is_a_refusal_if_the_setting_says_so(
-    web: Web, crawl: Crawl, page: Page, sources: tuple[str, ...]
-) -> None:
-    site = web.site(None, {"/a": page})
-    for setting in (False, True):
-        outcome = await crawl(site.urls("/a"), {"REP_BING_USAGE": setting})
-        meta = outcome.responses[site.url("/a")].meta
-        assert meta["usage"] == (BING if setting and sources else {})
-        expected = dict.fromkeys(BING, sources) if setting and sources else {}
-        assert meta["usage_sources"] == expected
-
-
 ALL = """\
 User-agent: *
 Content-Signal: ai-train=no
@@ -111,13 +84,12 @@ Disallow: /
 
 async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl: Crawl) -> None:
     page = html(
-        '<meta name="robots" content="noarchive"><meta name="tdm-reservation" content="1">',
+        '<meta name="tdm-reservation" content="1">',
         Content_Signal="ai-train=no, ai-input=no",
         Content_Usage="train-ai=y, ai-use=y, search=y",
     )
     site = web.site(ALL, {"/a": page})
     settings: dict[str, Any] = {
-        "REP_BING_USAGE": True,
         "REP_TRAINING_TOKENS": ["CCBot"],
         "REP_REQUIRE_USAGE": ["search", "ai-input", "tdm"],
     }
@@ -130,13 +102,11 @@ async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl
             "Content-Usage in robots.txt",
             "robots.txt disallows it for ccbot",
             "Content-Signal header",
-            "noarchive, as Bing reads it",
         ),
-        "ai-use": ("Content-Signal header", "noarchive, as Bing reads it"),
+        "ai-use": ("Content-Signal header",),
         "tdm": ("tdm-reservation",),
     }
     [(_, exception)] = reader(outcome).dropped
     assert str(exception) == (
-        "its page refuses ai-input (Content-Signal header, noarchive, as Bing reads it), tdm "
-        "(tdm-reservation)"
+        "its page refuses ai-input (Content-Signal header), tdm (tdm-reservation)"
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.fetch.addresses import is_local_name, is_public, literal_address
+from scrapy_rep.fetch.addresses import is_local_name, is_public, literal_address, plain_address
 
 NOT_PUBLIC = (
     "0.0.0.0",  # unspecified
@@ -130,3 +130,16 @@ def test_numeric_spellings_are_equal(address: object) -> None:
     value = int(ip_address(str(address)))
     for spelling in (str(address), str(value), hex(value), f"0{value:o}"):
         assert literal_address(spelling) == address
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1"), ("0x7f.1", "127.0.0.1"), ("0177.0.0.1", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"), ("::ffff:127.0.0.1", "127.0.0.1"),
+        ("[::ffff:7f00:1]", "127.0.0.1"), ("127.1.", "127.0.0.1"), ("0:0:0:0:0:0:0:1", "[::1]"),
+        ("[2001:DB8::1]", "[2001:db8::1]"), ("example.com", None), ("localhost", None), ("", None),
+    ],
+)  # fmt: skip
+def test_plain_address(host: str, expected: str | None) -> None:
+    assert plain_address(host) == expected

@@ -11,7 +11,8 @@ import pytest
 from scrapy.http import Response
 from scrapy.utils.gz import gunzip
 
-from scrapy_rep.fetch.body_reader import WIRE_LIMIT, BodyReader
+from scrapy_rep.fetch import body_reader
+from scrapy_rep.fetch.body_reader import PIECE_SIZE, WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import gzip_bomb
 
@@ -22,8 +23,7 @@ MIB = 1 << 20
 
 def read(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> BodyReader:
     """A reader that has received ``data`` in pieces of so many octets."""
-    reader = BodyReader()
-    reader.start(coding)
+    reader = BodyReader(coding)
     for start in range(0, len(data), piece):
         reader.feed(data[start : start + piece])
     return reader
@@ -127,6 +127,37 @@ def test_data_that_decodes_to_nothing_is_read_up_to_a_limit(data: bytes, coding:
     assert reader.body_of(response(b"x")) is None
 
 
+@pytest.mark.parametrize("coding", [b"gzip", b"br"])
+def test_one_large_piece_is_read_up_to_the_limit(coding: bytes) -> None:
+    data = gzip.compress(b"", mtime=0) * 60_000
+    reader = read(data, coding, piece=len(data))
+    assert (reader.broken, reader.received, reader.consumed) == (True, WIRE_LIMIT + 1, WIRE_LIMIT)
+
+
+def test_a_piece_with_a_member_that_ends_is_read_in_small_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """zlib copies what follows the member: the copies of a whole piece would take too long."""
+    sizes = []
+
+    class Inflating:
+        def __init__(self) -> None:
+            self.zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.zlib, name)
+
+        def decompress(self, data: bytes, limit: int) -> bytes:
+            sizes.append(len(data))
+            return self.zlib.decompress(data, limit)
+
+    monkeypatch.setattr(body_reader, "_new_inflating", Inflating)
+    data = gzip.compress(b"", mtime=0) * 5000 + gzip.compress(FILE, mtime=0)
+    reader = read(data, b"gzip", piece=len(data))
+    assert reader.body_of(response(data)) == FILE
+    assert max(sizes) == PIECE_SIZE
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -149,9 +180,8 @@ def test_an_empty_body_is_an_empty_file() -> None:
 
 @pytest.mark.parametrize("begins", [True, False], ids=["unread coding", "no signals"])
 def test_a_body_that_scrapy_decoded_is_cut_at_the_limit(begins: bool) -> None:
-    reader = BodyReader()
+    reader = BodyReader(b"br" if begins else None)
     if begins:
-        assert not reader.start(b"br")
         reader.feed(b"brotli")
     assert reader.body_of(response(FILE)) == FILE
     assert reader.body_of(response(b"a" * MIB)) == b"a" * (SIZE_LIMIT + 1)
@@ -159,8 +189,5 @@ def test_a_body_that_scrapy_decoded_is_cut_at_the_limit(begins: bool) -> None:
 
 
 def test_a_list_of_codings_is_not_decoded() -> None:
-    reader = BodyReader()
-    assert reader.start(b"GZIP")
-    assert not reader.start(b"gzip, gzip")
-    assert not reader.start(b"gzip,br")
-    assert reader.start(b"")
+    codings = (b"GZIP", b"", b"gzip, gzip", b"gzip,br")
+    assert [BodyReader(coding).is_supported for coding in codings] == [True, True, False, False]

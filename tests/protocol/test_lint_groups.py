@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import lint_groups
-from scrapy_rep.protocol.lint import lint
-from scrapy_rep.protocol.lint_groups import _sample_paths, _without_double_stars
+from scrapy_rep.protocol.lint import Steps, lint
+from scrapy_rep.protocol.matcher import one_star, sample_paths
 from scrapy_rep.protocol.paths import pattern_has_reserved_query, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -116,19 +116,33 @@ def test_groups_that_share_too_many_rules_are_not_compared() -> None:
     run = "".join(f"User-agent: a{number}\n" for number in range(300))
     rules = "".join(f"Disallow: /{number}\n" for number in range(1000))
     apart = "".join(f"User-agent: a{number}\nDisallow: /1\n" for number in range(300))
-    messages = {finding.message for finding in lint((run + rules + apart).encode())}
-    assert any("too many groups share their rules" in message for message in messages)
-    assert not any("never decides" in message for message in messages)
+    codes = {str(finding.code) for finding in lint((run + rules + apart).encode())}
+    assert codes == {"R305", "R307", "R308"}
 
 
-def test_rules_with_stars_are_compared_within_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lint_groups, "_MAX_COST", 1)
-    body = (ALL + "Disallow: /a\nDisallow: /b\nDisallow: /ab\nAllow: /*a*b\nAllow: /ab").encode()
-    findings = [(one.line, str(one.code)) for one in lint(body)]
-    # Equal patterns are found without a comparison.
-    assert findings == [(1, "R308"), (4, "R404")]
-    monkeypatch.undo()
-    assert [(one.line, str(one.code)) for one in lint(body)] == [(4, "R404"), (6, "R404")]
+RULES = (ALL + "Disallow: /a\nDisallow: /b\nDisallow: /ab\nAllow: /*a*b\nAllow: /ab").encode()
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        (10_000, [(4, "R404"), (6, "R404")]),
+        (450, [(1, "R308"), (4, "R404")]),  # equal patterns are found without a comparison
+        (50, [(1, "R308")]),
+        (0, [(1, "R308")]),
+    ],
+)
+def test_a_file_is_searched_within_its_steps(left: int, expected: list[tuple[int, str]]) -> None:
+    found = lint(RULES, steps=Steps(left))
+    assert [(one.line, str(one.code)) for one in found] == expected
+
+
+def test_the_steps_of_several_files_are_shared() -> None:
+    steps = Steps(10_000)
+    counts = [len(lint(RULES, steps=steps, select=["R404"])) for _ in range(40)]
+    assert counts[0] == 2
+    assert counts[-1] == 0
+    assert [str(one.code) for one in lint(RULES, steps=steps)] == ["R308"]
 
 
 def test_a_comparison_that_takes_too_many_steps_is_no_finding(
@@ -201,11 +215,7 @@ def test_a_rule_that_is_not_found_decides_about_a_path(rules: str) -> None:
         if pattern_has_reserved_query(pattern):
             continue  # such a rule is found only where that is certain
         folder = pattern.rpartition("/")[0] + "/$"  # of an index page
-        samples = [
-            sample
-            for one in (pattern, folder)
-            for sample in _sample_paths(_without_double_stars(one))
-        ]
+        samples = [sample for one in (pattern, folder) for sample in sample_paths(one_star(one))]
         # No pattern has the letter Q, so it stands for what a star matches.
         verdicts = [robots.verdict(sample.replace("\0", "Q"), "a") for sample in samples]
         assert rule.line in {verdict.rule.line for verdict in verdicts if verdict.rule}

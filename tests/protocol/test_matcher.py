@@ -7,8 +7,21 @@ import doctest
 import pytest
 
 from scrapy_rep.protocol import matcher
-from scrapy_rep.protocol.matcher import TOO_COMPLEX, PatternIndex, first_match, matching, rank
+from scrapy_rep.protocol.lines import read
+from scrapy_rep.protocol.matcher import (
+    TOO_COMPLEX,
+    GroupMatcher,
+    PatternIndex,
+    Steps,
+    counted_match,
+    first_match,
+    matches,
+    matching,
+    rank,
+)
+from scrapy_rep.protocol.parser import LENIENT, GroupText, groups
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from testing.hostile import ALL, ATTACKS
 
 from .answers import SITE, allowed
@@ -97,6 +110,115 @@ def test_too_many_steps_end_the_matches() -> None:
     # The steps do not matter if all patterns that are left allow.
     allows = [True] * len(patterns)
     assert PatternIndex(patterns, allows).first(path) == len(patterns)
+
+
+SHOP = "/shop/item/42?size=m"
+
+# Each pattern, and whether it matches SHOP.
+SHOP_PATTERNS = [
+    ("/", True),
+    ("/shop", True),
+    ("/shopping", False),
+    ("/shop/item/42?size=m$", True),  # the whole path, without a star
+    ("/shop/item$", False),
+    ("/shop/*/42", True),
+    ("/shop/*/43", False),
+    ("/shop/*42?size=m$", True),
+    ("/shop/*42$", False),
+    ("/sh*p/**/42", True),  # two stars in a row
+    ("/s*", True),
+    ("/a*", False),  # fails at its first piece
+    ("/shopping*cart", False),  # fails in the middle of its first piece
+    ("/shopping*list", False),
+    ("*", True),
+    ("*item", True),
+    ("*items", False),
+    ("*size=m$", True),
+    ("*" + "*".join(SHOP) + "*", True),  # many pieces
+    ("*" + "*".join(SHOP) + "*x", False),
+    ("/shop*nothing*42", False),  # a piece in the middle is nowhere
+]
+
+
+@pytest.mark.parametrize(("pattern", "expected"), SHOP_PATTERNS)
+def test_a_pattern_matches_with_steps_and_without(pattern: str, expected: bool) -> None:
+    steps = Steps.of(SHOP)
+    assert matches(pattern, SHOP) is counted_match(pattern, SHOP, steps) is expected
+    assert 0 < steps.left < Steps.of(SHOP).left
+
+
+def test_a_comparison_counts_its_steps_below_zero() -> None:
+    steps = Steps(200)
+    counted_match("*" + "ba*" * 200, "/" + "ab" * 5_000, steps)
+    assert steps.left < 0
+
+
+def test_a_long_search_takes_more_steps() -> None:
+    short, long = Steps(0), Steps(0)
+    counted_match("/*x", "/" + "a" * 100, short)
+    counted_match("/*x", "/" + "a" * 10_000, long)
+    assert long.left < short.left - 200
+
+
+def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
+    assert Steps.of("").left < Steps.of("a" * 16_384).left == Steps.of("a" * 10**6).left
+
+
+# The verdicts of one group, with an index and without one.
+
+
+def group_of(rules: str) -> GroupMatcher:
+    text = read(f"User-agent: a\n{rules}".encode())
+    spans = groups(text, strict=False)[b"a"]
+    return GroupMatcher("a", GroupText(text, spans, LENIENT), strict=False)
+
+
+MANY = "\n".join(f"Disallow: /{number}" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "expected"),
+    [
+        ("Disallow: /x", "/x/y", Verdict(False, Reason.RULES, Rule(False, "/x", 2), "a")),
+        ("Disallow: /\nAllow: /x", "/x", Verdict(True, Reason.RULES, Rule(True, "/x", 3), "a")),
+        ("Disallow: /x", "/y", Verdict(True, Reason.RULES, None, "a")),
+        ("Disallow: x", "/y", Verdict(True, Reason.RULES, None, "a")),
+        ("Disallow:", "/y", Verdict(True, Reason.NO_RULES, None, "a")),
+        ("", "/y", Verdict(True, Reason.NO_RULES, None, "a")),
+        (MANY, "/150", Verdict(False, Reason.RULES, Rule(False, "/150", 152), "a")),
+        ("Disallow: /", "/robots.txt", Verdict(True, Reason.NO_RULES)),
+    ],
+)
+def test_each_question_has_the_same_verdict(rules: str, path: str, expected: Verdict) -> None:
+    group = group_of(rules)
+    assert [group.verdict(path) for _ in range(3)] == [expected] * 3
+
+
+def test_the_second_question_builds_the_index() -> None:
+    group = group_of("Disallow: /x\nAllow: /x/y")
+    assert group.verdict("/robots.txt").allowed
+    assert group.verdict("/x").rule == Rule(False, "/x", 2)
+    indexes = [group.index]
+    assert group.verdict("/x").rule == Rule(False, "/x", 2)
+    indexes.append(group.index)
+    assert group.verdict("/x/y").rule == Rule(True, "/x/y", 3)
+    indexes.append(group.index)
+    assert [index is not None for index in indexes] == [False, True, True]
+    assert indexes[1] is indexes[2]
+    assert group.allows == (True, False, True, False)  # two rules, none matches, too complex
+
+
+def test_a_first_question_about_many_rules_builds_the_index() -> None:
+    group = group_of(MANY.replace("/", "/*"))
+    assert not group.verdict("/7").allowed
+    assert group.index is not None
+
+
+def test_rules_that_take_too_many_steps_disallow() -> None:
+    attack = ATTACKS["permutations"]
+    group = group_of(attack.body.removeprefix(ALL).decode())
+    expected = Verdict(False, Reason.TOO_COMPLEX, None, "a")
+    assert [group.verdict(path_of(attack.url(2048))) for _ in range(3)] == [expected] * 3
 
 
 # Google, "URL matching based on path values": pattern, what matches, what does not.

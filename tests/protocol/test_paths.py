@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urlparse
 
-from scrapy_rep.protocol.paths import lacks_host, origin_of, path_of, pattern_of, robots_txt_url
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from twisted.web.client import URI
+
+from scrapy_rep import Reason, Rule, Verdict
+from scrapy_rep.protocol.paths import other_paths, path_of, verdict_as_sent
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+import tracemalloc
+
+from scrapy_rep.protocol.paths import lacks_host, origin_of, pattern_of, robots_txt_url
 
 
 @pytest.mark.parametrize(
@@ -104,6 +118,11 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         ("http://[::1]x/", None),
         ("http://[::1]80/", None),
         ("http://[::zz]/", None),
+        ("http://[fe80::1%eth0]/", None),  # a zone is no part of an origin
+        ("http://[fe80::1%25\x1b[31m]/", None),
+        ("http://[fe80::1%25é]/", None),
+        ("http://[::1%]/", None),
+        ("http://h.example\\@other.example/", None),  # a browser asks h.example
         ("http://" + "a" * 64 + "/", None),
         ("http://" + "a." * 200 + "/", None),
         ("http://" + "é" * 200 + "/", None),
@@ -118,12 +137,28 @@ def test_origin(url: str, expected: str | None) -> None:
         assert origin_of(expected) == expected
 
 
+def test_long_authorities_are_not_kept_in_memory() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            long = f"{number}" + "x" * 20_000
+            assert origin_of(f"http://{long}@h{number}.example/") == f"http://h{number}.example"
+            assert origin_of(f"http://{long}") is None
+            port = "0" * 20_000 + "81"
+            assert origin_of(f"http://p{number}.example:{port}/") == f"http://p{number}.example:81"
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 10_000_000, "128 URLs are in the cache of urlsplit"
+
+
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
         ("http://./", True), ("https://a..b/", True), ("HTTP:///a", True), ("http:a", True),
         ("ws://exa mple.com/", True), ("wss://[::zz]/", True), ("http://example.com:http/", True),
         ("\x00 ht\ntp://./", True), ("http://e%2578ample.com/", True), ("http://[::1/", True),
+        ("http://[fe80::1%25é]/", True), ("http://h\\@other/", True),
         ("http://e%78ample.com/", False), ("http://example.com", False), ("ftp://./", False),
         ("data:text/plain,x", False), ("file:///a", False), ("about:blank", False),
         ("s3://./", False), ("httpx://./", False), ("/http://./", False), ("", False),
@@ -161,3 +196,147 @@ def test_every_url_that_has_an_origin_has_a_path(url: str) -> None:
     if origin_of(url) is not None:
         assert path_of(url).startswith("/")
         assert robots_txt_url(url) == f"{origin_of(url)}/robots.txt"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", "/", "/a", "/a/b.html?q=1&r=2", "/a.b/..c", "/a#b", "?q", "/%C3%A9", "/a%20b", "/a%2Fb",
+        "/x?q=a%26b", "/a?b#c?", "/é", "/a//b", "/a..", "/...", "/a%2fb",
+    ],
+)  # fmt: skip
+def test_most_urls_are_sent_as_they_are(path: str) -> None:
+    assert other_paths("https://h.example" + path) == ()
+    assert not path.startswith("/") or other_paths(path) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "others"),
+    [
+        ("/private;", {"/private"}),
+        ("/private;x=1", {"/private"}),
+        ("/a;b/c;d;e?q=1", {"/a;b/c?q=1"}),
+        ("/search;?q=1", {"/search?q=1"}),
+        ("/private?", {"/private"}),
+        ("/private?#a", {"/private"}),
+        ("/private ", {"/private"}),
+        ("/private\x00", {"/private"}),
+        ("/pri\tva\nte", {"/private"}),
+        ("/search;?", {"/search;", "/search"}),
+        ("/x?a b", {"/x?a+b"}),
+        ("/a/../b", {"/b"}),
+        ("/./b", {"/b"}),
+        ("/../../b", {"/b"}),
+        ("/a//../b", {"/a/b"}),
+        ("/a/b/..", {"/a/", "/a"}),  # httpx drops the slash
+        ("/a/.", {"/a/", "/a"}),
+        ("/..", {"/"}),
+        ("/..?q=/../x", {"/?q=/../x"}),
+        ("/a/%2e%2E/b", {"/b"}),
+        ("/a/%2e./b", {"/b"}),
+        ("/a/%2e%2e/../b", {"/a/b", "/b"}),  # httpx removes only the second
+        ("/a\\..\\b", {"/b"}),  # browsers
+        ("/%21%2C%3b%26%2A", {"/!,;&%2A"}),
+        ("/%2B%2F%3F%23%25", set()),
+        ("/x?%21%2f%3F%3a%40", {"/x?!/?:@"}),
+        ("/x?%3B%26%3D%2B", set()),
+        ("/%zz", {"/%25zz"}),
+        ("/a?u=http://b/", set()),
+    ],
+)  # fmt: skip
+def test_other_paths(path: str, others: set[str]) -> None:
+    assert set(other_paths("http://h.example" + path)) == others
+    assert set(other_paths(path)) == others
+
+
+@pytest.mark.parametrize(
+    ("url", "others"),
+    [
+        ("ftp://h/a%2Fb%3B", ("/a/b;",)),
+        ("FTP://h/a;type=i", ("/a",)),
+        ("ftp://h/a?b", ()),
+        ("ftp://h/a?", ("/a",)),
+        (" http://h/a;", ("/a",)),
+        ("https://h//a", ("////a",)),  # HTTP/1.1, from Python 3.12.4 on
+        ("WSS://h/a;", ("/a",)),
+    ],
+)
+def test_other_schemes(url: str, others: tuple[str, ...]) -> None:
+    assert other_paths(url) == others
+
+
+def test_a_text_that_is_no_url() -> None:
+    with pytest.raises(ValueError, match="neither"):
+        other_paths("a;")
+
+
+def http_1(url: str) -> str:
+    """As Scrapy's handler for HTTP/1.1 does."""
+    path: bytes = URI.fromBytes(urldefrag(url)[0].encode("ascii")).originForm
+    return path.decode("ascii")
+
+
+def http_2(url: str) -> str:
+    """As Scrapy's handler for HTTP/2 does."""
+    parts = urlparse(url)
+    return str(parts.path or "/") + ("?" + parts.query if parts.query else "")
+
+
+def aiohttp(url: str) -> str:
+    yarl = sys.modules["yarl"]
+    return str(yarl.URL(url).raw_path_qs)
+
+
+def aiohttp_verbatim(url: str) -> str:
+    yarl = sys.modules["yarl"]
+    return str(yarl.URL(url, encoded=True).raw_path_qs)
+
+
+PIECES = st.sampled_from(
+    [
+        *"abc/;?.% \t\\#&=+,!*$'()@:~[]{}|^\"<>",
+        *("..", "/..", "/.", "%2e", "%2E", "%2F", "%3B", "%3b", "%21", "%2C", "%2A", "%24", "%20"),
+        *("%3F", "%3D", "%26", "%2B", "%25", "%zz", "%C3%A9", "%FF"),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+@example("a/%2e%2e;?")
+def test_every_path_that_scrapy_sends_is_known(pieces: str) -> None:
+    check("http://h.example/" + pieces, http_1, http_2)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+@example("a/%2e%2e;?")
+def test_every_path_that_aiohttp_sends_is_known(pieces: str) -> None:
+    pytest.importorskip("yarl")
+    check("http://h.example/" + pieces, aiohttp, aiohttp_verbatim)
+
+
+def check(url: str, *handlers: Callable[[str], str]) -> None:
+    for handler in handlers:
+        sent = "/" + handler(url).removeprefix("/")
+        assert path_of(sent) in (path_of(url), *other_paths(url))
+
+
+def test_the_verdict_names_the_path_that_is_disallowed() -> None:
+    robots = RobotsTxt(b"User-agent: *\nDisallow: /private$\nDisallow: /b;")
+
+    def verdict_of(url: str) -> Verdict:
+        return robots.verdict(url, "mybot")
+
+    rule = Rule(False, "/private$", 2)
+    verdict = verdict_as_sent(verdict_of, "http://h/private;")
+    assert verdict == (False, Reason.RULES, rule, "*", "a download handler may send /private")
+    assert str(verdict) == (
+        "line 2, Disallow: /private$, for *, a download handler may send /private"
+    )
+    assert verdict_as_sent(verdict_of, "http://h/private").detail is None
+    assert verdict_as_sent(verdict_of, "http://h/b;").detail is None
+    assert verdict_as_sent(verdict_of, "http://h/c;").allowed
+    local = Verdict(False, Reason.LOCAL_RULE, detail="the owner says so")
+    assert (
+        verdict_as_sent(lambda url: local if url == "/a" else Verdict(True, Reason.RULES), "/a;")
+        == local
+    )

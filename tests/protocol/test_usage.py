@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from scrapy_rep.protocol.pages import PageDirectives
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import (
-    bing_refusals,
+    AIPREF_EARLIER,
+    REQUIRABLE,
+    VOCABULARIES,
+    Vocabulary,
     combined,
     content_signals,
     content_usage,
     evaluated,
+    nearest_use,
     of_response,
     refusal_sources,
     refused,
     training_refusals,
 )
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.protocol.vocabularies import AIPREF_EARLIER
 from testing.hostile import ATTACKS
 
 FORBIDDEN = {"ai-train": False}
@@ -375,23 +379,31 @@ def test_a_group_for_training_that_takes_too_many_steps_refuses() -> None:
     assert len(training_refusals(robots, url, ("ccbot",))) == 1
 
 
+CONFORMANCE = Path(__file__).parents[2] / "docs" / "about" / "conformance.md"
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+def test_each_version_is_named_on_the_conformance_page(vocabulary: Vocabulary) -> None:
+    row = f"| {vocabulary.name} | {vocabulary.version} | {vocabulary.date} | {vocabulary.status} |"
+    assert row in CONFORMANCE.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
-    ("directives", "refusing"),
+    ("name", "nearest"),
     [
-        (PageDirectives(), []),
-        (PageDirectives(noindex=True, nosnippet=True, noai=True, max_snippet=0), []),
-        (PageDirectives(noarchive=True), ["noarchive"]),
-        (PageDirectives(nocache=True), ["nocache"]),
-        (PageDirectives(nocache=True, noarchive=True), ["noarchive", "nocache"]),
+        *((name, name) for name in REQUIRABLE),
+        ("train_ai", "train-ai"),
+        ("Train-AI", "train-ai"),
+        ("trainai", "train-ai"),
+        ("ai_input", "ai-input"),
+        ("serach", "search"),
+        ("genai", "train-ai"),
+        ("train-genai", "train-ai"),
+        ("inference", "ai-use"),
+        ("bots", None),
+        ("", None),
+        ("x" * 10_000, None),
     ],
 )
-def test_bing_noarchive_and_nocache_refuse_training_and_chat(
-    directives: PageDirectives, refusing: list[str]
-) -> None:
-    stated = bing_refusals(directives)
-    assert [source for source, _ in stated] == [f"{name}, as Bing reads it" for name in refusing]
-    refused = {"train-ai": False, "ai-use": False} if refusing else {}
-    assert evaluated(statement for _, statement in stated) == refused
-    # A grant of the site does not cancel it.
-    granted = {"train-ai": True, "ai-use": True, "search": True}
-    assert evaluated([granted, *(statement for _, statement in stated)]) == {**granted, **refused}
+def test_the_name_that_is_meant(name: str, nearest: str | None) -> None:
+    assert nearest_use(name) == nearest

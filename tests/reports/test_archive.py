@@ -6,9 +6,9 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.reports import archive as module
 from scrapy_rep.reports.archive import Archive, read
-from scrapy_rep.scheduling.clock import Clock
 from scrapy_rep.settings import Settings
 
 from .test_warc_records import EXCHANGE
@@ -43,9 +43,10 @@ async def test_a_response_after_the_end_is_counted(
 
 async def test_a_response_while_the_interpreter_ends_is_counted(tmp_path: Path) -> None:
     archive, stats = opened(tmp_path / "a.warc.gz")
-    archive._thread.shutdown()
+    archive._file._thread.shutdown()
     archive.record(EXCHANGE)
-    assert stats.get_value("robotstxt/archive/lost_count/too_late") == 1
+    await archive.close()
+    assert stats.get_value("robotstxt/archive/lost_count/too_slow") == 1
 
 
 async def test_an_exchange_that_cannot_be_written_as_a_record_is_counted(tmp_path: Path) -> None:

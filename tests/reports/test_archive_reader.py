@@ -121,31 +121,55 @@ def test_a_body_that_is_cut_off_is_no_file(path: Path) -> None:
     assert (found.body, found.truncated) == (None, "disconnect")
 
 
-BAD_DATE = record("response", http(), date="yesterday")
-
-
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        pytest.param(record("response", http())[:-50], "", id="a short block"),
-        pytest.param(BAD_DATE, "the WARC-Date is not valid", id="no date"),
+        pytest.param(record("response", http())[:-20], "the file ends before", id="a short block"),
+        pytest.param(record("response", http(), date="yesterday"), "invalid literal",
+                     id="no date"),
         pytest.param(record("response", http(), date="2026-02-30T00:00:00Z"), "day", id="February"),
         pytest.param(record("response", b"HTTP/1.1 x\r\n\r\n"), "status", id="no status"),
         pytest.param(record("revisit", b""), "there is no HTTP message", id="no HTTP"),
-        pytest.param(b"text\r\n" * 9, "Unknown archive format", id="no record"),
-        pytest.param(b"", "", id="nothing"),
-        pytest.param(b"WARC/1.1", "", id="a version alone"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_record_is_reported_and_the_others_are_read(
     path: Path, broken: bytes, reason: str
 ) -> None:
     first = gzip.compress(record("response", http()))
     seen = Read(path, record("response", http()), broken, record("response", http()))
-    assert [found.body for found in seen.found if found.offset != len(first)] == [RULES, RULES]
-    for problem in seen.problems:
-        assert (problem.path, problem.offset) == (str(path), len(first))
-        assert reason in problem.reason
+    assert [found.body for found in seen.found] == [RULES, RULES]
+    (problem,) = seen.problems
+    assert (problem.path, problem.offset) == (str(path), len(first))
+    assert reason in problem.reason
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        pytest.param(b"text\r\n" * 9, "Invalid WARC record", id="no record"),
+        pytest.param(b"WARC/1.1", "the file ends before", id="a version alone"),
+        pytest.param(b"WARC/1.1\r\nA: " + b"a" * 100_000, "header of a record is too long",
+                     id="a long line"),
+        pytest.param(b"WARC/1.1\r\n" + b"A: b\r\n" * 100_000, "header of a record is too long",
+                     id="many lines"),
+        pytest.param(b"WARC/1.1\r\nA: b\r\n\r\n", "the file ends before",
+                     id="no length"),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_damaged_file_is_reported(
+    path: Path, broken: bytes, reason: str, compress: bool
+) -> None:
+    seen = Read(path, record("response", http()), broken, compress=compress)
+    assert [found.body for found in seen.found] == [RULES]
+    (problem,) = seen.problems
+    assert reason in problem.reason
+
+
+def test_an_empty_file(path: Path) -> None:
+    for seen in (Read(path), Read(path, b""), Read(path, b"", record("response", http()), b"")):
+        assert seen.problems == []
+    assert [found.body for found in seen.found] == [RULES]
 
 
 @pytest.mark.parametrize("code", ["x", "-5", "20", "099", "2000", "1" * 5000, "20\u00b2"])
@@ -160,19 +184,39 @@ def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
 def test_problems_are_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     one = gzip.compress(record("response", http()))
-    path.write_bytes(one + one[:-1])
-    assert len(list(read(path))) == 1
-    expected = "no readable record at offset 279: the file ends before the record does"
-    assert caplog.messages == [f"{path}: {expected.replace('279', str(len(one)))}"]
+    for cut in (-30, 5):
+        path.write_bytes(one + one[:cut])
+        assert len(list(read(path))) == 1
+    expected = f"no readable record at offset {len(one)}: the file ends before the record does"
+    assert caplog.messages == [f"{path}: {expected}"] * 2
+
+
+def test_damage_inside_of_a_member(path: Path) -> None:
+    one = gzip.compress(record("response", http()))
+    damaged = bytearray(one)
+    damaged[40:60] = bytes(20)
+    path.write_bytes(one + damaged + one)
+    problems: list[ArchiveProblem] = []
+    assert len(list(read(path, problems.append))) == 1
+    assert [problem.offset for problem in problems] == [len(one)]
 
 
 def test_a_file_with_one_member_for_all_records(path: Path) -> None:
-    records = record("response", http()) * 3
-    assert len(Read(path, records).found) == 3
-    seen = Read(path, records + record("response", http(bytes(5_000_000))) * 2)
-    assert [found.body for found in seen.found[:3]] == [RULES] * 3
+    records = record("response", http()) + record("response", http(bytes(5_000_000)))
+    seen = Read(path, records * 2)
+    assert [len(found.body or b"") for found in seen.found] == [len(RULES), SIZE_LIMIT + 1] * 2
+    assert seen.problems == []
+
+
+def test_octets_after_a_record_are_reported_and_not_printed(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    longer = record("response", http())[:-4] + b"x" * 50
+    seen = Read(path, record("response", http()), longer, record("response", http()))
+    assert [found.body for found in seen.found] == [RULES] * 3
     [problem] = seen.problems
-    assert "warcio recompress" in problem.reason
+    assert problem.reason == "a record is longer than its Content-Length"
+    assert capfd.readouterr() == ("", "")
 
 
 def test_no_file(path: Path) -> None:

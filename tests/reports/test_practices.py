@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 import pytest
 
-from scrapy_rep.reports.elements import LINKS
-from scrapy_rep.reports.model import Counts, OriginReport, Report, Run, Seen
-from scrapy_rep.reports.practices import DRAFT_URL, Judgment, Point, points
+from scrapy_rep.reports.page import html_text
+from scrapy_rep.reports.records import Counts, OriginReport, Report, Run, Seen
 from testing import report_samples
 
-MET, NOT_MET, NOT_TOLD = Judgment
+from .parsed_page import tree_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MET, NOT_MET, NOT_TOLD = "Met", "Not met", "Not for a machine to tell"
 
 REP = "The Robots Exclusion Protocol is respected"
 DIRECTIVES = "X-Robots-Tag is respected"
@@ -17,28 +23,39 @@ FILE_CACHE = "Caching directives of robots.txt files are supported"
 PAGE_CACHE = "Caching directives of pages are supported"
 
 
+class Point(NamedTuple):
+    section: str
+    title: str
+    judgment: str
+    evidence: list[str]
+
+
+def points(report: Report) -> Iterable[Point]:
+    for row in tree_of(html_text(report)).xpath("//table[@class='practice']/tbody/tr"):
+        section, title, judgment, _ = (cell.text_content().strip() for cell in row)
+        yield Point(section, title, judgment, [each.text_content() for each in row.xpath(".//p")])
+
+
 def found(report: Report) -> dict[str, Point]:
     return {point.title: point for point in points(report)}
 
 
 def crawl(run: Run | None = None, **counts: int) -> Report:
-    return Report(
-        report_samples.limits(),
-        [run or report_samples.run()],
-        Counts(9, **counts),  # type: ignore[arg-type]
-    )
+    report = report_samples.empty(run or report_samples.run())
+    totals: dict[str, Any] = counts
+    report.totals = Counts(9, 9, **totals)
+    return report
 
 
 def test_each_section_of_the_draft_has_a_point() -> None:
     every = list(points(report_samples.report()))
     assert sorted({point.section for point in every}) == ["2.1", "2.2", "2.3", "2.4", "2.5", "2.6"]
     assert all(point.evidence for point in every)
-    assert DRAFT_URL in LINKS
 
 
 def test_what_a_crawl_cannot_show_is_not_judged() -> None:
     judged = {
-        point.title for point in points(report_samples.report()) if point.judgment is not NOT_TOLD
+        point.title for point in points(report_samples.report()) if point.judgment != NOT_TOLD
     }
     assert judged == {REP, USER_AGENT, SPEED, FILE_CACHE, PAGE_CACHE}
 
@@ -46,23 +63,13 @@ def test_what_a_crawl_cannot_show_is_not_judged() -> None:
 @pytest.mark.parametrize(
     ("report", "judgment", "evidence"),
     [
-        (crawl(), MET, "No request went to a disallowed URL."),
+        (crawl(), MET, "Each of 9 requests was sent after a verdict that allows it."),
         (crawl(sent_disallowed=1), NOT_MET, "1 request went to disallowed URLs."),
         (
             crawl(final_url_disallowed=2, final_url_dropped=1),
             NOT_MET,
             "2 responses came from disallowed URLs, because a browser or a download handler "
             "followed a redirect. Dropped after that: 1.",
-        ),
-        (
-            crawl(sent_unchecked=1),
-            NOT_TOLD,
-            "The record does not show a verdict for each request that was sent.",
-        ),
-        (
-            crawl(report_samples.run(sent_is_known=False)),
-            NOT_TOLD,
-            "The record does not show a verdict for each request that was sent.",
         ),
         (
             crawl(sent_exempt=2),
@@ -72,10 +79,10 @@ def test_what_a_crawl_cannot_show_is_not_judged() -> None:
         ),
     ],
 )
-def test_robots_txt(report: Report, judgment: Judgment, evidence: str) -> None:
+def test_robots_txt(report: Report, judgment: str, evidence: str) -> None:
     point = found(report)[REP]
-    assert point.judgment is judgment
-    assert point.evidence[-1] == evidence
+    assert point.judgment == judgment
+    assert point.evidence[-1].strip() == evidence
 
 
 @pytest.mark.parametrize(
@@ -93,8 +100,8 @@ def test_robots_txt(report: Report, judgment: Judgment, evidence: str) -> None:
             {"REP_NOINDEX": "'drop'", "REP_NOFOLLOW": "'drop'"},
             4,
             MET,
-            "REP_NOINDEX and REP_NOFOLLOW are drop. 4 responses had noindex or nofollow, and 1 "
-            "item or request was dropped because of it.",
+            "REP_NOINDEX and REP_NOFOLLOW are drop. 4 responses had noindex or nofollow, in a "
+            "header or in the page. 1 item or request was dropped because of it.",
         ),
         (
             {"REP_NOINDEX": "'drop'"},
@@ -105,7 +112,7 @@ def test_robots_txt(report: Report, judgment: Judgment, evidence: str) -> None:
     ],
 )  # fmt: skip
 def test_page_directives(
-    settings: dict[str, str], responses: int, judgment: Judgment, evidence: str
+    settings: dict[str, str], responses: int, judgment: str, evidence: str
 ) -> None:
     report = crawl(report_samples.run(settings=settings))
     origin = OriginReport("https://a.example", "a.example")
@@ -114,7 +121,7 @@ def test_page_directives(
         origin.directives["noindex"] = Seen(responses, 1)
     report.origins.append(origin)
     point = found(report)[DIRECTIVES]
-    assert (point.judgment, point.evidence) == (judgment, [evidence])
+    assert (point.judgment, " ".join(point.evidence)) == (judgment, evidence)
 
 
 @pytest.mark.parametrize(
@@ -122,34 +129,36 @@ def test_page_directives(
     [
         ("mybot/1 (+https://bot.example/about)", ["mybot"], MET),
         ("mybot/1 (bot@bot.example)", ["mybot"], MET),
+        ("mybot/1 (x@y@bot.example)", ["mybot"], MET),
         ("mybot/1", ["mybot"], NOT_MET),
+        (f"mybot/1 {'a' * 99_000}", ["mybot"], NOT_MET),
         ("Scrapy/2.19.0 (+https://scrapy.org)", ["Scrapy"], NOT_MET),
         ("1.0 (+https://bot.example/about)", [], NOT_MET),
     ],
 )
-def test_user_agent(header: str, tokens: list[str], judgment: Judgment) -> None:
+def test_user_agent(header: str, tokens: list[str], judgment: str) -> None:
     run = report_samples.run(tokens=tokens, scrapy_settings={"USER_AGENT": header})
     point = found(crawl(run))[USER_AGENT]
-    assert point.judgment is judgment
-    assert header in point.evidence[0]
+    assert point.judgment == judgment
+    assert header[:500] in point.evidence[0]
 
 
 def test_the_user_agent_is_not_judged_without_the_header() -> None:
     run = report_samples.run(scrapy_settings={})
     point = found(crawl(run))[USER_AGENT]
-    assert point.judgment is NOT_TOLD
+    assert point.judgment == NOT_TOLD
     assert point.evidence[-1].endswith("does not have the header of the requests.")
 
 
 def test_speed() -> None:
     point = found(report_samples.report())[SPEED]
-    assert point.judgment is MET
+    assert point.judgment == MET
     assert point.evidence[0] == (
         "5 hosts had a delay. Of 187 gaps between requests, 0 were shorter than the delay."
     )
-    assert found(report_samples.troubled())[SPEED].judgment is NOT_MET
+    assert found(report_samples.troubled())[SPEED].judgment == NOT_MET
     point = found(crawl())[SPEED]
-    assert point.judgment is NOT_TOLD
+    assert point.judgment == NOT_TOLD
 
 
 def test_the_speed_of_a_crawl_that_does_not_show_what_it_sends() -> None:
@@ -157,16 +166,16 @@ def test_the_speed_of_a_crawl_that_does_not_show_what_it_sends() -> None:
     report.runs[0].sent_is_known = False
     report.limits.hosts_left_out = 3
     point = found(report)[SPEED]
-    assert point.judgment is NOT_TOLD
+    assert point.judgment == NOT_TOLD
     assert point.evidence[-2] == "3 requests are not in the record."
     report.hosts[1].too_short = 1
-    assert found(report)[SPEED].judgment is NOT_MET
+    assert found(report)[SPEED].judgment == NOT_MET
 
 
 def test_robots_txt_caching() -> None:
-    assert found(report_samples.report())[FILE_CACHE].judgment is MET
+    assert found(report_samples.report())[FILE_CACHE].judgment == MET
     run = report_samples.run(settings={"REP_CONDITIONAL_GET": "False"})
-    assert found(crawl(run))[FILE_CACHE].judgment is NOT_MET
+    assert found(crawl(run))[FILE_CACHE].judgment == NOT_MET
 
 
 @pytest.mark.parametrize(
@@ -179,19 +188,14 @@ def test_robots_txt_caching() -> None:
         ({"HTTPCACHE_ENABLED": "1", "HTTPCACHE_POLICY": "x.RFC2616Policy"}, MET),
     ],
 )
-def test_page_caching(settings: dict[str, str], judgment: Judgment) -> None:
+def test_page_caching(settings: dict[str, str], judgment: str) -> None:
     run = report_samples.run(scrapy_settings=settings)
-    assert found(crawl(run))[PAGE_CACHE].judgment is judgment
+    assert found(crawl(run))[PAGE_CACHE].judgment == judgment
 
 
-def test_the_evidence_has_settings_of_scrapy() -> None:
-    run = report_samples.run(
-        scrapy_settings={"AUTOTHROTTLE_ENABLED": "True", "DEPTH_LIMIT": "3"}, user_agent="mybot"
-    )
-    report = crawl(run)
+def test_what_sites_demanded() -> None:
+    report = crawl()
     report.origins.append(OriginReport("https://a.example", "a.example"))
     report.origins[0].terms = {"payment": Seen(2), "other": Seen(5)}
     evidence = " ".join(text for point in points(report) for text in point.evidence)
-    assert "AutoThrottle adapts the speed to the response time of each server." in evidence
-    assert "DEPTH_LIMIT is 3." in evidence
     assert "2 responses demanded a payment, and 0 responses a license." in evidence

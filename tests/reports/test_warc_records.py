@@ -8,14 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrapy_rep.fetch.exchange import Exchange
+from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports.warc_records import (
-    exchange_records,
-    file_sha256,
-    version_of,
-    warcinfo_record,
-)
+from scrapy_rep.reports.warc_records import Records, file_sha256
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 URL = "https://a.example/robots.txt?a=1"
@@ -52,7 +47,7 @@ def records_of(octets: bytes) -> list[Record]:
 
 def written(**values: Any) -> list[Record]:
     """The records of an exchange: of the response and of the request."""
-    return records_of(exchange_records(EXCHANGE._replace(**values), "<urn:uuid:1>"))
+    return records_of(Records().exchange(EXCHANGE._replace(**values)))
 
 
 def test_the_fields_of_the_records() -> None:
@@ -179,18 +174,12 @@ def test_a_file_over_ftp() -> None:
     [resource] = written(url="ftp://a.example/robots.txt", protocol=None)
     assert (resource.kind, resource.block) == ("resource", RULES)
     assert resource.headers["Content-Type"] == "text/plain"
-    assert (
-        exchange_records(EXCHANGE._replace(url="ftp://a.example/robots.txt", status=404), "") == b""
-    )
+    missing = EXCHANGE._replace(url="ftp://a.example/robots.txt", status=404)
+    assert Records().exchange(missing) == b""
 
 
 def test_each_value_of_a_warcinfo_record_is_one_line() -> None:
     fields = {"software": "a\r\nb: c", "isPartOf": "ü\ud800"}
-    [info] = records_of(warcinfo_record("<urn:uuid:1>", "a\r\nb.warc.gz", 0, fields))
+    [info] = records_of(Records().warcinfo("a\r\nb.warc.gz", 0, fields))
     assert info.block == b"software: a b: c\r\nisPartOf: \xc3\xbc?\r\n"
     assert info.headers["WARC-Filename"] == "a b.warc.gz"
-    assert info.headers["WARC-Record-ID"] == "<urn:uuid:1>"
-
-
-def test_the_version_of_a_package_that_is_not_installed() -> None:
-    assert version_of("no-such-package") == ""

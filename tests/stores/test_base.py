@@ -1,22 +1,22 @@
-"""Calls that are cancelled, the end of calls, and what is special to the memory of a process.
+"""Calls that are cancelled, the end of calls, and entries that expire, with each store.
 
 :mod:`.test_contract` has the tests of the interface.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.scheduling.clock import sleep
 from scrapy_rep.stores import Entry
-from scrapy_rep.stores.memory import ENTRY_OCTETS, MemoryData, MemoryStore
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore, _size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
         if request.param == "redis":
             store = RedisStore(request.getfixturevalue("redis_server").url, ttl=60)
         elif request.param == "named":
-            store = MemoryStore.named(str(tmp_path), ttl=60)
+            store = MemoryStore(str(tmp_path), ttl=60)
         else:
             store = SQLiteStore(tmp_path / "robots.db", ttl=60)
         store.open()
@@ -148,67 +148,26 @@ async def test_an_entry_expires(redis_server: Any, tmp_path: Path) -> None:
         await store.close()
 
 
-def run(coroutine: Any) -> Any:
-    """Return the result of a coroutine that does not wait."""
-    with pytest.raises(StopIteration) as end:
-        coroutine.send(None)
-    return end.value.value
+async def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entries that were put first are evicted first."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.MAX_MEMORY", 200_000)
+    numbers = range(100)
+    store = MemoryStore(now=iter(range(1_000)).__next__)
+    for number in numbers:
+        assert await store.reserve_host(f"{number}.example", 1) == 0
+        await store.put(str(number), OLD._replace(body=random.Random(number).randbytes(10_000)))
+        assert _size(store._connect()) <= 200_000
+    kept = [number for number in numbers if await store.get(str(number)) is not None]
+    assert kept == list(numbers)[-len(kept) :]
+    assert 10 <= len(kept) <= 20
 
 
-def test_memory_evicts_the_oldest_entry() -> None:
-    store = MemoryStore(MemoryData(max_entries=2, clock=lambda: 0))
-    for origin in "abac":
-        run(store.put(origin, OLD))
-    assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
-    assert store.pop() == ("c", OLD, None)
-    assert store.pop() == ("a", OLD, None)
-    assert store.pop() is None
-    for host in "abcab":
-        assert run(store.reserve_host(host, 5)) == 0
-        run(store.release_host(host, 5))
-    assert run(store.reserve_host("b", 5)) == 5
-
-
-def test_memory_is_limited_in_octets() -> None:
-    assert OLD.body is not None
-    store = MemoryStore(MemoryData(max_octets=2 * (ENTRY_OCTETS + len(OLD.body)), clock=lambda: 0))
-    for origin in "abbbac":
-        run(store.put(origin, OLD))
-    assert [run(store.get(origin)) for origin in "abc"] == [OLD, None, OLD]
-    run(store.put("d", OLD._replace(body=b"#" * 1000)))
-    assert [run(store.get(origin)) for origin in "abcd"] == [None] * 4, "larger than the limit"
-    for origin in "ab":
-        run(store.put(origin, NEW))
-    assert [run(store.get(origin)) for origin in "ab"] == [NEW, NEW]
-
-
-def test_an_entry_in_memory_expires() -> None:
-    now = 100.0
-    memory = MemoryData(clock=lambda: now)
-    short, long = MemoryStore(memory, ttl=5), MemoryStore(memory, ttl=50)
-    run(short.put("a", OLD))
-    now += 4
-    assert run(short.get("a")) == OLD
-    run(short.put("b", OLD))
-    now += 4
-    assert run(long.get("a")) == OLD
-    assert run(short.get("a")) is None
-    assert run(long.get("a")) is None
-    assert run(short.claim("b", 5)).entry == OLD
-
-
-async def test_memory_stores_with_other_names_share_nothing(tmp_path: Path) -> None:
-    one, other = MemoryStore.named(f"{tmp_path}/1"), MemoryStore.named(f"{tmp_path}/2")
+async def test_the_data_of_a_memory_store_has_a_name_and_stays(tmp_path: Path) -> None:
+    one, other = MemoryStore(f"{tmp_path}/1"), MemoryStore(f"{tmp_path}/2")
     await one.put(ORIGIN, OLD)
     assert (await one.claim(ORIGIN, 10))[:2] == (True, OLD)
     assert (await other.claim(ORIGIN, 10))[:2] == (True, None)
     assert await one.reserve_host("a.example", 10) == 0
     assert await other.reserve_host("a.example", 10) == 0
-
-
-async def test_a_named_memory_store_keeps_its_data_when_it_is_closed(tmp_path: Path) -> None:
-    one = MemoryStore.named(str(tmp_path))
-    await one.put(ORIGIN, OLD)
     await one.close()
-    assert await MemoryStore.named(str(tmp_path)).get(ORIGIN) == OLD
-    assert await MemoryStore.named(f"{tmp_path}/other").get(ORIGIN) is None
+    assert await MemoryStore(f"{tmp_path}/1").get(ORIGIN) == OLD

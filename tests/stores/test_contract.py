@@ -9,10 +9,9 @@ import pytest
 import trustme
 
 from scrapy_rep.stores import FallbackStore
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.stores.testing import SharedStoreTests, StoreTests
+from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore
+from scrapy_rep.stores.testing import SharedStoreTests
 from testing.redis_server import TlsProxy
 
 if TYPE_CHECKING:
@@ -23,14 +22,9 @@ if TYPE_CHECKING:
     from testing.redis_server import RedisServer
 
 
-class TestMemory(StoreTests):
+class TestMemory(SharedStoreTests):
     def open_store(self) -> Store:
-        return MemoryStore()
-
-
-class TestNamedMemory(SharedStoreTests):
-    def open_store(self) -> Store:
-        return MemoryStore.named("contract", ttl=60)
+        return MemoryStore("contract", ttl=60)
 
 
 class TestSQLite(SharedStoreTests):
@@ -61,7 +55,7 @@ class TestRedis(SharedStoreTests):
 
 
 # The commands that docs/usage/stores.md lists.
-ACL = "on >secret ~news:rep:* +getrange +evalsha +eval +get +set +del +pttl"
+ACL = "on >secret ~news:rep:* +getrange +eval +set +del +pttl"
 
 
 class TestRedisWithTlsAndUser(TestRedis):

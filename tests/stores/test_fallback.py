@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
 
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.scheduling.clock import sleep
-from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError
-from scrapy_rep.stores.fallback import COPY_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
-from scrapy_rep.stores.memory import MemoryData, MemoryStore
+from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError, fallback
+from scrapy_rep.stores.fallback import CLOSE_LIMIT, COPY_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
+from scrapy_rep.stores.sqlite import MemoryStore
 
 OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
 
@@ -18,8 +20,8 @@ OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
 class FailingStore(MemoryStore):
     """Fails after ``left`` calls."""
 
-    def __init__(self, data: MemoryData | None = None) -> None:
-        super().__init__(data)
+    def __init__(self) -> None:
+        super().__init__()
         self.left = 1000
         self.calls = 0
 
@@ -94,6 +96,59 @@ async def test_entries_in_memory_are_copied_to_the_store(
     assert [await store.get(name) for name in names] == [OLD] * len(names)
 
 
+async def test_the_entry_in_memory_is_copied_before_it_is_read(
+    store: FallbackStore, failing: FailingStore, clock: Clock
+) -> None:
+    await store.put("a", OLD)
+    failing.left = 0
+    await store.put("a", NEW)
+    for number in range(COPY_BATCH):
+        await store.put(str(number), OLD)
+    failing.left = 1000
+    clock.now += RETRY_INTERVAL
+    assert await store.get("a") == NEW
+
+
+async def test_the_entries_in_memory_are_copied_at_the_end(
+    store: FallbackStore, failing: FailingStore
+) -> None:
+    failing.left = 0
+    names = [str(number) for number in range(COPY_BATCH + 5)]
+    for name in names:
+        await store.put(name, OLD)
+    failing.left = 1000
+    await store.close()
+    assert [await failing.get(name) for name in names] == [OLD] * len(names)
+
+
+async def test_the_copy_at_the_end_has_a_limit(
+    store: FallbackStore, failing: FailingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing.left = 0
+    await store.put("a", OLD)
+    await store.put("b", OLD)
+    failing.left = 1000
+
+    async def slow(origin: str) -> None:
+        clock.now += CLOSE_LIMIT
+
+    monkeypatch.setattr(failing, "release", slow)
+    await store.close()
+    assert [await failing.get(origin) for origin in "ab"] == [None, OLD]
+
+
+async def test_a_store_that_fails_at_the_end_is_closed(store: FallbackStore, failing: Any) -> None:
+    closed = []
+
+    async def close() -> None:
+        closed.append(True)
+
+    failing.left, failing.close = 0, close
+    await store.put("a", OLD)
+    await store.close()
+    assert (closed, store.failures) == ([True], 2)
+
+
 async def test_the_store_may_fail_during_the_copy(
     store: FallbackStore, failing: FailingStore, clock: Clock
 ) -> None:
@@ -132,24 +187,22 @@ async def test_a_cancelled_copy_keeps_the_entry(
     assert await failing.get("a") == OLD
 
 
-async def test_the_copy_stops_after_a_time_limit(
-    store: FallbackStore, failing: FailingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["MAX_ENTRIES", "MAX_OCTETS"])
+async def test_memory_is_limited(
+    store: FallbackStore, failing: FailingStore, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fallback, limit, 2)
     failing.left = 0
-    for origin in "abc":
-        await store.put(origin, OLD)
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    monkeypatch.setattr("scrapy_rep.stores.fallback.COPY_TIME_LIMIT", -1)
-    await store.get("z")
-    assert [await failing.get(origin) for origin in "abc"] == [None, None, OLD]
+    entry = OLD._replace(body=b"#")
+    for origin in "abac":
+        await store.put(origin, entry)
+    assert [await store.get(origin) for origin in "abc"] == [entry, None, entry]
 
 
 async def test_an_entry_of_an_earlier_claim_is_not_copied(clock: Clock) -> None:
     """The store failed when a paused crawler put its entry. Another crawler has claimed since."""
-    data = MemoryData()
-    failing, other = FailingStore(data), MemoryStore(data, shared=True)
-    store = FallbackStore(failing, clock=clock)
+    failing = FailingStore()
+    other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)
     mine = await store.claim("a", 0)
     theirs = await other.claim("a", 60)
     await other.put("a", OLD, theirs.fence)
@@ -166,10 +219,8 @@ async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
     clock: Clock, case: str
 ) -> None:
     """The file was claimed while the store had failed, and is put when the store works again."""
-    data = MemoryData()
-    failing, other = FailingStore(data), MemoryStore(data, shared=True)
-    failing.shared = True
-    store = FallbackStore(failing, clock=clock)
+    failing = FailingStore()
+    other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)
     failing.left = 0
     mine = await store.claim("a", 60)
     assert (mine.claimed, mine.fence) == (True, None)
@@ -225,9 +276,6 @@ async def test_reservations_in_a_failed_store_do_not_apply(
     failing.reserve_host, failing.release_host = broken, broken
     await store.release_host("a", 10)
     assert await store.reserve_host("a", 10) == 0
-    assert await store.reserve_host("b", 10) == 0
-    await store.release_host("b", 10)
-    assert 0 < await store.reserve_host("b", 10) <= 10
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
@@ -253,10 +301,40 @@ async def test_the_log_has_one_warning_an_hour(
     assert store.failures == 5
 
 
-async def test_other_exceptions_are_raised(store: FallbackStore, failing: Any) -> None:
+async def test_any_error_is_a_failure(
+    store: FallbackStore, failing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken() -> None:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("\x1b[31m" + "x" * 1000)
 
     failing._used = broken
-    with pytest.raises(ZeroDivisionError):
+    assert await store.get("a") is None
+    assert store.failures == 1
+    (warning,) = messages(caplog, logging.WARNING)
+    assert "ZeroDivisionError: \\x1b[31mxxx" in warning
+    assert len(warning) < 1000
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
+async def test_a_cancelled_call_is_not_a_failure(
+    store: FallbackStore, failing: Any, error: type[BaseException]
+) -> None:
+    def cancelled() -> None:
+        raise error
+
+    failing._used = cancelled
+    with pytest.raises(error):
         await store.get("a")
+    assert store.failures == 0
+
+
+async def test_an_error_at_the_end_does_not_stop_the_crawl(
+    store: FallbackStore, failing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    failing.close = broken
+    await store.close()
+    assert len(messages(caplog, logging.WARNING)) == 1

@@ -6,17 +6,26 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import exceptions
+from redis.connection import SSLConnection
 from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, FallbackStore, StoreError, open_store
+from scrapy_rep.stores import redis as redis_module
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
-from scrapy_rep.stores.redis import _RELEASE, RedisStore
+from scrapy_rep.stores.redis import (
+    SENTINEL_TIMEOUT,
+    SOCKET_TIMEOUT,
+    RedisStore,
+    _connect,
+    _target_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -54,6 +63,33 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         assert not client.exists("rep:5:{https://a.example}:fence")
         assert client.ttl("rep:5:{https://a.example}") == pytest.approx(86_400, abs=2)
+    await store.close()
+
+
+def peak(process: Path) -> int:
+    """Return the most memory that a process has used, in octets."""
+    lines = process.joinpath("status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+async def test_a_value_of_any_length_takes_little_memory(redis_server: RedisServer) -> None:
+    """Not even in the server, where a script would copy it."""
+    octets = 32 * 2**20
+    store = RedisStore(redis_server.url, ttl=60)
+    with redis_server.client as client:
+        for key in (f"{{{ORIGIN}}}", f"{{{ORIGIN}}}:claim", f"{{{ORIGIN}}}:fence", "host:{a}"):
+            client.setrange(f"rep:5:{key}", octets, b"x")
+        process = Path("/proc", str(client.info("server")["process_id"]))
+        process.joinpath("clear_refs").write_text("5")  # the peak becomes the present size
+        before = peak(process)
+        assert await store.get(ORIGIN) is None
+        assert not await store.renew(ORIGIN, 1, 1)
+        await store.release(ORIGIN)
+        await store.release_host("a", 1)
+        assert await store.reserve_host("a", 1) == 0
+        assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
+        assert await store.put(ORIGIN, ENTRY)
+        assert peak(process) - before < octets / 4
     await store.close()
 
 
@@ -145,12 +181,16 @@ async def test_a_replica_that_fails_is_not_used_for_some_time(
 ) -> None:
     failures: list[str] = []
 
-    def fail() -> None:
-        failures.append("")
-        raise ConnectionError("the replica does not run")
+    class Replica:
+        def getrange(self, *_: object) -> None:
+            failures.append("")
+            raise ConnectionError("the replica does not run")
+
+        def close(self) -> None: ...
 
     store = RedisStore(redis_server.url, ttl=60)
-    store._target = store._target._replace(connect_replicas=fail)
+    store._target = store._target._replace(replicas=True)
+    store._clients[True] = Replica()
     await store.put(ORIGIN, ENTRY)
     for _ in range(2):
         assert await store.get(ORIGIN) == ENTRY
@@ -163,44 +203,37 @@ async def test_a_replica_that_fails_is_not_used_for_some_time(
     await store.close()
 
 
-class MovingSlot:
-    """A cluster in which the slot of all keys moves. A call gets the next of some errors."""
+class FailingClient:
+    """A client whose calls raise the next of some errors."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = [*errors]
 
-    def evalsha(self, *_: object) -> int:
+    def eval(self, *_: object) -> int:
         if self.errors:
             raise self.errors.pop(0)
         return 1
 
+    def getrange(self, *_: object) -> int:
+        return self.eval()
+
+    def close(self) -> None:
+        self.eval()
+
 
 def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     again = [ClusterError("TTL exhausted.")] * 2
-    assert _RELEASE.run(MovingSlot(*again), ("a", "b")) == 1
-    cluster = MovingSlot(ClusterDownError("The cluster is down"), *again)
+    store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
+    store._clients[False] = FailingClient(*again)
+    assert store._run_script("", "a", "b") == 1
+    cluster = store._clients[False] = FailingClient(ClusterDownError("it is down"), *again)
     with pytest.raises(ClusterDownError):
-        _RELEASE.run(cluster, ("a", "b"))
+        store._run_script("", "a", "b")
     assert cluster.errors == again
     monkeypatch.setattr("scrapy_rep.stores.redis.MOVE_TIMEOUT", -1)
     with pytest.raises(ClusterError, match="TTL exhausted"):
-        _RELEASE.run(cluster, ("a", "b"))
+        store._run_script("", "a", "b")
     assert len(cluster.errors) == 1
-
-
-class FailingClient:
-    """A client whose every call raises an error."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def evalsha(self, *_: object) -> None:
-        raise self.error
-
-    getrange = evalsha
-
-    def close(self) -> None:
-        raise self.error
 
 
 @pytest.mark.parametrize(
@@ -226,7 +259,7 @@ class FailingClient:
 async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     """A method of the store raises StoreError. A crawl goes on in memory."""
     store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
-    store._clients[store._target.connect] = FailingClient(error)
+    store._clients[False] = FailingClient(*[error] * 15)
     calls: list[Callable[[Store], Awaitable[object]]] = [
         lambda store: store.get(ORIGIN),
         lambda store: store.put(ORIGIN, ENTRY, 1),
@@ -298,14 +331,6 @@ def test_an_error_that_repeats_the_password_is_shown_without_it(separator: str, 
     assert error.value.__cause__ is None
 
 
-@pytest.mark.parametrize("url", ["redis://:Zk#9x@h/0", "redis://:Zk/9x@h/0", "redis://Zk?9x@h/0"])
-def test_a_password_that_is_not_encoded_is_an_error(url: str) -> None:
-    with pytest.raises(StoreError, match="percent-encoded") as error:
-        RedisStore(url, ttl=60)
-    assert "Zk" not in str(error.value)
-    assert "9x" not in str(error.value)
-
-
 def test_without_the_package_redis_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -313,3 +338,120 @@ def test_without_the_package_redis_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(StoreError, match="pip install redis"):
         open_store("redis://127.0.0.1/0", jobdir=None, ttl=60)
+
+
+# The URL
+
+
+def described(monkeypatch: pytest.MonkeyPatch, url: str) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of the client of a cluster or of Sentinel."""
+    calls: list[tuple[Any, dict[str, Any]]] = []
+
+    class Client:
+        def __init__(self, nodes: Any = None, **options: Any) -> None:
+            calls.append((nodes, options))
+
+        def master_for(self, service: str) -> str:
+            return f"primary of {service}"
+
+        def slave_for(self, service: str) -> str:
+            return f"replicas of {service}"
+
+    monkeypatch.setattr(redis_module, "RedisCluster", Client)
+    monkeypatch.setattr(redis_module, "Sentinel", Client)
+    target = _target_of(url)
+    client = _connect(target, replicas=False)
+    nodes, options = calls.pop()
+    if isinstance(client, str):
+        options["client"] = client
+    else:
+        nodes = [(node.host, node.port) for node in options.pop("startup_nodes")]
+    if target.replicas:
+        options["replicas"] = _connect(target, replicas=True)
+    return nodes, options
+
+
+def test_a_server_has_the_options_of_the_url() -> None:
+    target = _target_of(
+        "rediss://user:p%2Fw@h:1/2?ssl_ca_certs=/ca.pem&prefix=a:&socket_timeout=2&x=%26%20"
+    )
+    pool = _connect(target, replicas=False).connection_pool
+    options = pool.connection_kwargs
+    assert options["username"] == "user"
+    assert options["password"] == "p/w"
+    assert (options["host"], options["port"], options["db"]) == ("h", 1, 2)
+    assert options["ssl_ca_certs"] == "/ca.pem"
+    assert (options["socket_timeout"], options["socket_connect_timeout"]) == (2, SOCKET_TIMEOUT)
+    assert options["x"] == "& "
+    assert "prefix" not in options
+    assert pool.connection_class is SSLConnection
+    assert (target.prefix, target.replicas) == ("a:", False)
+
+
+def test_a_cluster_has_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "rediss+cluster://user:pw@h,[::1]:7001/0?ssl_ca_certs=/ca.pem&replicas=yes"
+    nodes, options = described(monkeypatch, url)
+    assert nodes == [("h", 6379), ("::1", 7001)]
+    assert (options["username"], options["password"]) == ("user", "pw")
+    assert options["ssl"] is True
+    assert options["ssl_ca_certs"] == "/ca.pem"
+    assert options["load_balancing_strategy"] is None
+    assert "replicas" in options
+
+
+def test_sentinel_has_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = (
+        "rediss+sentinel://user:pw@h,i:1/the%20name/3?ssl_ca_certs=/ca.pem&replicas=true"
+        "&sentinel_username=other&sentinel_password=Zk9"
+    )
+    nodes, options = described(monkeypatch, url)
+    assert nodes == [("h", 26379), ("i", 1)]
+    assert options["client"] == "primary of the name"
+    assert options["replicas"] == "replicas of the name"
+    assert (options["username"], options["password"], options["db"]) == ("user", "pw", 3)
+    sentinel = options["sentinel_kwargs"]
+    assert (sentinel["username"], sentinel["password"]) == ("other", "Zk9")
+    assert sentinel["socket_timeout"] == SENTINEL_TIMEOUT
+    for each in (options, sentinel):
+        assert each["ssl"] is True
+        assert each["ssl_ca_certs"] == "/ca.pem"
+    assert "sentinel_password" not in options
+
+
+def test_without_options_there_is_no_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, options = described(monkeypatch, "redis+sentinel://h/name")
+    assert nodes == [("h", 26379)]
+    assert options["db"] == 0
+    assert "ssl" not in options
+    assert "replicas" not in options
+    _, options = described(monkeypatch, "redis+cluster://h")
+    assert options["ssl"] is False
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://:Zk#9@h/0", "percent-encoded"),
+        ("redis+cluster://:Zk/9@h", "percent-encoded"),
+        ("redis://h:Zk/0", "its port or an option"),
+        ("redis+cluster://h:Zk", "its port or an option"),
+        ("redis+cluster://h,,i", "its port or an option"),
+        ("redis+cluster://h/1", "only the database 0"),
+        ("redis+sentinel://h", "must be redis\\+sentinel"),
+        ("redis+sentinel://h/name/x", "must be redis\\+sentinel"),
+        ("redis://h?prefix={a}", "its prefix"),
+        ("redis://h?prefix=a%20b", "its prefix"),
+        ("redis://h?replicas=true", "only a cluster and Sentinel"),
+        ("redis+cluster://h?replicas=perhaps", "true or false"),
+        ("redis://h?db=Zk", "its port or an option"),
+    ],
+)
+def test_an_invalid_url_is_an_error_without_the_password(url: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as error:
+        RedisStore(url, ttl=60)
+    assert "Zk" not in str(error.value)
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    with pytest.raises(StoreError, match="invalid option"):
+        RedisStore("redis://127.0.0.1:1/0?unknown=1", ttl=60).open()

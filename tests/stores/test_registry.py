@@ -1,4 +1,4 @@
-"""The forms of REP_STORE, and the stores that they select."""
+"""The forms of REP_STORE, the stores that they select, and how a message shows them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import FallbackStore, StoreError, open_store, registry
-from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.registry import STORE_TYPES, StoreType, find_type, store_forms
+from scrapy_rep.stores.registry import (
+    STORE_TYPES,
+    StoreType,
+    find_type,
+    is_ambiguous,
+    store_forms,
+    without_password,
+)
+from scrapy_rep.stores.sqlite import MemoryStore
 
 if TYPE_CHECKING:
     from scrapy_rep.stores import Store
 
-SQLITE, REDIS, CLUSTER, SENTINEL, MEMORY, PATH = STORE_TYPES
+SQLITE, REDIS, MEMORY, PATH = STORE_TYPES
 
 
 @pytest.mark.parametrize(
@@ -30,10 +39,10 @@ SQLITE, REDIS, CLUSTER, SENTINEL, MEMORY, PATH = STORE_TYPES
         ("redis://h:6379/0", REDIS),
         ("rediss://h", REDIS),
         ("unix:///run/x.sock", REDIS),
-        ("redis+cluster://h,i:7000", CLUSTER),
-        ("rediss+cluster://h", CLUSTER),
-        ("redis+sentinel://h,i:26379/name/0", SENTINEL),
-        ("rediss+sentinel://h/name", SENTINEL),
+        ("redis+cluster://h,i:7000", REDIS),
+        ("rediss+cluster://h", REDIS),
+        ("redis+sentinel://h,i:26379/name/0", REDIS),
+        ("rediss+sentinel://h/name", REDIS),
         ("unix+cluster://h", None),
         ("redis+other://h", None),
         ("package.module.Class", PATH),
@@ -63,17 +72,17 @@ def test_an_unknown_url_is_an_error_that_lists_the_forms() -> None:
 
 
 def test_one_row_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[tuple[str, float]] = []
+    made: list[tuple[str, float]] = []
 
-    def open_other(url: str, ttl: float) -> Store:
-        opened.append((url, ttl))
+    def make_other(url: str, ttl: float) -> Store:
+        made.append((url, ttl))
         return MemoryStore()
 
-    other = StoreType("'other://name'", re.compile("other://.+"), open_other)
+    other = StoreType("'other://name'", re.compile("other://.+"), make_other)
     monkeypatch.setattr(registry, "STORE_TYPES", (*STORE_TYPES, other))
     settings = Settings.read(ScrapySettings({"REP_STORE": "other://x"}))
-    assert isinstance(open_store(settings.store, jobdir=None, ttl=5), MemoryStore)
-    assert opened == [("other://x", 5)]
+    assert open_store(settings.store, jobdir=None, ttl=5) is not None
+    assert made == [("other://x", 5)]
     with pytest.raises(SettingError, match=r"must be None, 'sqlite:///path', .* or 'other://name'"):
         Settings.read(ScrapySettings({"REP_STORE": "another://x"}))
 
@@ -131,3 +140,103 @@ def test_a_store_that_cannot_be_opened_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(OwnStore, "opens", False)
     with pytest.raises(StoreError, match="the server does not answer"):
         open_store(OwnStore, jobdir=None, ttl=5)
+
+
+# Passwords
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://h:6379/0", "redis://h:6379/0"),
+        ("redis://h/0?db=1#x", "redis://h/0?db=1#x"),
+        ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
+        ("sqlite:////folder/a@b/robots.db", "sqlite:////folder/a@b/robots.db"),
+        ("unix:///run/a@b.sock?db=1", "unix:///run/a@b.sock?db=1"),
+        ("redis://:pw@h:6379/0", "redis://:***@h:6379/0"),
+        ("redis://user:pw@h", "redis://user:***@h"),
+        ("redis://pw@h", "redis://***@h"),  # a user name, which may be meant as a password
+        ("redis://user:p@w@h/0", "redis://user:***@h/0"),
+        ("redis://user:p:w@[::1]:1/0", "redis://user:***@[::1]:1/0"),
+        ("unix://user:pw@/x.sock", "unix://user:***@/x.sock"),
+        ("postgres://user:pw@h/db", "postgres://user:***@h/db"),
+        # several nodes
+        ("redis+cluster://u:pw@h:1,[::1]:2,i/0", "redis+cluster://u:***@h:1,[::1]:2,i/0"),
+        ("redis+sentinel://h,i:2/name?x=1", "redis+sentinel://h,i:2/name?x=1"),
+        (
+            "redis+sentinel://h/name?sentinel_password=pw",
+            "redis+sentinel://h/name?sentinel_password=***",
+        ),
+        ("redis+cluster://:pw,h:1/0", "redis+cluster://:***/0"),
+        # in the query
+        ("unix:///x.sock?password=pw", "unix:///x.sock?password=***"),
+        ("redis://h/0?password=pw", "redis://h/0?password=***"),
+        ("redis://h/0?db=1&password=pw&protocol=3", "redis://h/0?db=1&password=***"),
+        ("redis://h/0?password=p&w", "redis://h/0?password=***"),
+        ("redis://h/0?password=p#w", "redis://h/0?password=***"),
+        ("redis://h/0?password=p@w", "redis://h/0?password=***"),
+        ("redis://h/0?pass%77ord=pw", "redis://h/0?password=***"),
+        ("redis://h/0?ssl_password=pw", "redis://h/0?ssl_password=***"),
+        ("redis://h/0#password=pw", "redis://h/0#password=***"),
+        # not percent-encoded
+        ("redis://:p#w@h/0", "redis://***"),
+        ("redis://:p/w@h/0", "redis://***"),
+        ("redis://:p?w@h/0", "redis://***"),
+        ("redis://:p@w/x@h/0", "redis://***"),
+        ("redis://user#pw@h/0", "redis://***"),
+        ("redis:///:pw@h/0", "redis://***"),
+        ("unix://:p/w@/x.sock", "unix://***"),
+        # invalid
+        ("redis://:pw/0", "redis://:***/0"),
+        ("redis://h:pw/0", "redis://h:***/0"),
+        ("redis://h:\uff11\uff12/0", "redis://h:***/0"),  # full-width digits, which no port has
+        ("redis:/:pw@h/0", "***"),
+        (":pw@h/0", "***"),
+        ("h?password=pw", "***"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_without_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "ambiguous"),
+    [
+        ("redis://:pw@h/0", False),
+        ("redis://:p%2Fw@h/0", False),
+        ("redis://h/0?password=p@w", False),
+        ("unix:///run/a@b.sock", False),
+        ("nonsense", False),
+        ("redis://:p#w@h/0", True),
+        ("redis://:p/w@h/0", True),
+        ("redis://:p?w@h/0", True),
+    ],
+)
+def test_is_ambiguous(url: str, ambiguous: bool) -> None:
+    assert is_ambiguous(url) is ambiguous
+
+
+PASSWORD = st.text("/?#@:&;=%[]\n ", max_size=4).map(lambda text: f"{text}Zk") | st.tuples(
+    st.text("/?#@:&;=%[]", max_size=3), st.text("/?#@:&;=%[]", max_size=3)
+).map(lambda ends: f"Zk{ends[0]}Zk{ends[1]}")
+
+
+@given(
+    PASSWORD,
+    st.sampled_from(
+        [
+            "redis://:{}@h:6379/0",
+            "redis://user:{}@h",
+            "rediss://:{}@[::1]/0?db=1",
+            "unix://:{}@/x.sock",
+            "unix:///x.sock?password={}",
+            "redis://h/0?db=1&password={}",
+            "redis://h/0?password={}&db=1",
+            "postgres://user:{}@h/db",
+            "redis:/:{}@h",
+        ]
+    ),
+)
+def test_any_password_is_hidden(password: str, url: str) -> None:
+    assert "Zk" not in without_password(url.format(password))

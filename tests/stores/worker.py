@@ -9,7 +9,7 @@ import sys
 
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_rep.crawl import claims
+from scrapy_rep.crawl import policy_store as claims
 from tests.crawl.conftest import SETTINGS, Visitor
 
 

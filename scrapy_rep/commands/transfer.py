@@ -1,0 +1,179 @@
+"""``export`` and ``import``: the policies of a store as JSON Lines."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections import Counter
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+
+from ..protocol.paths import origin_of
+from .context import STANDARD_INPUT, Context, tool
+from .inputs import decompressed, opened
+from .output import CommandError, ExitCode, reading, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..stores.threaded import ThreadedStore
+
+
+class Import(Struct, kw_only=True, tag_field="type", tag="import"):
+    """What ``import`` did. ``complete``: Ctrl-C was not pressed. ``older`` policies are not newer
+    than those in the store; those ``in_progress`` are being fetched by a crawler."""
+
+    version: int = 1
+    complete: bool
+    added: int
+    replaced: int
+    older: int
+    in_progress: int
+    unreadable: int
+
+
+_TEXTS = {
+    "added": "added",
+    "replaced": "replaced",
+    "older": "not newer than those in the store, and left out",
+    "in_progress": "left out, because a crawler is fetching them",
+    "unreadable": "unreadable",
+}
+
+
+@tool(
+    "Write the policies of a store as JSON Lines: each robots.txt with its times, status and "
+    "validators. 'import' puts them into another store.",
+    ("export sqlite:///store.sqlite policies.jsonl", "a SQLite store to a file"),
+    ("export redis://localhost/0 policies.jsonl.gz", "a Redis store to a compressed file"),
+    ("export sqlite:///a.sqlite | scrapy-rep import redis://b/0", "from a store to another"),
+    formats=(),
+)
+@click.argument("store_url", metavar="STORE")
+@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
+def export_tool(context: Context, store_url: str, name: str) -> int:
+    """Export a store."""
+    from ..stores.entry import to_line
+
+    written = unreadable = 0
+    with (
+        using_store(store_url, must_exist=True) as store,
+        context.output.progress("policies") as done,
+        writing(name),
+        _writable(name) as file,
+    ):
+        for key, entry in store.entries():
+            if entry is None:
+                unreadable += 1
+                text = f"the entry of {key} cannot be read"
+                context.output.warn(text, "unreadable entries")
+            else:
+                file.write(to_line(key, entry).encode())
+                written += 1
+                done(written)
+        file.flush()
+    if name != STANDARD_INPUT:
+        context.output.note(f"{written:,} policies are written to {name}")
+    return ExitCode.UNKNOWN if unreadable else ExitCode.OK
+
+
+@tool(
+    "Put policies that 'export' has written into a store. A newer policy in the store stays, "
+    "unless there is --replace. Unreadable lines are skipped, and their numbers reported.",
+    ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
+    ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
+    ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
+    records=(Import,),
+)
+@click.argument("store_url", metavar="STORE")
+@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
+@click.option("--replace", is_flag=True, help="Replace newer policies in the store, too.")
+def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
+    """Import policies."""
+    from ..stores.entry import from_line
+
+    counts: Counter[str] = Counter()
+    is_interrupted = False
+    try:
+        with (
+            reading(name, "JSON Lines", zlib.error),
+            opened(name) as file,
+            using_store(store_url, must_exist=False) as store,
+            context.output.progress("policies") as done,
+        ):
+            for number, line in _lines(decompressed(file)):
+                try:
+                    if line is None:
+                        raise ValueError("it is too long")
+                    key, entry = from_line(line)
+                    if not _is_key(key):
+                        raise ValueError("its origin is not valid")
+                    counts[store.add(key, entry, replace=replace)] += 1
+                except ValueError as error:
+                    counts["unreadable"] += 1
+                    text = f"line {number}: {error}"
+                    context.output.warn(text, "unreadable policies")
+                done(counts.total())
+    except KeyboardInterrupt:
+        is_interrupted = True
+    if context.output.as_json:
+        numbers = {key: counts[key] for key in _TEXTS}
+        context.output.record(Import(complete=not is_interrupted, **numbers))
+    else:
+        lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
+        context.output.write("".join(lines) or "no policies\n")
+    if is_interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
+
+
+@contextmanager
+def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
+    """Open a store, and disconnect it. An error of the store becomes a CommandError."""
+    from ..stores.base import StoreError
+    from ..stores.registry import open_for_tool, without_password
+
+    name = without_password(url)
+    try:
+        store = open_for_tool(url, must_exist=must_exist)
+    except StoreError as error:
+        raise CommandError(f"the store {name} cannot be used: {error}") from None
+    try:
+        yield store
+    except StoreError as error:
+        raise CommandError(f"the store {name} failed: {error}", ExitCode.UNKNOWN) from None
+    finally:
+        store.disconnect()
+
+
+def _writable(name: str) -> Any:
+    if name == STANDARD_INPUT:
+        return nullcontext(sys.stdout.buffer)
+    return gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb")
+
+
+def _is_key(key: str) -> bool:
+    """Return whether a text can be the key of an entry: an origin, or a URL of one."""
+    origin = origin_of(key)
+    return origin is not None and (key == origin or key.startswith(f"{origin}/"))
+
+
+def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the numbers and the lines that are not blank; None for a line that is too long."""
+    from ..stores.entry import LINE_LIMIT
+
+    number = 0
+    while line := stream.readline(LINE_LIMIT + 1):
+        number += 1
+        if len(line) <= LINE_LIMIT:
+            if line.strip():
+                yield number, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(LINE_LIMIT + 1)
+        yield number, None

@@ -1,0 +1,1 @@
+"""When a request may start: one queue for each origin, the pace of hosts, and who may fetch."""

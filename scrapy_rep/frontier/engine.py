@@ -1,0 +1,222 @@
+"""Scrapy's engine and downloader. Only this module uses what is not public there.
+
+:data:`ATTRIBUTES` lists it. :meth:`Engine.open` checks the list when a crawl starts, and logs one
+warning of what is missing. ``total_concurrency`` is changed while robots.txt files are fetched, and
+while requests wait in the downloader; nothing of Scrapy is replaced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+from scrapy import signals
+from scrapy.utils.asyncio import create_looping_call
+
+from ..logs import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = get_logger(__name__)
+
+ATTRIBUTES = {
+    "engine._slot.nextcall": "a request that becomes ready starts up to 5 s later",
+    "engine._slot.closing": "a crawl that is stopped ends only when no request waits",
+    "engine.downloader.active": (
+        "a host with a delay may stay busy after another middleware has dropped a request"
+    ),
+    "engine.downloader.slots": (
+        "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and a request that another "
+        "middleware keeps counts as one with a connection"
+    ),
+    "engine.downloader.total_concurrency": (
+        "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
+        "slots"
+    ),
+}
+"""The attributes that are not public, and what happens without each."""
+
+WATCH_INTERVAL = 0.5
+"""Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
+another middleware has dropped a request."""
+
+MAX_EXTRA = 1000
+"""How many requests may wait or be sent beyond CONCURRENT_REQUESTS. Without a limit, a scheduler
+that does not know which requests may start would be read into memory."""
+
+
+MAX_WAITING_OCTETS = 5_000_000
+"""Octets of responses that may wait beyond CONCURRENT_REQUESTS. Scrapy's
+SCRAPER_SLOT_MAX_ACTIVE_SIZE has the same value."""
+
+MIN_RESPONSE_OCTETS = 1024
+"""Octets that a smaller response counts as. Scrapy's scraper uses the same number."""
+
+
+class Engine:
+    """The engine and the downloader of one crawl, as this package uses them."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._engine: Any = None
+        self._missing: frozenset[str] = frozenset(ATTRIBUTES)
+        """What :meth:`open` did not find. Before it is called, nothing is used."""
+        self.shows_active = False
+        """Whether :attr:`active` has the requests of the downloader."""
+        self._extra: dict[Request, int] = {}
+        """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the octets of its
+        response if that waits."""
+        self._limit = self._enlarged = 0
+        """CONCURRENT_REQUESTS, and the limit with the requests in ``_extra``."""
+
+    @property
+    def downloads(self) -> int:
+        """How many requests occupy CONCURRENT_REQUESTS slots."""
+        return len(self.active) - len(self._extra)
+
+    @property
+    def extra(self) -> int:
+        """How many requests do not occupy CONCURRENT_REQUESTS slots."""
+        return len(self._extra)
+
+    def open(self) -> None:
+        """Check the attributes. Log one warning about those that are missing."""
+        self._missing = frozenset(path for path in ATTRIBUTES if not _has(self._crawler, path))
+        self._engine = getattr(self._crawler, "engine", None)
+        self.shows_active = "engine.downloader.active" not in self._missing
+        if self._missing:
+            logger.warning(
+                "The engine or the downloader of this crawl differs from those of Scrapy 2.14 to "
+                "2.19 (this is %(version)s). Missing: %(missing)s.",
+                {
+                    "version": scrapy.__version__,
+                    "missing": "; ".join(
+                        f"{path} ({effect})"
+                        for path, effect in ATTRIBUTES.items()
+                        if path in self._missing
+                    ),
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    def wake(self) -> None:
+        """Schedule the next step of the engine, which takes requests from the scheduler."""
+        if "engine._slot.nextcall" not in self._missing and not self.is_closing:
+            slot = self._engine._slot
+            if slot is not None:
+                slot.nextcall.schedule()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider closes. The engine then waits until all downloads have ended."""
+        if "engine._slot.closing" in self._missing:
+            return False
+        slot = self._engine._slot
+        return slot is not None and slot.closing is not None
+
+    @property
+    def active(self) -> Collection[Request]:
+        """The requests that the downloader has, at whatever stage; empty if it does not say."""
+        if not self.shows_active:
+            return ()
+        active: Collection[Request] = self._engine.downloader.active
+        return active
+
+    def has_only(self, key: str) -> bool:
+        """Whether the downloader has requests, and all of them have this key in their meta."""
+        active = self.active
+        return bool(active) and all(request.meta.get(key) for request in active)
+
+    def is_active(self, request: Request) -> bool:
+        """Whether the downloader has a request, at whatever stage."""
+        return request in self.active
+
+    @property
+    def transfers(self) -> int:
+        """How many requests a download handler has.
+
+        Another middleware may keep a request while it waits for others: it has no connection yet.
+        """
+        if "engine.downloader.slots" in self._missing:
+            return self.downloads
+        slots = [(request, self._download_slot(request)) for request in self.active]
+        return sum(slot is not None and request in slot.transferring for request, slot in slots)
+
+    def is_held(self, request: Request) -> bool:
+        """Whether a request waits in its download slot, because of DOWNLOAD_DELAY."""
+        if "engine.downloader.slots" in self._missing:
+            return False
+        slot = self._download_slot(request)
+        return slot is not None and request in slot.active and request not in slot.transferring
+
+    def _download_slot(self, request: Request) -> Any:
+        return self._engine.downloader.slots.get(request.meta.get("download_slot"))
+
+    def exclude(self, request: Request) -> bool:
+        """Exclude a request that the downloader has, or gets now, from CONCURRENT_REQUESTS.
+
+        Returns whether this call has done so.
+        """
+        if request in self._extra or len(self._extra) >= MAX_EXTRA:
+            return False
+        self._extra[request] = 0
+        self._set_capacity()
+        self.wake()
+        return True
+
+    def exclude_response(self, request: Request, response: Response) -> None:
+        """Exclude a request whose response waits, unless many octets wait so."""
+        if sum(self._extra.values()) < MAX_WAITING_OCTETS and self.exclude(request):
+            self._extra[request] = max(len(response.body), MIN_RESPONSE_OCTETS)
+
+    def include(self, request: Request) -> None:
+        """End what :meth:`exclude` began."""
+        if request in self._extra:
+            del self._extra[request]
+            self._set_capacity()
+
+    def _set_capacity(self) -> None:
+        if "engine.downloader.total_concurrency" in self._missing:
+            return
+        downloader = self._engine.downloader
+        if downloader.total_concurrency != self._enlarged:  # the crawl itself has set it
+            self._limit = downloader.total_concurrency
+        if self._limit > 0:  # 0 means no limit
+            self._enlarged = downloader.total_concurrency = self._limit + len(self._extra)
+
+    def watch(self, poll: Callable[[], None]) -> None:
+        """Call ``poll`` at regular intervals while the spider is open. What it raises is logged."""
+
+        def watch() -> None:
+            try:
+                poll()
+            except Exception:
+                logger.exception(
+                    "Watching the engine failed", extra={"spider": self._crawler.spider}
+                )
+
+        looping = create_looping_call(watch)
+
+        def start() -> None:
+            looping.start(WATCH_INTERVAL, now=False)
+
+        def stop() -> None:
+            if looping.running:
+                looping.stop()
+
+        self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
+        self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
+
+
+def _has(crawler: Crawler, path: str) -> bool:
+    value: Any = crawler
+    for name in path.split("."):
+        if not hasattr(value, name):
+            return False
+        value = getattr(value, name)
+    return path != "engine.downloader.total_concurrency" or isinstance(value, int)

@@ -1,0 +1,882 @@
+"""When the requests of a crawl may start: the place of each queue, and the pace of each host.
+
+Each queue of :mod:`.queue` is in one place at a time (:class:`Place`). It moves when something
+happens: a robots.txt arrives, a request ends, or a time comes. So :meth:`Frontier.next_queue` takes
+the first queue that is ready, and searches nothing.
+
+The place is never stored without its reason: :meth:`Frontier.update` computes it again from what is
+known of the origin (:class:`Policies`) and of the host.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from contextlib import contextmanager
+from enum import Enum
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakSet
+
+from scrapy import Request
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from ..logs import get_logger
+from ..protocol.paths import host_of
+from .clock import Timer, fire
+from .hosts import Host
+from .reservation import Reservations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.crawler import Crawler
+
+    from ..reports.event_log import CrawlLog
+    from ..settings import Settings
+    from .clock import Clock
+    from .engine import Engine
+    from .reservation import HostStore
+
+logger = get_logger(__name__)
+
+Rank = tuple[int, ...]
+
+LOOK_AHEAD = 4
+"""If fewer queues than CONCURRENT_REQUESTS are ready, fetches begin until this multiple of it is
+ready or waits for a fetch that has just begun. So robots.txt files are fetched for pages that are
+requested soon, and the crawl does not wait for them."""
+
+PAGES_IN_BETWEEN = 16
+"""While enough queues are ready, one fetch begins after so many pages, so that new sites get their
+turn, and one request starts that will be dropped."""
+
+MAX_DROPS = 8
+"""How many requests that will be dropped are in progress at once when no page may start. Scrapy
+2.14 keeps each for a tenth of a second."""
+
+MAX_IDLE_HOSTS = 10_000
+"""How many idle hosts keep their delay, about 1 KB for each. The delay of a host that was removed
+applies again from its next request on, because the policy of its origin has it."""
+
+MIN_WAIT = 0.01
+"""Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
+
+
+class Place(Enum):
+    """Where a queue is. The value says what its requests wait for."""
+
+    EMPTY = "no requests"
+    UNKNOWN = "its robots.txt has to be fetched"
+    FETCHING = "its robots.txt is being fetched"
+    WAITING = "a time, or the end of another request"
+    READY = "the engine"
+    DROPS = "the engine, which will drop them"
+
+
+class Kind:
+    """How robots.txt applies to the requests of a queue."""
+
+    OBEY = ""
+    EXEMPT = "exempt"
+    """Not at all: only the pace of the host applies."""
+    EXCEPTED = "excepted"
+    """A local rule allows them. They do not wait for an unreachable site."""
+
+
+class Address(NamedTuple):
+    """What the requests of one queue have in common."""
+
+    host: str
+    """The host whose pace they keep; empty for URLs without one, such as data: URLs."""
+    origin: str | None
+    """The origin whose robots.txt applies to them; None if none does."""
+    kind: str = Kind.OBEY
+    slot: str | None = None
+    """The download slot that they name, if it is not that of the host."""
+
+
+class Condition(NamedTuple):
+    """What the policy of an origin means for a queue."""
+
+    place: Place
+    seconds: float = inf
+    """For WAITING: the seconds until the condition may change by itself."""
+
+
+READY = Condition(Place.READY)
+EMPTY = Condition(Place.EMPTY)
+
+
+class Policies(Protocol):
+    """What the frontier needs to know about the origins of a crawl."""
+
+    def address(self, request: Request) -> Address:
+        """Return which queue a request belongs to."""
+
+    def condition(self, address: Address) -> Condition:
+        """Return whether requests of an origin may start now. It must not start anything."""
+
+    def is_known(self, origin: str) -> bool:
+        """Whether the robots.txt of an origin was fetched before, and has expired."""
+
+    def can_fetch(self) -> bool:
+        """Whether one more fetch may begin now."""
+
+    def fetch(self, origin: str, request: Request) -> None:
+        """Begin to fetch the robots.txt of an origin for a request."""
+
+    def recent_fetches(self) -> int:
+        """Return how many fetches began a short time ago, and have not ended."""
+
+    def delay(self, address: Address) -> tuple[float, float | None]:
+        """Return the delay that is already known for an address, in seconds, and when the last
+        known request ended, on the monotonic clock.
+        """
+
+
+class Missing(NamedTuple):
+    """How many more queues are needed."""
+
+    queues: int
+    new: int
+    """How many of them may be such whose robots.txt no worker has fetched, if there are no others.
+    """
+    turn: int
+    """1 if it is the turn of such a new one in any case."""
+
+
+class InProgress(NamedTuple):
+    """A request that has started and has not ended."""
+
+    host: Host
+    slot: Host
+    """The host or download slot whose concurrency applies to it."""
+    origin: str | None
+    is_from_queue: bool
+
+
+class Ranked:
+    """Queues by rank. The lowest rank comes first, and queues of one rank take turns."""
+
+    def __init__(self) -> None:
+        self._ranks: dict[Rank, OrderedDict[Queue, None]] = {}
+        self._heap: list[Rank] = []
+        self.size = 0
+        """How many queues there are."""
+
+    def add(self, queue: Queue) -> None:
+        """Add a queue behind the others of its rank."""
+        rank = queue.rank
+        queues = self._ranks.get(rank)
+        if queues is None:
+            queues = self._ranks[rank] = OrderedDict()
+            heappush(self._heap, rank)
+        queues[queue] = None
+        self.size += 1
+
+    def remove(self, queue: Queue) -> None:
+        """Remove a queue."""
+        del self._ranks[queue.rank][queue]
+        self.size -= 1
+
+    def first(self) -> Queue:
+        """Return the queue whose turn it is. There must be one."""
+        while not (queues := self._ranks[self._heap[0]]):
+            del self._ranks[heappop(self._heap)]
+        return next(iter(queues))
+
+
+class Queue(ABC):
+    """The requests of one address. Where they are stored is up to a subclass."""
+
+    __slots__ = ("address", "host", "owner", "place", "rank", "since", "size", "slot")
+
+    def __init__(self, owner: Queues, address: Address) -> None:
+        self.owner = owner
+        self.address = address
+        self.host, self.slot = owner.frontier.hosts_of(address)
+        """The host whose pace the requests keep, and the host or the download slot whose
+        concurrency applies."""
+        self.place = Place.EMPTY
+        self.rank: Rank = ()
+        self.since = 0.0
+        """When the queue came to its place, on the monotonic clock."""
+        self.size = 0
+
+    @property
+    def priority(self) -> int:
+        """The priority of the next request. As in Scrapy's queues, lower numbers come first."""
+        return 0
+
+    @abstractmethod
+    def peek(self) -> Request | None:
+        """Return the next request; None if it cannot be looked at."""
+
+    @abstractmethod
+    def pop(self) -> Request | None:
+        """Remove the next request, and return it; None if it cannot be read."""
+
+
+class Queues(ABC):
+    """All queues of one kind: in memory, on a disk, or in Redis."""
+
+    by_priority = False
+    """Whether a request of a higher priority comes first, whatever its host is."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self.frontier = frontier
+        self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
+        frontier.add(self)
+
+    def push(self, request: Request) -> None:
+        """Add a request, unless it was put back. Raises ValueError if it cannot be stored."""
+        if request in self.frontier.returned:
+            self.frontier.returned.discard(request)
+        else:
+            self.push_to(self.frontier.address(request), request)
+
+    @abstractmethod
+    def push_to(self, address: Address, request: Request) -> None:
+        """Add a request with this address."""
+
+    @abstractmethod
+    def remove(self, queue: Any) -> None:
+        """Forget a queue without requests."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of requests."""
+
+
+class FrontierOwner:
+    """The downloader middleware of a crawl that has a frontier."""
+
+    frontier: Frontier
+    """The queues of the crawl, and the pace of its hosts."""
+
+
+def find_frontier(crawler: Crawler) -> Frontier | None:
+    """Return the frontier of a crawl, which Scrapy's scheduler has no way to pass to its queues.
+
+    None if the crawl does not obey robots.txt.
+    """
+    owner = crawler.get_downloader_middleware(FrontierOwner)
+    return owner.frontier if owner is not None else None
+
+
+class Frontier:
+    """The queues and the hosts of one crawl."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: Settings,
+        engine: Engine,
+        clock: Clock,
+        policies: Policies,
+        events: CrawlLog | None,
+    ) -> None:
+        assert crawler.stats is not None
+        self._events = events
+        self._stats = crawler.stats
+        self._engine = engine
+        self.clock = clock
+        self._policies = policies
+        self._limit_of = settings.concurrency_of
+        self._concurrency = settings.concurrent_requests or MAX_IDLE_HOSTS
+        self.hosts: dict[str, Host] = {}
+        """The hosts that have requests or a delay, by name; a name after a space is a slot's."""
+        self._idle: OrderedDict[str, Host] = OrderedDict()
+        """The hosts that have only a delay. The least recently used come first."""
+        self._queues: list[Queues] = []
+        self.in_progress: dict[Request, InProgress] = {}
+        """The requests that have started and have not ended."""
+        self._dropping: set[Request] = set()
+        """Those of them that will be dropped."""
+        self._pages_since_drop = self._pages_since_fetch = 0
+        """How many pages have started since the last request that was to be dropped, and since the
+        last fetch began."""
+        self._alarms: list[tuple[float, int, Host]] = []
+        self._numbers = count()
+        self._timer = Timer(clock)
+        self._waiting: dict[Request, Deferred[bool]] = {}
+        """The requests that wait in the downloader."""
+        self.returned: WeakSet[Request] = WeakSet()
+        """The requests that were put back into their queue."""
+        self.is_closing = False
+        self.reservations: Reservations | None = None
+        """The reservations of hosts, if several crawlers share their pace."""
+
+    # Queues.
+
+    def address(self, request: Request) -> Address:
+        """Return which queue a request belongs to."""
+        return self._policies.address(request)
+
+    def hosts_of(self, address: Address) -> tuple[Host, Host]:
+        """Return the host of an address, and the host or slot that limits its concurrency."""
+        is_new = address.host not in self.hosts
+        host = self.host(address.host)
+        if is_new:
+            seconds, last_end = self._policies.delay(address)
+            if seconds and address.origin is not None:
+                self.set_delay(address.host, address.origin, seconds, last_end)
+                self._idle.pop(address.host, None)  # it is about to get a queue or a request
+        return host, host if address.slot is None else self.host(" " + address.slot)
+
+    def host(self, name: str) -> Host:
+        """Return a host, which is created if there is none."""
+        host = self.hosts.get(name)
+        if host is None:
+            host = self.hosts[name] = Host(name, self._limit_of(name.lstrip()))
+        elif self._idle:
+            self._idle.pop(name, None)
+        return host
+
+    def add(self, queue: Queues) -> None:
+        """Add one of the scheduler's priority queues: for memory, or for a disk."""
+        self._queues.append(queue)
+
+    def remove(self, queue: Queues) -> None:
+        """Remove one of them: the scheduler closes."""
+        self._queues.remove(queue)
+
+    def added(self, queue: Queue) -> None:
+        """Find the place of a queue that has got its first request."""
+        queue.host.queues[queue] = None
+        queue.slot.queues[queue] = None
+        self.update(queue)
+
+    def next_queue(self, owner: Queues) -> Queue | None:
+        """Return the queue whose next request starts now; None if there is none.
+
+        Begins fetches for queues whose robots.txt is not known, as far as they are needed soon.
+        """
+        if self.is_closing:
+            return None
+        if len(self.in_progress) > self._engine.downloads:
+            self.collect_ended()
+        for each in self._queues:
+            if each.unknown.size and not self._begin_fetches(each.unknown):
+                break
+        may_drop = owner.drops.size and self._may_drop()
+        for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
+            while ranked.size:
+                queue = ranked.first()
+                # Since it came here, its policy may have expired, and a time may have passed.
+                if self.condition(queue).place is queue.place:
+                    return queue
+                self.update(queue)
+        return None
+
+    def _may_drop(self) -> bool:
+        """Whether a request that will be dropped may start now."""
+        if self._ready:
+            return self._pages_since_drop >= PAGES_IN_BETWEEN
+        is_busy = len(self.in_progress) > len(self._dropping)
+        return len(self._dropping) < (1 if is_busy else MAX_DROPS)
+
+    @property
+    def _ready(self) -> int:
+        """How many queues are ready."""
+        return sum(each.ready.size for each in self._queues)
+
+    def missing(self, owner: Queues) -> Missing:
+        """Return how many more queues an owner needs that has most of them elsewhere."""
+        if self.is_closing:
+            return Missing(0, 0, 0)
+        free = max(self._concurrency - self._engine.downloads - owner.ready.size, 0)
+        if not self._policies.can_fetch():  # queues that are unknown here are of no use now
+            is_full = owner.unknown.size >= LOOK_AHEAD * self._concurrency
+            return Missing(0 if is_full else min(free, 1), 0, 0)
+        free = max(free - owner.unknown.size, 0)
+        is_turn = self._pages_since_fetch >= PAGES_IN_BETWEEN and not owner.unknown.size
+        return Missing(free, free if self._needs_fetch() else 0, int(is_turn))
+
+    def is_unknown(self, address: Address) -> bool:
+        """Whether a robots.txt has to be fetched before requests of an address may start."""
+        return self._policies.condition(address).place is Place.UNKNOWN
+
+    def start(self, queue: Queue, request: Request) -> None:
+        """Note that the engine gets a request of a queue."""
+        if request in self.in_progress:  # another middleware has sent it back to the scheduler
+            self._end(request)
+        if queue.place is Place.DROPS:
+            self._pages_since_drop = 0
+            self._dropping.add(request)
+            self._engine.exclude(request)
+            origin = queue.address.origin
+            self.in_progress[request] = InProgress(queue.host, queue.slot, origin, True)
+            if not queue.size:
+                self.update(queue)
+            return
+        self._pages_since_drop += 1
+        self._pages_since_fetch += 1
+        self._begin(request, InProgress(queue.host, queue.slot, queue.address.origin, True))
+
+    def _begin(self, request: Request, entry: InProgress) -> None:
+        self.in_progress[request] = entry
+        host, slot = entry.host, entry.slot
+        host.active += 1
+        if slot is not host:
+            slot.active += 1
+            self._update_queues(slot)
+        if host.queues:
+            self._update_queues(host)
+
+    def finish(self, request: Request, *, sent: bool = True) -> InProgress | None:
+        """End a request that is in progress, and return what was known of it; None if it is not.
+
+        ``sent`` says whether the host may have received it: then the delay begins now.
+        """
+        found = self.in_progress.pop(request, None)
+        if found is None:
+            return None
+        host, slot = found.host, found.slot
+        self._engine.include(request)
+        if request in self._dropping:
+            self._dropping.discard(request)
+            self._forget_if_idle(host)
+            return found
+        host.active -= 1
+        if sent:
+            host.last_end = self.clock.monotonic()
+        if self.reservations is not None and not host.active:
+            self.reservations.release(host, host.delay if sent else 0)
+        if slot is not host:
+            slot.active -= 1
+            self.update_host(slot)
+        self.update_host(host)
+        return found
+
+    def collect_ended(self) -> None:
+        """End the requests that the downloader no longer has.
+
+        Scrapy has no signal for a request that another middleware drops, answers or replaces.
+        """
+        active = self._engine.active
+        if self.in_progress and self._engine.shows_active:
+            for request in [each for each in self.in_progress if each not in active]:
+                self._end(request)
+
+    def _end(self, request: Request) -> None:
+        """End a request of which no signal has said that it ended."""
+        self.finish(request, sent="download_slot" in request.meta)
+
+    def wake(self) -> None:
+        """Have the engine ask for a request soon."""
+        self._engine.wake()
+
+    def _begin_fetches(self, unknown: Ranked) -> bool:
+        """Begin fetches for the first queues that need one, as far as the crawl needs them soon.
+
+        Returns whether fetches for all of these queues have begun.
+        """
+        while unknown.size:
+            if not (self._needs_fetch() and self._policies.can_fetch()):
+                return False
+            queue = unknown.first()
+            self._pages_since_fetch = 0
+            if self.condition(queue).place is Place.UNKNOWN:
+                self._fetch(queue)
+            self.update(queue)
+            if queue.place is Place.UNKNOWN:  # it cannot be fetched now
+                return False
+        return True
+
+    def _needs_fetch(self) -> bool:
+        """Whether the crawl needs one more queue soon, or a new site gets its turn."""
+        if self._pages_since_fetch >= PAGES_IN_BETWEEN:
+            return True
+        ready = self._ready
+        most = LOOK_AHEAD * self._concurrency
+        return ready < self._concurrency and ready + self._policies.recent_fetches() < most
+
+    def _fetch(self, queue: Queue) -> None:
+        origin = queue.address.origin
+        assert origin is not None
+        try:
+            request = queue.peek()
+        except Exception:
+            logger.exception("The next request for %(origin)s cannot be read", {"origin": origin})
+            request = None
+        self._policies.fetch(origin, request or Request(origin + "/"))
+
+    # Places.
+
+    def update_origin(self, host: str) -> None:
+        """Find the places of the queues of a host again: what is known of an origin has changed."""
+        found = self.hosts.get(host)
+        if found is not None:
+            self.update_host(found)
+
+    def update_host(self, host: Host) -> None:
+        """Start what waits for a host in the downloader, and find the places of its queues."""
+        while host.waiters and not self.is_closing and self._is_free(host):
+            request, waiter, _ = host.waiters.popleft()
+            self._begin(request, InProgress(host, host, None, is_from_queue=False))
+            fire(waiter, True)
+        if host.queues:
+            self._update_queues(host)
+        self._release_unwanted(host)
+        self._forget_if_idle(host)
+
+    def _release_unwanted(self, host: Host) -> None:
+        """Release the reservation of a host that nothing waits for."""
+        if self.reservations is not None and not (host.active or self.is_wanted(host)):
+            self.reservations.cancel(host)
+            self.reservations.release(host, 0)
+
+    def _update_queues(self, host: Host) -> None:
+        for queue in tuple(host.queues):
+            self.update(queue)
+
+    def update(self, queue: Queue) -> None:
+        """Find the place of a queue."""
+        if not queue.size:
+            self._remove(queue)
+            return
+        place, seconds = self.condition(queue)
+        if place is Place.WAITING and seconds < inf:
+            self._set_alarm(queue.host, self.clock.monotonic() + seconds)
+        is_ranked = place is Place.READY or place is Place.UNKNOWN
+        rank = self._rank(queue, place) if is_ranked else ()
+        if place is queue.place and rank == queue.rank:
+            return
+        is_new = queue.place is Place.EMPTY
+        self._leave(queue, place)
+        queue.place, queue.rank = place, rank
+        if (ranked := _ranked(queue)) is not None:
+            ranked.add(queue)
+            if not is_new:  # else the engine asks for a request, as it has just stored one
+                self._engine.wake()
+
+    def _leave(self, queue: Queue, place: Place) -> None:
+        """Remove a queue from its place. It goes to another one."""
+        old = queue.place
+        if (ranked := _ranked(queue)) is not None:
+            ranked.remove(queue)
+        if old is Place.UNKNOWN or old is Place.FETCHING or old is Place.WAITING:
+            now = self.clock.monotonic()
+            if old is not Place.WAITING:
+                if place is Place.UNKNOWN or place is Place.FETCHING:
+                    return  # it still waits for its robots.txt
+                self.count_wait(queue.address.origin, "robots_txt", now - queue.since)
+            elif queue.host.delay:
+                self.count_wait(queue.address.origin, "pace", now - queue.since)
+            queue.since = now
+        elif place is not Place.READY and place is not Place.EMPTY:
+            queue.since = self.clock.monotonic()
+
+    def _remove(self, queue: Queue) -> None:
+        """Forget a queue without requests."""
+        self._leave(queue, Place.EMPTY)
+        queue.place = Place.EMPTY
+        queue.owner.remove(queue)
+        host, slot = queue.host, queue.slot
+        host.queues.pop(queue, None)
+        if slot is not host:
+            slot.queues.pop(queue, None)
+            self._forget_if_idle(slot)
+        if not host.active:
+            self._release_unwanted(host)
+            self._forget_if_idle(host)
+
+    def count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
+        """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
+        if seconds >= MIN_WAIT:
+            if self._events is not None and origin is not None:
+                self._events.waited(origin, kind, seconds)
+            self._stats.inc_value(f"robotstxt/wait_count/{kind}")
+            name = f"robotstxt/wait_seconds/{kind}"
+            self._stats.set_value(name, round(self._stats.get_value(name, 0) + seconds, 3))
+
+    def condition(self, queue: Queue) -> Condition:
+        """Return where a queue has to be, and for WAITING the seconds until that may change."""
+        if not queue.size:
+            return EMPTY
+        condition = self._policies.condition(queue.address)
+        if condition.place is not Place.READY:
+            return condition
+        host, slot = queue.host, queue.slot
+        if host.delay:
+            if host.waiters:
+                return Condition(Place.WAITING)
+            seconds = host.seconds_left(self.clock.monotonic())
+            if seconds:
+                return Condition(Place.WAITING, seconds)
+            if not self._is_reserved(host):
+                return Condition(Place.WAITING)
+        elif slot.active >= slot.limit:
+            return Condition(Place.WAITING)
+        return condition
+
+    def _rank(self, queue: Queue, place: Place) -> Rank:
+        if place is Place.READY:
+            last = queue.slot.active
+        else:
+            last = not self._policies.is_known(queue.address.origin or "")
+        return (queue.priority, last) if queue.owner.by_priority else (last,)
+
+    def _is_reserved(self, host: Host) -> bool:
+        """Whether a host with a delay may be used, or else begin to reserve it."""
+        if self.reservations is None or self.reservations.is_reserved(host):
+            return True
+        self.reservations.request(host)
+        return False
+
+    def is_wanted(self, host: Host) -> bool:
+        """Whether something waits for a host, for which it is worth while to reserve it."""
+        return not self.is_closing and (
+            bool(host.waiters)
+            or any(
+                self._policies.condition(queue.address).place is Place.READY
+                for queue in host.queues
+            )
+        )
+
+    # Hosts.
+
+    def set_delay(self, name: str, origin: str, seconds: float, last_end: float | None) -> None:
+        """Start no request to a host within so many seconds after the last one ended.
+
+        This is the delay of one origin of the host; 0 removes it. ``last_end`` is when the last
+        known request ended, on the monotonic clock.
+        """
+        host = self.hosts.get(name)
+        if host is None:
+            if not seconds:
+                return
+            host = self.host(name)
+        if host.delays.get(origin, 0) == seconds:
+            return
+        had_delay = bool(host.delay)
+        host.set_delay(origin, seconds)
+        if not had_delay and last_end is not None:
+            host.last_end = max(host.last_end, last_end)
+        self.update_host(host)
+
+    def delay(self, name: str) -> float:
+        """Return the delay of a host, in seconds; 0 if it has none."""
+        host = self.hosts.get(name)
+        return host.delay if host is not None else 0
+
+    def is_in_use(self, name: str, origin: str) -> bool:
+        """Whether requests wait, or are in progress, that need what is known of an origin."""
+        host = self.hosts.get(name)
+        if host is None:
+            return False
+        return any(
+            queue.address.origin == origin and queue.place is not Place.UNKNOWN
+            for queue in host.queues
+        ) or any(entry.origin == origin for entry in self.in_progress.values())
+
+    def has_queue(self, name: str, origin: str) -> bool:
+        """Whether requests of an origin wait in a queue."""
+        host = self.hosts.get(name)
+        return host is not None and any(q.address.origin == origin for q in host.queues)
+
+    def share(self, store: HostStore) -> None:
+        """Share the pace of hosts with the other crawlers that use a store."""
+        self.reservations = Reservations(store, self.clock, self)
+
+    def _is_free(self, host: Host) -> bool:
+        """Whether a request that waits in the downloader may start. Else, set an alarm."""
+        seconds = host.seconds_left(self.clock.monotonic())
+        if seconds:
+            if seconds < inf:
+                self._set_alarm(host, self.clock.monotonic() + seconds)
+            return False
+        return not host.delay or self._is_reserved(host)
+
+    def _forget_if_idle(self, host: Host) -> None:
+        """Remove a host that has no requests and no delay."""
+        if not host.is_idle or self.hosts.get(host.name) is not host:
+            return
+        if host.delays:
+            self._idle[host.name] = host
+            self._idle.move_to_end(host.name)
+            while len(self._idle) > MAX_IDLE_HOSTS:
+                name, oldest = self._idle.popitem(last=False)
+                if not oldest.is_idle:
+                    continue
+                if oldest.seconds_left(self.clock.monotonic()):
+                    self._idle[name] = oldest  # its delay is not over
+                    break
+                del self.hosts[name]
+        else:
+            del self.hosts[host.name]
+
+    def _set_alarm(self, host: Host, at: float) -> None:
+        """Look at a host again at a time on the monotonic clock."""
+        if at >= host.alarm or self.is_closing:
+            return
+        host.alarm = at
+        heappush(self._alarms, (at, next(self._numbers), host))
+        if self._alarms[0][2] is host:
+            self._timer.start(max(at - self.clock.monotonic(), 0), self._ring)
+
+    def _ring(self) -> None:
+        now = self.clock.monotonic()
+        while self._alarms and self._alarms[0][0] <= now:
+            at, _, host = heappop(self._alarms)
+            if host.alarm == at:
+                host.alarm = inf
+                self.update_host(host)
+        if self._alarms:
+            self._timer.start(max(self._alarms[0][0] - now, 0), self._ring)
+
+    # Requests that wait in the downloader.
+
+    def try_start(self, request: Request, origin: str, *, is_robots_txt: bool = False) -> bool:
+        """Start a request that the downloader has, if the pace of its host allows that now.
+
+        Returns True for a request that is in progress: its queue has given it in time.
+        """
+        name = host_of(origin)
+        found = self.in_progress.get(request)
+        if found is not None and found.host.name == name and request not in self._dropping:
+            host = found.host
+            if not host.delay or host.active == 1:
+                return True
+        self.finish(request, sent=False)  # the delay is known only since this request started
+        host, _ = self.hosts_of(Address(name, origin))
+        if host.delay and host.waiters and not is_robots_txt:
+            return False
+        if not self._is_free(host):
+            return False
+        self._begin(request, InProgress(host, host, origin, is_from_queue=False))
+        return True
+
+    async def wait_turn(
+        self, request: Request, origin: str, *, is_robots_txt: bool = False
+    ) -> bool:
+        """Wait in the downloader until the pace of a host allows a request, which then has started.
+
+        Requests for a robots.txt come first. Returns False if the spider closes.
+        """
+        host, _ = self.hosts_of(Address(host_of(origin), origin))
+        waiter: Deferred[bool] = Deferred()
+        entry = request, waiter, is_robots_txt
+        first = sum(is_first for _, _, is_first in host.waiters)
+        host.waiters.insert(first if is_robots_txt else len(host.waiters), entry)
+        began = self.clock.monotonic()
+        try:
+            with self.waiting(request, waiter):
+                self._is_free(host)  # sets the alarm
+                return await maybe_deferred_to_future(waiter)
+        finally:
+            if entry in host.waiters:
+                host.waiters.remove(entry)
+            if not is_robots_txt:
+                self.count_wait(origin, "pace", self.clock.monotonic() - began)
+            if waiter.called and self.in_progress.get(request) is None:
+                self.update_host(host)
+
+    async def sleep(self, request: Request, seconds: float) -> bool:
+        """Wait so many seconds in the downloader. Returns False if the spider closes."""
+        waiter: Deferred[bool] = Deferred()
+        timer = Timer(self.clock)
+        timer.start(seconds, fire, waiter, True)
+        try:
+            with self.waiting(request, waiter):
+                return await maybe_deferred_to_future(waiter)
+        finally:
+            timer.cancel()
+
+    @contextmanager
+    def waiting(self, request: Request, waiter: Deferred[bool] | None = None) -> Iterator[None]:
+        """Exclude a request that waits in the downloader from CONCURRENT_REQUESTS.
+
+        ``waiter`` gets False if the spider closes.
+        """
+        if waiter is not None:
+            self._waiting[request] = waiter
+            if self.is_closing:
+                fire(waiter, False)
+        is_excluded = self._engine.exclude(request)
+        try:
+            yield
+        finally:
+            self._waiting.pop(request, None)
+            if is_excluded:
+                self._engine.include(request)
+
+    def is_waiting(self, request: Request) -> bool:
+        """Whether a request waits in the downloader."""
+        return request in self._waiting
+
+    def is_from_queue(self, request: Request) -> bool:
+        """Whether a request is in progress that a queue has given."""
+        entry = self.in_progress.get(request)
+        return entry is not None and entry.is_from_queue
+
+    def note_queue(self, request: Request) -> None:
+        """Note that a request in progress came from a queue: it has waited elsewhere since."""
+        self.in_progress[request] = self.in_progress[request]._replace(is_from_queue=True)
+
+    # The end.
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether the scheduler of the crawl uses the queues of this package."""
+        return bool(self._queues)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether the queues have requests."""
+        return any(len(queue) for queue in self._queues)
+
+    def put_back(self, request: Request) -> None:
+        """Put a request back into its queue: it has waited in the downloader, and the spider
+        closes. Its middleware returns it to the engine, which the queue then ignores.
+        """
+        for queue in reversed(self._queues):  # the one with files comes last
+            try:
+                queue.push(request)
+            except ValueError:  # it cannot be stored in a file
+                continue
+            except Exception:  # the disk or the server of the queue does not work
+                logger.exception("%(request)s cannot be put back", {"request": request})
+                continue
+            self.returned.add(request)
+            return
+
+    def close(self) -> None:
+        """End all waiting in the downloader, and give no more requests: the spider closes."""
+        self.is_closing = True
+        self.collect_ended()
+        self._timer.cancel()
+        self._alarms.clear()
+        for waiter in tuple(self._waiting.values()):
+            fire(waiter, False)
+        if self.reservations is not None:
+            for host in tuple(self.hosts.values()):
+                self.update_host(host)
+
+    def left_over(self) -> Iterator[tuple[str, int]]:
+        """Yield what must be 0 after the end of a crawl, each with its name."""
+        yield "requests in progress", len(self.in_progress)
+        yield "requests that wait in the downloader", len(self._waiting)
+        yield (
+            "hosts with requests",
+            sum(host.active + len(host.waiters) for host in self.hosts.values()),
+        )
+        yield "timers", self._timer.is_active
+        yield "requests beyond CONCURRENT_REQUESTS", self._engine.extra
+
+
+def _ranked(queue: Queue) -> Ranked | None:
+    """Return the queues among which a queue takes turns, if it does."""
+    place = queue.place
+    if place is Place.READY:
+        return queue.owner.ready
+    if place is Place.UNKNOWN:
+        return queue.owner.unknown
+    if place is Place.DROPS:
+        return queue.owner.drops
+    return None

@@ -1,0 +1,79 @@
+"""One host: its pace, its requests in progress, and what waits for it. No I/O, no clock.
+
+The origins of a host have a policy each, and share its pace. Times are seconds on a monotonic
+clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from twisted.internet.defer import Deferred
+
+    from .frontier import Queue
+
+    Waiter = tuple[Request, Deferred[bool], bool]
+    """A request, what it waits for, and whether it is for a robots.txt."""
+
+
+class Host:
+    """One host of a crawl, or one download slot that requests name in their ``meta``."""
+
+    __slots__ = (
+        "active",
+        "alarm",
+        "delay",
+        "delays",
+        "last_end",
+        "limit",
+        "name",
+        "queues",
+        "waiters",
+    )
+
+    def __init__(self, name: str, limit: int) -> None:
+        self.name = name
+        self.limit = limit
+        """How many requests from the scheduler may be in progress at once."""
+        self.active = 0
+        """How many requests are in progress."""
+        self.queues: dict[Queue, None] = {}
+        """Its queues with requests."""
+        self.delays: dict[str, float] = {}
+        """The delays of its origins, in seconds between two requests."""
+        self.delay = 0.0
+        """The longest of these delays. 0: none."""
+        self.last_end = -inf
+        """When the last request to the host ended."""
+        self.alarm = inf
+        """When its queues are looked at again."""
+        self.waiters: deque[Waiter] = deque()
+        """Requests that wait in the downloader. Those for a robots.txt are the first."""
+
+    def set_delay(self, key: str, seconds: float) -> None:
+        """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""
+        if seconds:
+            self.delays[key] = seconds
+        else:
+            self.delays.pop(key, None)
+        self.delay = max(self.delays.values(), default=0.0)
+
+    def seconds_left(self, now: float) -> float:
+        """Return the seconds until one more request may start, as far as the pace is concerned.
+
+        Infinity means: when the request in progress has ended.
+        """
+        if not self.delay:
+            return 0
+        if self.active:
+            return inf
+        return max(self.last_end + self.delay - now, 0)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits for the host, and none is in progress."""
+        return not (self.queues or self.active or self.waiters)

@@ -1,0 +1,147 @@
+-- What the workers of redis_queue.py change in Redis, one function for each change.
+--
+-- KEYS: hosts, new hosts, leases, queues, counts, and the one queue that a function uses.
+-- ARGV: the name of a function, the worker, and the other arguments of the function.
+
+local hosts, new, leases, queues, counts, queue = unpack(KEYS)
+local worker = ARGV[2]
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function queues_of(host)
+    return redis.call("ZRANGEBYLEX", queues, "[" .. host .. " ", "(" .. host .. "!")
+end
+
+local function is_ours(host)
+    return redis.call("HGET", leases, host) == worker
+end
+
+local function lease_host(host, milliseconds)
+    redis.call("ZADD", hosts, now + milliseconds, host)
+    redis.call("HSET", leases, host, worker)
+    redis.call("ZREM", new, host)
+end
+
+local function return_host(host, milliseconds)
+    redis.call("HDEL", leases, host)
+    if milliseconds > 0 or #queues_of(host) > 0 then
+        redis.call("ZADD", hosts, now + milliseconds, host)
+    else
+        redis.call("ZREM", hosts, host)
+    end
+end
+
+local functions = {}
+
+-- Adds a request to the queue `name` of a host. The host is a new one if `is_new` is 1, and if it is
+-- not among the others.
+function functions.push(host, is_new, name, score, request)
+    local number = redis.call("HINCRBY", counts, "added", 1)
+    redis.call("HINCRBY", counts, "size", 1)
+    redis.call("ZADD", queue, score, string.format("%016.0f", number) .. request)
+    redis.call("ZADD", queues, 0, name)
+    if is_new == "0" then
+        redis.call("ZREM", new, host)
+        redis.call("ZADD", hosts, "NX", now, host)
+    elseif not redis.call("ZSCORE", hosts, host) then
+        redis.call("ZADD", new, "NX", now, host)
+    end
+end
+
+-- Leases at most `most` hosts whose time has come, but none of those that follow in ARGV. If there
+-- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the milliseconds
+-- until the next host may be leased, or -1, and the queues of the leased hosts.
+function functions.lease(milliseconds, most, most_new, least_new)
+    local found, unwanted = {-1}, {}
+    for index = 7, #ARGV do
+        unwanted[ARGV[index]] = true
+    end
+
+    local function lease_from(key, wanted)
+        local leased, place = 0, 0
+        while leased < wanted do
+            local host, at = unpack(redis.call("ZRANGE", key, place, place, "WITHSCORES"))
+            if not host then
+                break
+            end
+            if tonumber(at) > now then
+                found[1] = tonumber(at) - now
+                break
+            end
+            local names = queues_of(host)
+            if #names == 0 then
+                redis.call("HDEL", leases, host)
+                redis.call("ZREM", key, host)
+            elseif unwanted[host] then
+                place = place + 1
+            else
+                lease_host(host, milliseconds)
+                leased = leased + 1
+                for _, name in ipairs(names) do
+                    found[#found + 1] = name
+                end
+            end
+        end
+        return leased
+    end
+
+    local rest = most - lease_from(hosts, tonumber(most))
+    lease_from(new, math.max(math.min(rest, most_new), least_new))
+    return found
+end
+
+-- Leases the hosts that follow in ARGV, or renews their leases. After each come the milliseconds,
+-- and the number of queues that the worker has. Returns the hosts that cannot be leased now, each
+-- with the milliseconds until it can, and the queues of hosts that have more than that number.
+function functions.renew()
+    local refused, found = {}, {}
+    for index = 3, #ARGV, 3 do
+        local host = ARGV[index]
+        local left = (redis.call("ZSCORE", hosts, host) or 0) - now
+        if left > 0 and not is_ours(host) then
+            refused[#refused + 1] = host
+            refused[#refused + 1] = left
+        else
+            lease_host(host, ARGV[index + 1])
+            local names = queues_of(host)
+            if #names > tonumber(ARGV[index + 2]) then
+                for _, name in ipairs(names) do
+                    found[#found + 1] = name
+                end
+            end
+        end
+    end
+    return {refused, found}
+end
+
+-- Ends a lease. The host may be leased again after `milliseconds`.
+function functions.release(host, milliseconds)
+    if is_ours(host) then
+        return_host(host, tonumber(milliseconds))
+    end
+end
+
+-- Removes the next request of the queue `name`. Renews the lease of the host, or returns the host if
+-- `milliseconds` is 0. Returns how many requests are left, and the request if there was one; nothing
+-- if the worker does not have the host.
+function functions.pop(host, name, milliseconds)
+    if not is_ours(host) then
+        return false
+    end
+    local request = redis.call("ZPOPMIN", queue)[1]
+    local left = redis.call("ZCARD", queue)
+    if request then
+        redis.call("HINCRBY", counts, "size", -1)
+    end
+    if left == 0 then
+        redis.call("ZREM", queues, name)
+    end
+    if milliseconds == "0" then
+        return_host(host, 0)
+    else
+        lease_host(host, milliseconds)
+    end
+    return {left, request}
+end
+
+return functions[ARGV[1]](ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7])

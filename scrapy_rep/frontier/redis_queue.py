@@ -1,0 +1,329 @@
+"""The queues of a crawl in Redis, for workers that share them by scrapy-redis: a class for its
+setting SCHEDULER_QUEUE_CLASS.
+
+A worker *leases* the first host whose time has come, and gets the queues of the host. With the
+next request it returns the host: at once, or after the request and the delay if the host has one.
+So the delay holds for all workers together. A worker keeps a host while it fetches its robots.txt,
+or waits for something else. If a worker dies, its leases end by themselves.
+
+====================  ==========  =================================================================
+key                   type        value
+====================  ==========  =================================================================
+``{KEY}:hosts``       sorted set  hosts, by the time in milliseconds from which each may be leased
+``{KEY}:new``         sorted set  hosts whose robots.txt nobody has fetched, in the order of time
+``{KEY}:leases``      hash        the worker that has leased a host, by host
+``{KEY}:queues``      sorted set  the queues with requests: host, space, the rest of the address
+``{KEY}:counts``      hash        ``size``: the requests in all queues; ``added``: those ever added
+``{KEY}:queue:NAME``  sorted set  requests, by priority; each begins with its number of 16 digits
+====================  ==========  =================================================================
+
+KEY is SCHEDULER_QUEUE_KEY of scrapy-redis. The braces are a hash tag: all keys are in one slot of a
+cluster. The server tells the time, so that the clocks of the workers need not agree.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from math import ceil, inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from redis import RedisError
+from scrapy import signals
+from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
+
+from ..logs import get_logger
+from .clock import Timer
+from .frontier import Address, Place, Queue, Queues, find_frontier
+from .reservation import LEASE, Reservations
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+
+    from .frontier import Frontier
+    from .hosts import Host
+
+logger = get_logger(__name__)
+
+POLL = 0.5
+"""Seconds between two looks for a host, at most, while this worker has nothing to do. Another one
+may have added a request, or returned a host."""
+
+MAX_ROUNDS = 12
+"""How often one :meth:`RedisQueue.pop` leases hosts until one is ready. Others wait for a
+robots.txt, or their requests will be dropped."""
+
+MAX_LEASED = 10_000
+"""How many hosts one worker has at most. To renew so many leases takes Redis some 10 ms."""
+
+DIGITS = 16
+"""The length of the number before each request. Of two requests with the same priority, the older
+one comes first, and two requests that are equal stay two."""
+
+_SCRIPT = Path(__file__).with_suffix(".lua").read_text("utf-8")
+
+
+class LeasedQueue(Queue):
+    """The requests of one address, while this worker has leased the host."""
+
+    __slots__ = ("name",)
+
+    owner: RedisQueue
+
+    def __init__(self, owner: RedisQueue, name: str) -> None:
+        host, _, rest = name.partition(" ")
+        super().__init__(owner, Address(host, *json.loads(rest)))
+        self.name = name
+        self.size = 1
+        """0 if there are no requests, or if the lease has ended."""
+
+    def peek(self) -> Request | None:
+        """Return the next request."""
+        return self.owner.peek_at(self)
+
+    def pop(self) -> Request | None:
+        """Remove the next request, and return it. None if the lease has ended."""
+        return self.owner.pop_from(self)
+
+
+class Leases(Reservations):
+    """The reservations of a worker. A host that it has leased is reserved."""
+
+    def __init__(self, queue: RedisQueue, frontier: Frontier) -> None:
+        super().__init__(queue, frontier.clock, frontier)
+        self._queue = queue
+
+    def is_reserved(self, host: Host) -> bool:
+        """Whether a host is reserved for this worker."""
+        return self._queue.has_leased(host) or super().is_reserved(host)
+
+    def release(self, host: Host, delay: float) -> None:
+        """Release a host. No worker can lease it for ``delay`` seconds."""
+        if self._queue.has_leased(host):
+            self._queue.request_ended(host, delay)
+        else:
+            super().release(host, delay)
+
+
+class RedisQueue(Queues, Base):  # type: ignore[misc]
+    """A class for SCHEDULER_QUEUE_CLASS that gives the requests which may start.
+
+    Hosts take turns. In each queue, requests of a higher priority come first. In a crawl that does
+    not obey robots.txt, the PriorityQueue of scrapy-redis is used, with a key of its own.
+    """
+
+    def __new__(cls, server: Any, spider: Spider, key: str, serializer: Any = None) -> Any:
+        if find_frontier(spider.crawler) is None:
+            return PriorityQueue(server, spider, key, serializer)
+        return super().__new__(cls)
+
+    def __init__(self, server: Any, spider: Spider, key: str, serializer: Any = None) -> None:
+        Base.__init__(self, server, spider, key, serializer)
+        frontier = find_frontier(spider.crawler)
+        assert frontier is not None
+        Queues.__init__(self, frontier)
+        self._worker = uuid4().hex
+        self._leased: dict[str, list[LeasedQueue]] = {}
+        """The queues of each leased host. A host without one has its last request in progress."""
+        names = ("hosts", "new", "leases", "queues", "counts")
+        self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
+        self._prefix = f"{{{self.key}}}:queue:"
+        self._script = server.register_script(_SCRIPT)
+        self._poll, self._renewal = Timer(frontier.clock), Timer(frontier.clock)
+        self._renewal.start(LEASE / 3, self._renew)
+        frontier.reservations = Leases(self, frontier)
+        spider.crawler.signals.connect(self.close, signal=signals.spider_closed)
+
+    # What scrapy-redis calls.
+
+    def push_to(self, address: Address, request: Request) -> None:
+        """Add a request with this address."""
+        host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
+        octets, is_new = self._encode_request(request), int(self.frontier.is_unknown(address))
+        self._call("push", host, is_new, name, -request.priority, octets, queue=name)
+        if host in self._leased:
+            self._add(name)
+
+    def pop(self, timeout: float = 0) -> Request | None:  # noqa: ARG002
+        """Remove a request that may start, and return it; None if there is none at this time."""
+        for _ in range(MAX_ROUNDS):
+            has_leased = self._lease()
+            queue = self.frontier.next_queue(self)
+            request = queue.pop() if queue is not None else None
+            if request is not None or not (queue or has_leased):
+                return request
+        self.frontier.wake()
+        return None
+
+    def __len__(self) -> int:
+        return int(self.server.hget(self._keys["counts"], "size") or 0)
+
+    def clear(self) -> None:
+        """Remove all requests, those of other workers included."""
+        for host in tuple(self._leased):
+            self._forget(host)
+        names = self.server.zrange(self._keys["queues"], 0, -1)
+        queues = (self._prefix + _text(name) for name in names)
+        self.server.delete(*self._keys.values(), *queues)
+
+    def close(self) -> None:
+        """Return all hosts: the spider is closed. The requests stay in Redis."""
+        self._poll.cancel()
+        self._renewal.cancel()
+        for host in tuple(self._leased):
+            self._return(self.frontier.host(host))
+        self.frontier.remove(self)
+
+    # What the frontier and its queues call.
+
+    def remove(self, queue: LeasedQueue) -> None:
+        """Forget a queue without requests."""
+        queues = self._leased.get(queue.host.name)
+        if queues is not None:
+            queues.remove(queue)
+            if not queues and not queue.host.active:
+                self._return(queue.host)
+
+    def peek_at(self, queue: LeasedQueue) -> Request | None:
+        """Return the next request of a queue."""
+        found = self.server.zrange(self._prefix + queue.name, 0, 0)
+        return self._decoded(found[0]) if found else None
+
+    def pop_from(self, queue: LeasedQueue) -> Request | None:
+        """Remove the next request of a queue, which starts. None if the lease has ended.
+
+        Returns the host to the other workers, unless it is needed for more than this request.
+        """
+        host = queue.host.name
+        queues = self._leased[host]
+        places = {each.place for each in queues}
+        is_kept = queue.host.delay > 0 or not places.isdisjoint({Place.DROPS, Place.FETCHING})
+        milliseconds = self._lease_time(host) if is_kept else 0
+        found = self._call("pop", host, queue.name, milliseconds, queue=queue.name)
+        if found is None:
+            self._forget(host)
+            return None
+        queue.size, *members = found
+        if not is_kept:
+            del self._leased[host]
+            for each in queues:
+                each.size = 0
+        request = self._decoded(members[0]) if members else None
+        if request is not None:
+            self.frontier.start(queue, request)
+        return request
+
+    def has_leased(self, host: Host) -> bool:
+        """Whether this worker has leased a host."""
+        return host.name in self._leased
+
+    def request_ended(self, host: Host, delay: float) -> None:
+        """Return a leased host if it has a delay, or no more requests."""
+        queues = self._leased[host.name]
+        if (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
+            self._return(host)
+
+    async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
+        """Lease a host for a request that does not come from these queues. Return 0, or the seconds
+        until the next attempt.
+        """
+        refused, _ = self._call("renew", host, self._lease_time(host), 0)
+        return refused[1] / 1000 if refused else 0
+
+    async def release_host(self, host: str, delay: float) -> None:
+        """Return such a host. It cannot be leased for ``delay`` seconds."""
+        self._call("release", host, _milliseconds(delay))
+
+    # Leases.
+
+    def _lease(self) -> bool:
+        """Lease as many hosts as this worker could use now. Return whether there was one."""
+        missing = self.frontier.missing(self)
+        if not any(missing) or len(self._leased) >= MAX_LEASED:
+            return False
+        in_progress = self.frontier.in_progress.values()
+        full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
+        milliseconds, *names = self._call("lease", _milliseconds(LEASE), *missing, *full)
+        for name in names:
+            self._add(_text(name))
+        if not names:
+            seconds = milliseconds / 1000 if milliseconds >= 0 else POLL
+            self._poll.start(min(seconds, POLL), self.frontier.wake)
+        return bool(names)
+
+    def _add(self, name: str) -> None:
+        """Add a queue of a leased host, unless this worker has it."""
+        queue = LeasedQueue(self, name)
+        queues = self._leased.setdefault(queue.host.name, [])
+        if all(each.name != name for each in queues):
+            queues.append(queue)
+            self.frontier.added(queue)
+
+    def _renew(self) -> None:
+        """Renew the leases. Return the hosts that are not in use, so that all take turns."""
+        self._renewal.start(LEASE / 3, self._renew)
+        is_full = len(self._leased) >= MAX_LEASED
+        unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
+        for host, queues in tuple(self._leased.items()):
+            if queues and unused.issuperset(each.place for each in queues):
+                self._return(self.frontier.host(host))
+        leases = [(host, self._lease_time(host), len(own)) for host, own in self._leased.items()]
+        try:
+            refused, found = self._call("renew", *chain.from_iterable(leases))
+        except RedisError as error:
+            self._warn(error)
+            return
+        for host in refused[::2]:
+            self._forget(_text(host))
+        for name in found:
+            self._add(_text(name))
+
+    def _lease_time(self, host: str) -> int:
+        """Return for how many milliseconds a host is leased. If this worker dies with a request in
+        progress, the next one starts after the delay all the same.
+        """
+        return _milliseconds(LEASE + self.frontier.delay(host))
+
+    def _return(self, host: Host) -> None:
+        """Return a host, which may be leased again after its delay."""
+        self._forget(host.name)
+        seconds = host.seconds_left(self.frontier.clock.monotonic())
+        if seconds == inf:  # a request is in progress
+            return
+        try:
+            self._call("release", host.name, _milliseconds(seconds))
+        except RedisError as error:
+            self._warn(error)
+
+    def _forget(self, host: str) -> None:
+        """Remove the queues of a host that this worker no longer has."""
+        for queue in self._leased.pop(host, ()):
+            queue.size = 0
+            self.frontier.update(queue)
+
+    def _call(self, function: str, *arguments: object, queue: str = "") -> Any:
+        """Call a function of the script. It uses the queue with this name, if it uses one."""
+        keys = (*self._keys.values(), self._prefix + queue)
+        return self._script(keys=keys, args=(function, self._worker, *arguments))
+
+    def _decoded(self, member: bytes | str) -> Request:
+        request: Request = self._decode_request(member[DIGITS:])
+        return request
+
+    def _warn(self, error: RedisError) -> None:
+        logger.warning(
+            "The queue in Redis cannot be reached (%(error)s). Other workers may wait up to "
+            "%(seconds)d s for the hosts of this one.",
+            {"error": error, "seconds": LEASE},
+            extra={"spider": self.spider},
+        )
+
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode()
+
+
+def _milliseconds(seconds: float) -> int:
+    return ceil(seconds * 1000)

@@ -1,0 +1,470 @@
+"""The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
+
+Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `protocol.usage` has their versions.
+
+All statements that apply to a crawler are merged: those for every crawler and those for its
+tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::
+
+    X-Robots-Tag = rule *("," rule)
+    rule         = [agent ":"] name [":" argument]
+
+    Robots-Tag   = member *("," member)
+    member       = agent *(";" name ["=" argument]) / rule
+    agent        = token / DQUOTE token DQUOTE
+
+To support one more flag, such as ``noindex``, add a field to `PageDirectives`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta, timezone
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..meta_keys import PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
+from ..protocol.agents import WILDCARD_AGENT
+from ..protocol.freshness import http_date, utc
+from ..protocol.paths import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ..protocol.tdmrep import TdmRule
+    from .access_terms import AccessTerms
+
+_ROBOTS_TAG, _LINK = "robots-tag", "link"
+
+HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
+"""The names of the headers that are read, in lower case."""
+
+MAX_LICENSES = 100
+"""The licenses of a page that are listed (ours). A page has one or a few."""
+
+META = "meta"
+"""The place of a rule in the page. The place of any other rule is `TDM_PLACE`, or the name of its
+header."""
+TDM_PLACE = "tdmrep.json"
+"""The place of a rule in the TDM file of the origin."""
+
+_ROBOTS = "robots"
+LICENSE = "license"
+"""The link type of RSL and of the HTML standard."""
+_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
+
+_NONE = "none"
+"""Stands for noindex and nofollow."""
+_NUMBERS = ("max-snippet", "max-video-preview")
+_PREVIEW = "max-image-preview"
+_PREVIEWS = ("none", "standard", "large")
+"""The values of max-image-preview, the most restrictive first."""
+_UNAVAILABLE_AFTER = "unavailable_after"
+_WITHOUT_EFFECT = ("all", "index", "follow")
+
+# agent = token ["/" version] ":"
+# A name or the end of the part follows. So "foo: 5" and the time of a date have no agent.
+_AGENT = re.compile(
+    r"""
+    \s* ( \* | [A-Za-z0-9_][A-Za-z0-9_.-]* )
+    (?: / \S* )?
+    \s* : \s* (?= [A-Za-z*] | \Z )
+    """,
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"-1|0*[0-9]{1,9}")
+
+# Text up to a separator that is not in quotation marks, for one separator each. The last quotation
+# mark may be missing, and so may the character behind the last backslash.
+_QUOTED = r'" [^"\\]* (?: \\. [^"\\]* )* (?: " | \\? \Z )'
+_BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
+    re.compile(rf'(?: [^{separator}"]+ | {_QUOTED} )+', re.VERBOSE | re.DOTALL)
+    for separator in ",;"
+)
+
+# Link (RFC 8288 §3): "<" target ">" *( ";" parameter )
+_LINK_VALUE = re.compile(
+    rf"""
+    < ( [^<>]* ) >
+    ( (?: [^,"]+ | {_QUOTED} )* )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PARAMETER_VALUE = re.compile("[=:]")
+_FALSE = "?0"
+"""The Boolean false of RFC 9651 §3.3.6."""
+_BARE_AGENT = re.compile(r"\* | [A-Za-z0-9_][A-Za-z0-9_.-]*", re.VERBOSE)
+
+# ISO 8601, extended or basic format:
+#
+#   date-time = year ["-"] month ["-"] day [("T" / " ") time]
+#   time      = hour [":"] minute [[":"] second [("." / ",") fraction]] [[" "] zone]
+#   zone      = "Z" / "UTC" / "GMT" / ("+" / "-") hour [[":"] minute]
+_ISO_8601 = re.compile(
+    r"""
+    ([0-9]{4}) -? ([0-9]{2}) -? ([0-9]{2})
+    (?: [Tt\x20] ([0-9]{2}) :? ([0-9]{2})
+        (?: :? ([0-9]{2}) (?: [.,] [0-9]{1,20} )? )?
+        [ ]? ( [Zz] | UTC | GMT | [+-] [0-9]{2} (?: :? [0-9]{2} )? )?
+    )?
+    """,
+    re.VERBOSE,
+)
+
+
+class Source(NamedTuple):
+    """A rule that applies to this crawler, and where it was found."""
+
+    rule: str
+    """The name of the rule, in lower case."""
+    place: str
+    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
+    agent: str = WILDCARD_AGENT
+    """The product token for which the rule is meant, in lower case, or ``*``."""
+
+
+class Element(NamedTuple):
+    """A meta or a link element of a page."""
+
+    tag: str
+    """``meta`` or ``link``."""
+    key: str
+    """Its name or its link types (``rel``), in lower case."""
+    value: str
+    """Its content, or the URL that it links to (``href``)."""
+
+
+class Statement(NamedTuple):
+    """One rule as it was found, with its argument."""
+
+    source: Source
+    argument: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageDirectives:
+    """What a page states to one crawler. The defaults are those of a page that states nothing."""
+
+    noindex: bool = False
+    nofollow: bool = False
+    noarchive: bool = False
+    nocache: bool = False
+    nosnippet: bool = False
+    """Also true for ``max-snippet:0``."""
+    noimageindex: bool = False
+    notranslate: bool = False
+    indexifembedded: bool = False
+    nositelinkssearchbox: bool = False
+    noodp: bool = False
+    noai: bool = False
+    noimageai: bool = False
+    noml: bool = False
+    max_snippet: int | None = None
+    """Characters. -1 is an explicit "no limit"."""
+    max_image_preview: str | None = None
+    """``none``, ``standard`` or ``large``."""
+    max_video_preview: int | None = None
+    """Seconds. -1 is an explicit "no limit"."""
+    unavailable_after: datetime | None = None
+    """The time in UTC."""
+    expired: bool = False
+    """Whether ``unavailable_after`` was past when the response was made."""
+    tdm_reservation: bool | None = None
+    """Whether the rights to text and data mining are reserved. None if the page does not state it.
+    """
+    tdm_policy: str | None = None
+    """The URL of the terms, as the site wrote it."""
+    licenses: tuple[str, ...] = ()
+    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
+    never fetched."""
+    access_terms: AccessTerms | None = None
+    """What the site requires before it sends the page: a payment or a license. None for most
+    pages."""
+    sources: tuple[Source, ...] = ()
+    """Each rule that applies to this crawler, once for each place and agent, in the order found."""
+
+    @property
+    def indexable(self) -> bool:
+        """Whether the page has neither ``noindex`` nor an ``unavailable_after`` that is past."""
+        return not (self.noindex or self.expired)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON types. They can also be marshalled.
+
+        A date is in ISO 8601. Each source is a list of its three parts.
+        """
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.unavailable_after is not None:
+            found["unavailable_after"] = self.unavailable_after.isoformat()
+        found["licenses"] = list(self.licenses)
+        if self.access_terms is not None:
+            found["access_terms"] = self.access_terms.to_dict()
+        found["sources"] = [list(source) for source in self.sources]
+        return found
+
+    def as_of(self, date: datetime) -> PageDirectives:
+        """Return a copy with `expired` set for a response made at a date, which has a time zone."""
+        after = self.unavailable_after
+        return replace(self, expired=after is not None and after < date)
+
+    def at(self, url: str) -> PageDirectives:
+        """Return a copy with `licenses` resolved against the URL of the page."""
+        found = (resolve(reference, url) for reference in self.licenses)
+        return replace(self, licenses=tuple(dict.fromkeys(filter(None, found))))
+
+
+def remove_annotations(meta: dict[str, Any]) -> None:
+    """Remove what is noted in ``meta`` about a page, if it was copied from that page's response.
+
+    Values of other components under the same keys stay.
+    """
+    if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
+        del meta[PAGE_DIRECTIVES]
+        meta.pop(USAGE, None)
+        meta.pop(USAGE_SOURCES, None)
+
+
+NO_DIRECTIVES = PageDirectives()
+"""The directives of a page that states nothing."""
+
+# Each flag is the rule of the same name. ``expired`` is no rule: it follows from a date.
+_FLAGS = frozenset(field.name for field in fields(PageDirectives) if field.type == "bool") - {
+    "expired"
+}
+
+_RULE_NAMES = frozenset([*_FLAGS, _NONE, *_NUMBERS, _PREVIEW, _UNAVAILABLE_AFTER, *_WITHOUT_EFFECT])
+"""The names of rules. None of them is read as an agent."""
+
+
+def statements(
+    headers: Iterable[tuple[str, str]], elements: Iterable[Element], tokens: Sequence[str]
+) -> list[Statement]:
+    """Return all statements of a response that apply to a crawler.
+
+    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are those of its
+    page with the names `meta_names(tokens)` and the link type `LICENSE`; others are skipped.
+    `tokens` are the crawler's product tokens in lower case.
+    """
+    return [*_of_headers(headers, tokens), *_of_page(elements, tokens)]
+
+
+def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the meta elements that apply to a crawler, in lower case."""
+    return (_ROBOTS, *tokens, *_TDM)
+
+
+def statements_of(rule: TdmRule) -> list[Statement]:
+    """Return the statements of a rule of a TDM file."""
+    stated = [Statement(Source(_TDM_RESERVATION, TDM_PLACE), str(int(rule.reservation)))]
+    if rule.policy is not None:
+        stated.append(Statement(Source(_TDM_POLICY, TDM_PLACE), rule.policy))
+    return stated
+
+
+def merge(stated: Sequence[Statement]) -> PageDirectives:
+    """Return the directives that follow from all statements: the most restrictive ones."""
+    found: dict[str, Any] = {}
+    for (rule, _, _), argument in stated:
+        if rule in _FLAGS:
+            found[rule] = True
+        elif rule == _NONE:
+            found["noindex"] = found["nofollow"] = True
+        elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
+            field = rule.replace("-", "_")
+            found[field] = min(found.get(field, -1), _number(argument), key=_limit)
+        elif rule == _PREVIEW and argument.lower() in _PREVIEWS:
+            previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
+            found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
+        elif rule == _UNAVAILABLE_AFTER:
+            moment = parse_date(argument)
+            if moment is not None:
+                found[rule] = min(moment, found.get(rule, moment))
+    if found.get("max_snippet") == 0:
+        found["nosnippet"] = True
+    sources = tuple(dict.fromkeys(statement.source for statement in stated))
+    licenses = dict.fromkeys(value for source, value in stated if source.rule == LICENSE)
+    found["licenses"] = tuple(licenses)[:MAX_LICENSES]
+    return PageDirectives(**found, **_reservation(stated), sources=sources)
+
+
+def parse_date(text: str) -> datetime | None:
+    """Return a date in RFC 850, RFC 822 or ISO 8601 format as UTC. None for any other text.
+
+    A date without a time zone, or with an unknown one, is taken as UTC.
+    """
+    text = text.strip()
+    iso = _ISO_8601.fullmatch(text)
+    try:
+        if iso:
+            return _from_iso(iso)
+        seconds = http_date(text)
+        return None if seconds is None else utc(seconds)
+    except (ValueError, OverflowError):  # no such day, or no such year
+        return None
+
+
+def _from_iso(iso: re.Match[str]) -> datetime:
+    date = datetime(*(int(part or 0) for part in iso.groups()[:6]), tzinfo=timezone.utc)  # type: ignore[misc,arg-type]
+    zone = iso[7] or "Z"
+    if zone[0] not in "+-":
+        return date
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))
+    return date + offset if zone[0] == "-" else date - offset
+
+
+def _number(digits: str) -> int:
+    """Return the number that `_NUMBER` matched. int() refuses more than 4300 digits, even zeros."""
+    return int(digits.lstrip("0") or "0")
+
+
+def _limit(number: int) -> float:
+    """Return a number by which limits are compared: -1 is no limit."""
+    return inf if number < 0 else number
+
+
+def _reservation(stated: Sequence[Statement]) -> dict[str, Any]:
+    """Return the fields of TDMRep.
+
+    Headers count only if the page has no such element. The TDM file counts only if there is no such
+    header, either: "the absence of `tdm-reservation` and `tdm-policy` MUST not reset current
+    values".
+    """
+    reservations = _from_first_place(stated, _TDM_RESERVATION)
+    policies = _from_first_place(stated, _TDM_POLICY)
+    return {
+        "tdm_reservation": "1" in reservations if reservations else None,
+        "tdm_policy": policies[0] if policies else None,
+    }
+
+
+def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
+    found = [(source.place, value) for source, value in stated if source.rule == rule]
+    for first in (META, rule, TDM_PLACE):
+        if values := [value for place, value in found if place == first]:
+            return values
+    return []
+
+
+# Headers
+
+
+def licenses(links: Iterable[str], url: str) -> tuple[str, ...]:
+    """Return the licenses in the Link header lines of a page with this URL."""
+    return merge(list(_of_headers(((_LINK, line) for line in links), ()))).at(url).licenses
+
+
+def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
+    for place, line in headers:
+        if place in _TDM:
+            yield from _of_tdm(place, place, line)
+            continue
+        if place == _LINK:
+            for target in link_targets(line, LICENSE):
+                yield Statement(Source(LICENSE, place), target)
+            continue
+        rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
+        for agent, rule, argument in rules:
+            if agent == WILDCARD_AGENT or agent in tokens:
+                yield Statement(Source(rule, place, agent), argument)
+
+
+def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
+    value = value.strip()
+    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
+        yield Statement(Source(rule, place), value)
+
+
+def link_targets(line: str, rel: str) -> Iterator[str]:
+    """Yield the targets of the links of a header line that have a link type.
+
+    A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).
+    """
+    if rel not in line.lower():
+        return
+    for target, written in _LINK_VALUE.findall(line):
+        parameters: dict[str, str] = {}
+        for parameter in _BETWEEN_SEMICOLONS.findall(written):
+            name, _, value = parameter.partition("=")
+            # "Occurrences after the first MUST be ignored" (RFC 8288 §3.3).
+            parameters.setdefault(name.strip().lower(), value.strip().strip('"'))
+        types = parameters.get("rel", "").lower().split()
+        if target.strip() and rel in types and "anchor" not in parameters:
+            yield target.strip()
+
+
+def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
+    """Yield agent, name and argument of each rule with a known name.
+
+    The line is a List of RFC 9651 in which each agent has its rules as parameters. A line without
+    parameters is read as X-Robots-Tag is, and so is a member without.
+    """
+    if ";" not in line:
+        yield from _rules(line, scoped=True)
+        return
+    for member in _BETWEEN_COMMAS.findall(line):
+        first, *parameters = _BETWEEN_SEMICOLONS.findall(member) or [""]
+        agent = first.strip().strip('"').partition("/")[0].lower()
+        if not _BARE_AGENT.fullmatch(agent) or agent in _RULE_NAMES:
+            # "noindex;nofollow" has no agent, and "mybot: noindex;nofollow" one of X-Robots-Tag.
+            yield from _rules(first, scoped=True)
+            found = _agent(first)
+            agent = found[1].lower() if found else WILDCARD_AGENT
+        if agent == _ROBOTS:
+            agent = WILDCARD_AGENT
+        for parameter in parameters:
+            written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
+            name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
+            if name in _RULE_NAMES and argument != _FALSE:
+                yield agent, name, argument
+
+
+def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
+    """Yield agent, name and argument of each rule with a known name.
+
+    `scoped` is true for headers, in which an agent may stand before a rule.
+    """
+    parts = line.split(",")
+    agent = WILDCARD_AGENT
+    number = 0
+    while number < len(parts):
+        part = parts[number]
+        number += 1
+        begin = 0
+        while scoped and (found := _agent(part, begin)):
+            agent = WILDCARD_AGENT if found[1].lower() == _ROBOTS else found[1].lower()
+            begin = found.end()
+        name, _, argument = part[begin:].partition(":")
+        name = name.strip().lower()
+        if name == _UNAVAILABLE_AFTER:
+            first = number
+            while number < len(parts) and not _begins_rule(parts[number]):
+                number += 1
+            argument = ",".join([argument, *parts[first:number]])
+        if name in _RULE_NAMES:
+            yield agent, name, argument.strip()
+
+
+def _agent(part: str, begin: int = 0) -> re.Match[str] | None:
+    found = _AGENT.match(part, begin)
+    return found if found and found[1].lower() not in _RULE_NAMES else None
+
+
+def _begins_rule(part: str) -> bool:
+    return part.partition(":")[0].strip().lower() in _RULE_NAMES or _agent(part) is not None
+
+
+# The page
+
+
+def _of_page(elements: Iterable[Element], tokens: Sequence[str]) -> Iterator[Statement]:
+    for tag, name, value in elements:
+        if tag == "link":
+            if LICENSE in name.split() and value.strip():
+                yield Statement(Source(LICENSE, META), value.strip())
+        elif name == _ROBOTS or name in tokens:
+            agent = WILDCARD_AGENT if name == _ROBOTS else name
+            for _, rule, argument in _rules(value, scoped=False):
+                yield Statement(Source(rule, META, agent), argument)
+        elif name in _TDM:
+            yield from _of_tdm(name, META, value)

@@ -1,0 +1,197 @@
+-- The records of a report, as views over its events. The columns of a view are the fields of a
+-- record; those with [msgspec] in their name are JSON, which a converter of queries.py decodes.
+--
+-- request, fetch, pace, page, file: the events. ``place`` is the position of an event in all logs,
+-- and ``run`` the number of its log. limits: the fields of `Limits`, in one row.
+
+CREATE INDEX fetch_of ON fetch(run, origin, place);
+
+-- What decided about requests. The robots.txt that decided is the last one that this run had of the
+-- origin.
+CREATE TABLE decided AS SELECT origin, reason, allowed,
+  CASE WHEN reason IN ('rules', 'no-rules', 'too-complex', 'visit-time') THEN (
+    SELECT sha256 FROM fetch WHERE fetch.run = request.run AND fetch.origin = request.origin
+    AND fetch.place < request.place ORDER BY fetch.place DESC LIMIT 1) END AS sha256,
+  agent, allow, pattern, line, detail,
+  sum(kind = 'sent') AS sent, sum(kind = 'dropped') AS dropped,
+  sum(kind IN ('final-url', 'final-url-dropped')) AS final_url,
+  sum(kind = 'final-url-dropped') AS final_url_dropped,
+  sum(pace_seconds > 0) AS delayed, sum(pace_seconds) AS delay_seconds,
+  sum(policy_seconds > 0) AS waited, sum(policy_seconds) AS wait_seconds,
+  sum(kind = 'robots.txt') AS robots_txt,
+  first_five(origin || path) AS examples, min(place) AS place
+FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9;
+CREATE INDEX decided_of ON decided(origin);
+
+CREATE TABLE counts AS SELECT origin,
+  sum(sent) AS sent, sum(sent * (allowed IS 1)) AS sent_allowed,
+  sum(sent * (reason = 'exempt')) AS sent_exempt, sum(sent * (allowed IS 0)) AS sent_disallowed,
+  sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
+  sum(final_url) AS final_url_disallowed, sum(final_url_dropped) AS final_url_dropped,
+  sum(delayed) AS delayed, min(round(sum(delay_seconds), 6), 1e12) AS delay_seconds,
+  sum(waited) AS waited, min(round(sum(wait_seconds), 6), 1e12) AS wait_seconds, sum(robots_txt) AS robots_txt
+FROM decided GROUP BY origin;
+
+CREATE VIEW totals AS SELECT
+  total(sent) AS sent, total(sent_allowed) AS sent_allowed, total(sent_exempt) AS sent_exempt,
+  total(sent_disallowed) AS sent_disallowed, total(sent_unchecked) AS sent_unchecked,
+  total(dropped) AS dropped, total(final_url_disallowed) AS final_url_disallowed,
+  total(final_url_dropped) AS final_url_dropped, total(delayed) AS delayed,
+  min(round(total(delay_seconds), 6), 1e12) AS delay_seconds, total(waited) AS waited,
+  min(round(total(wait_seconds), 6), 1e12) AS wait_seconds, total(robots_txt) AS robots_txt,
+  (SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
+    FROM decided WHERE dropped > 0 GROUP BY 1 ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
+FROM counts;
+
+-- The origins of the report, the most important ones first.
+CREATE TABLE listed AS SELECT origin, host, coalesce(result, 'unknown') AS state,
+  row_number() OVER (ORDER BY coalesce(sent_disallowed + final_url_disallowed, 0) = 0,
+    coalesce(result, '') != 'unreachable', -coalesce(sent + dropped, 0), origin) AS rank
+FROM (SELECT origin, host FROM request WHERE origin IS NOT NULL UNION
+  SELECT origin, host FROM fetch UNION SELECT origin, host FROM page UNION
+  SELECT origin, host FROM pace)
+LEFT JOIN counts USING (origin)
+LEFT JOIN (SELECT DISTINCT origin, last_value(result) OVER (PARTITION BY origin ORDER BY at, place
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS result FROM fetch) USING (origin)
+ORDER BY rank LIMIT (SELECT max_origins FROM limits);
+CREATE UNIQUE INDEX listed_of ON listed(origin);
+
+-- The states of robots.txt files. A state lasts until a fetch finds another one. A 304 says that the
+-- file is still the same, so it has the response of the fetch before.
+CREATE TABLE fetched AS SELECT *, state IS NOT lag(state) OVER one AS is_new,
+  row_number() OVER (ORDER BY origin, at, place) AS number
+FROM (SELECT *, json_array(result, effect, sha256, max(response) OVER (PARTITION BY origin, answer))
+    AS state
+  FROM (SELECT *, count(response) OVER one AS answer
+    FROM (SELECT fetch.*, CASE WHEN status IS NOT 304 OR result IS NOT lag(result) OVER one
+        THEN json_array(status, url, redirects) END AS response
+      FROM fetch JOIN listed USING (origin)
+      WINDOW one AS (PARTITION BY origin ORDER BY at, place))
+    WINDOW one AS (PARTITION BY origin ORDER BY at, place)))
+WINDOW one AS (PARTITION BY origin ORDER BY at, place);
+CREATE UNIQUE INDEX fetched_number ON fetched(number);
+
+CREATE TABLE version AS SELECT *, row_number() OVER one AS position,
+  count(*) OVER (PARTITION BY origin) AS versions
+FROM (SELECT origin, number AS first,
+    lead(number, 1, (SELECT max(number) FROM fetched) + 1) OVER (ORDER BY number) - 1 AS last
+  FROM fetched WHERE is_new)
+WINDOW one AS (PARTITION BY origin ORDER BY first);
+
+CREATE VIEW versions AS SELECT version.origin, found.result, found.effect, found.source,
+  found.fetched_at AS first_at, latest.fetched_at AS last_at, found.status, found.url,
+  found.redirects AS "redirects [msgspec]", latest.failure, found.sha256, found.octets,
+  last - first + 1 AS fetches, latest.expires_at
+FROM version JOIN limits JOIN fetched AS found ON found.number = first
+JOIN fetched AS latest ON latest.number = last
+WHERE position <= max_versions / 2 OR versions - position < max_versions - max_versions / 2
+ORDER BY first;
+
+CREATE TABLE decided_rank AS SELECT decided.*,
+  row_number() OVER (PARTITION BY origin ORDER BY sent + dropped + final_url DESC, place) AS number
+FROM decided JOIN listed USING (origin) WHERE reason != '';
+
+CREATE VIEW deciding AS SELECT origin, reason, allowed, sha256, agent,
+  CASE WHEN pattern IS NOT NULL THEN
+    json_object('allow', coalesce(allow, 0), 'pattern', pattern, 'line', coalesce(line, 0)) END AS "rule [msgspec]",
+  detail, sent, dropped, final_url, examples AS "examples [msgspec]"
+FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, number;
+
+CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
+    'sent', sent, 'sent_allowed', sent_allowed, 'sent_exempt', sent_exempt,
+    'sent_disallowed', sent_disallowed, 'sent_unchecked', sent_unchecked, 'dropped', dropped,
+    'final_url_disallowed', final_url_disallowed, 'final_url_dropped', final_url_dropped,
+    'delayed', delayed, 'delay_seconds', delay_seconds, 'waited', waited,
+    'wait_seconds', wait_seconds, 'robots_txt', robots_txt, 'dropped_for', json(coalesce((
+      SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
+        FROM decided WHERE decided.origin = listed.origin AND dropped > 0
+        GROUP BY 1 ORDER BY 2 DESC, 1)), '{}')))) AS "counts [msgspec]",
+  max(coalesce(versions - max_versions, 0), 0) AS versions_left_out,
+  coalesce(requests, 0) AS deciding_left_out
+FROM listed JOIN limits
+LEFT JOIN counts USING (origin)
+LEFT JOIN (SELECT origin, max(versions) AS versions FROM version GROUP BY 1) USING (origin)
+LEFT JOIN (SELECT origin, sum(sent + dropped + final_url) AS requests
+  FROM decided_rank JOIN limits WHERE number > max_deciding GROUP BY 1) USING (origin)
+ORDER BY rank;
+
+-- The pace that a site asks for, when it changes. Of too many, the last one replaces others.
+CREATE VIEW paces AS SELECT origin, at, records, local_delay, delay AS applied
+FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin ORDER BY at, place) AS number,
+    count(*) OVER (PARTITION BY origin) AS numbers
+  FROM (SELECT pace.*, records IS NOT lag(records, 1, '') OVER one
+      OR local_delay IS NOT lag(local_delay, 1, 0) OVER one AS is_new
+    FROM pace JOIN listed USING (origin)
+    WINDOW one AS (PARTITION BY origin ORDER BY at, place))
+  WHERE is_new)
+WHERE number < max_versions OR number = numbers ORDER BY origin, number;
+
+-- What pages say: directives, uses, demands and licenses.
+CREATE VIEW seen AS SELECT *
+FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin, kind
+    ORDER BY responses DESC, name) AS number
+  FROM (SELECT origin, kind, name, sum(NOT dropped) AS responses, sum(dropped) AS dropped,
+      sum(refused AND NOT dropped) AS refused,
+      first_five(nullif(detail, '')) AS "details [msgspec]",
+      first_five(CASE WHEN kind != 'usage' OR refused THEN origin || path END) AS "examples [msgspec]"
+    FROM page JOIN listed USING (origin) GROUP BY 1, 2, 3))
+WHERE number <= max_names ORDER BY origin, kind, number;
+
+-- The gaps between two requests to a host in one run. A request may have passed the middleware
+-- before the delay was known. A log that another program has written may go back in time.
+CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND delay > 0 AND (before > 0 OR gap >= delay)
+  AS is_paced
+FROM (SELECT host, at, delay, max(round(at - lag(at) OVER one, 6), 0) AS gap, lag(delay) OVER one AS before
+  FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
+  WINDOW one AS (PARTITION BY run, host ORDER BY place));
+
+CREATE INDEX gap_of ON gap(host, gap) WHERE gap IS NOT NULL;
+CREATE INDEX paced_of ON gap(host, gap) WHERE is_paced;
+
+CREATE TABLE host_rank AS SELECT host, count(*) AS requests, min(at) AS first_at,
+  max(at) AS last_at, min(nullif(delay, 0)) AS shortest_delay,
+  max(nullif(delay, 0)) AS longest_delay, count(gap) AS gaps, min(gap) AS smallest,
+  sum(is_paced) AS paced, min(CASE WHEN is_paced THEN gap END) AS smallest_paced,
+  sum(is_paced AND gap < min(delay, before)) AS too_short,
+  row_number() OVER (ORDER BY count(*) DESC, host) AS rank
+FROM gap GROUP BY host;
+
+CREATE VIEW hosts AS SELECT host, requests, first_at, last_at, shortest_delay, longest_delay,
+  too_short, json_object('count', gaps, 'smallest', smallest) AS "gaps [msgspec]",
+  json_object('count', paced, 'smallest', smallest_paced) AS "paced_gaps [msgspec]"
+FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
+
+CREATE TABLE happened AS
+WITH event AS (SELECT CAST(at AS INTEGER) AS at, kind, CASE kind WHEN 'dropped' THEN reason END
+    AS reason FROM request WHERE kind IN ('sent', 'dropped', 'robots.txt')),
+span AS (SELECT min(at) AS first, max(at) AS last FROM event),
+length(seconds) AS (SELECT 1 UNION ALL SELECT 2 * seconds FROM length, span, limits
+  WHERE last / seconds - first / seconds >= max_time_slots)
+SELECT at / seconds * seconds AS at, kind, reason, count(*) AS number, seconds
+FROM event JOIN (SELECT max(seconds) AS seconds FROM length) GROUP BY 1, 2, 3;
+
+CREATE VIEW slots AS SELECT at, total(number) FILTER (WHERE kind = 'sent') AS sent,
+  total(number) FILTER (WHERE kind = 'dropped') AS dropped,
+  total(number) FILTER (WHERE kind = 'robots.txt') AS robots_txt,
+  (SELECT json_group_object(reason, number) FROM (SELECT reason, number FROM happened AS other
+    WHERE other.at = happened.at AND kind = 'dropped' ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
+FROM happened GROUP BY at ORDER BY at;
+
+-- The files to which versions and deciding rules refer. The newest ones keep their text.
+CREATE TABLE texts AS SELECT sha256, octets,
+  CASE WHEN sum(length(text)) OVER (ORDER BY place DESC) <= max_files_text THEN text END AS text
+FROM file JOIN limits
+WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) ORDER BY place;
+
+CREATE VIEW left_out AS SELECT
+  (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin IS NOT NULL
+    AND origin NOT IN (SELECT origin FROM listed)) AS origins_left_out,
+  (SELECT coalesce(sum(requests), 0) FROM host_rank WHERE rank > max_origins) AS hosts_left_out,
+  (SELECT coalesce(sum(deciding_left_out), 0) FROM origins) AS deciding_left_out,
+  (SELECT coalesce(sum(versions_left_out), 0) FROM origins) AS versions_left_out,
+  (SELECT count(*) FROM texts WHERE text IS NULL) AS files_left_out
+FROM limits;
+
+CREATE VIEW whole AS SELECT (SELECT coalesce(first_five(path), '[]') FROM request
+    WHERE origin IS NULL AND kind = 'dropped') AS "invalid_hosts [msgspec]",
+  (SELECT coalesce(max(seconds), 1) FROM happened) AS seconds;

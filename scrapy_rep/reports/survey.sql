@@ -1,0 +1,99 @@
+-- The figures of a survey: a view for each list of its record.
+-- rows: one row for each site of this survey ('now') and of the one it is compared with ('before').
+-- crawlers: the purposes of the well-known crawlers, by product token in lower case.
+
+-- The agents that files name, and what they disallow for each.
+CREATE VIEW named AS
+SELECT survey, id, unnest(list_distinct(agents)) AS agent, extent FROM (
+    SELECT survey, rowid AS id, everything AS agents, 'everything' AS extent FROM rows
+    UNION ALL SELECT survey, rowid, something, 'something' FROM rows
+    UNION ALL SELECT survey, rowid, nothing, 'nothing' FROM rows
+);
+
+-- How many sites, or files, have something. A file counts once for each name.
+CREATE VIEW counts AS
+SELECT survey, measure, name, count(*) AS number, number / any_value(whole) AS share
+FROM (
+    SELECT survey, 'result' AS measure, result AS name, 'sites' AS unit FROM rows
+    UNION ALL SELECT survey, 'status', status::VARCHAR, 'sites' FROM rows WHERE status IS NOT NULL
+    UNION ALL SELECT survey, 'feature', unnest(list_distinct(features)), 'files' FROM rows
+    UNION ALL SELECT survey, 'finding', unnest(list_distinct(findings)), 'files' FROM rows
+    UNION ALL SELECT survey, 'preference', unnest(list_distinct(preferences)), 'files' FROM rows
+    UNION ALL SELECT survey, 'field', unnest(list_distinct(unknown_fields)), 'files' FROM rows
+    UNION ALL SELECT DISTINCT ON (id, agent) survey, 'agent', agent, 'files' FROM named
+    UNION ALL SELECT survey, 'blocked', agent, 'files' FROM named WHERE extent = 'everything'
+    UNION ALL SELECT DISTINCT ON (id, purpose, extent)
+        survey, 'purpose', purpose || ': ' || extent, 'files'
+    FROM named JOIN crawlers USING (agent)
+)
+JOIN (
+    SELECT survey, 'sites' AS unit, count(*) AS whole FROM rows GROUP BY survey
+    UNION ALL SELECT survey, 'files', count(size) FROM rows GROUP BY survey
+) USING (survey, unit)
+GROUP BY survey, measure, name;
+
+CREATE MACRO counted(which) AS TABLE
+SELECT name, number, share FROM counts WHERE survey = 'now' AND measure = which;
+
+CREATE VIEW results AS FROM counted('result');
+CREATE VIEW statuses AS FROM counted('status');
+CREATE VIEW features AS FROM counted('feature');
+CREATE VIEW blocked_agents AS FROM counted('blocked');
+CREATE VIEW preferences AS FROM counted('preference');
+CREATE VIEW findings AS FROM counted('finding');
+CREATE VIEW unknown_fields AS FROM counted('field');
+
+CREATE VIEW numbers AS
+SELECT
+    name, quantile_disc(value, 0.1), quantile_disc(value, 0.25), quantile_disc(value, 0.5),
+    quantile_disc(value, 0.75), quantile_disc(value, 0.9), quantile_disc(value, 0.99), max(value)
+FROM (
+    SELECT name, value::DOUBLE AS value FROM (
+        UNPIVOT (FROM rows WHERE survey = 'now') ON size, lines, groups, agents, rules, longest_pattern, sitemaps
+        INTO NAME name VALUE value
+    )
+    UNION ALL SELECT 'crawl_delay', unnest(crawl_delays) FROM rows WHERE survey = 'now'
+)
+GROUP BY name;
+
+-- By what they disallow: all agents, those of AI, and those with each purpose.
+CREATE VIEW agents AS
+SELECT
+    agent, count(DISTINCT id) AS files,
+    files / (SELECT count(size) FROM rows WHERE survey = 'now'),
+    count(DISTINCT id) FILTER (extent = 'everything'),
+    count(DISTINCT id) FILTER (extent = 'something'),
+    count(DISTINCT id) FILTER (extent = 'nothing')
+FROM named WHERE survey = 'now' GROUP BY agent;
+
+CREATE VIEW ai_agents AS
+FROM agents
+WHERE agent IN (SELECT agent FROM crawlers WHERE purpose IN ('ai-training', 'ai-use'));
+
+CREATE VIEW purposes AS
+SELECT
+    purpose, count(DISTINCT id) AS files,
+    files / (SELECT count(size) FROM rows WHERE survey = 'now'),
+    count(DISTINCT id) FILTER (extent = 'everything'),
+    count(DISTINCT id) FILTER (extent = 'something'),
+    count(DISTINCT id) FILTER (extent = 'nothing')
+FROM named JOIN crawlers USING (agent) WHERE survey = 'now' GROUP BY purpose;
+
+CREATE VIEW strata AS
+SELECT
+    stratum, count(*) AS files, quantile_disc(size, 0.5),
+    avg(('sitemap' IN features)::INT), avg(('crawl-delay' IN features)::INT),
+    avg(('everything disallowed for *' IN features)::INT),
+    avg(list_has_any(
+        everything, (SELECT list(agent) FROM crawlers WHERE purpose = 'ai-training')
+    )::INT),
+    avg(('findings of lint' IN features)::INT)
+FROM rows WHERE survey = 'now' AND stratum IS NOT NULL AND size IS NOT NULL GROUP BY stratum;
+
+CREATE VIEW differences AS
+SELECT
+    measure || ' ' || name, round(coalesce(old.share, 0), 6), round(coalesce(new.share, 0), 6),
+    round(coalesce(new.share, 0) - coalesce(old.share, 0), 6) AS change
+FROM (FROM counts WHERE survey = 'now') AS new
+FULL JOIN (FROM counts WHERE survey = 'before') AS old USING (measure, name)
+WHERE change <> 0;

@@ -1,0 +1,42 @@
+"""The command ``scrapy robots``. Scrapy imports it for each of its commands."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
+
+
+class Command(ScrapyCommand):
+    """Hands all arguments to :func:`scrapy_rep.commands.main.main`."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "TOOL [option ...] [argument ...]"
+
+    def short_desc(self) -> str:
+        return "Check, show and compare robots.txt files"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Take every argument as it is.
+
+        Scrapy's parser ignores options that it does not know. Without a prefix for options, it
+        has none of its own, and passes all arguments on.
+        """
+        parser.prefix_chars = "\0"
+        parser.add_argument("arguments", nargs=argparse.REMAINDER)
+        parser.set_defaults(profile=None)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do nothing: the subcommand reads its options itself."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
+        from .commands.main import main  # only when it is used
+
+        settings: Settings | None = self.settings
+        self.exitcode = main(opts.arguments, program="scrapy robots", settings=settings)

@@ -1,0 +1,209 @@
+"""``test``: a robots.txt against a file of expectations."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrapy_rep.commands import test as test_module
+from scrapy_rep.commands.output import CommandError, json_line
+from scrapy_rep.commands.test import read_expectations, record_of
+from testing.web import Page
+
+from .conftest import Run, forked, validate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from testing.web import Web
+
+ROBOTS = """\
+Content-Signal: search=yes
+
+User-agent: *
+Disallow: /admin
+Allow: /admin/open
+Content-Usage: /art train-ai=n
+
+User-agent: GPTBot
+Content-Signal: ai-train=no
+Disallow: /private
+
+User-agent: CCBot
+Disallow: /
+"""
+HOLDS = """\
+# what has to stay
+allow * /
+disallow * /admin      # with a comment
+
+ALLOW "Mozilla/5.0 (compatible; bingbot/2.0)" /admin/open
+allow AdsBot-Google /admin   # ignores the group for *
+disallow CCBot /anything#fragment
+refuse GPTBot train-ai /art/
+refuse gptbot ai-train /
+grant bingbot search /
+refuse * train-ai /art/1
+"""
+FAILS = """\
+disallow * /
+allow CCBot /x
+refuse * train-ai /
+grant GPTBot search /
+refuse CCBot train-ai /x
+"""
+SHOWN = """\
+failed  line 1: disallow * /
+        allowed: no rule matches, for *
+failed  line 2: allow CCBot /x
+        disallowed: line 13, Disallow: /, for ccbot
+          11
+          12 User-agent: CCBot
+        > 13 Disallow: /
+failed  line 3: refuse * train-ai /
+        search: granted; Content-Signal: search=yes
+failed  line 4: grant GPTBot search /
+        train-ai: refused; Content-Signal: ai-train=no
+failed  line 5: refuse CCBot train-ai /x
+        the URL is disallowed: line 13, Disallow: /, for ccbot; search: granted;
+        Content-Signal: search=yes
+5 expectations: 0 hold, 5 failed.
+"""
+
+
+@pytest.fixture
+def folder(run: Run, tmp_path: Path) -> Path:
+    (tmp_path / "robots.txt").write_text(ROBOTS)
+    (tmp_path / "holds.txt").write_text(HOLDS)
+    (tmp_path / "fails.txt").write_text(FAILS)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_hold(run: Run) -> None:
+    done = run("test", "holds.txt", "--robots", "robots.txt")
+    assert (done.out, done.err, done.code) == ("9 expectations hold.\n", "", 0)
+
+
+@pytest.mark.usefixtures("folder")
+def test_some_fail(run: Run) -> None:
+    done = run("test", "fails.txt", "--robots", "robots.txt")
+    assert [line.rstrip() for line in done.out.splitlines()] == SHOWN.splitlines()
+    assert (done.code, done.err) == (1, "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_json(run: Run) -> None:
+    for name in ("holds.txt", "fails.txt"):
+        done = run("test", name, "--robots", "robots.txt", "--json")
+        for record in done.records:
+            validate(record, "test")
+        assert {record["holds"] for record in done.records} == {name == "holds.txt"}
+    assert done.records[1]["check"]["rule"]["line"] == 13
+
+
+def test_one_expectation(run: Run, folder: Path) -> None:
+    (folder / "one.txt").write_text("allow x /\n")
+    assert run("test", "one.txt", "--robots", "robots.txt").out == "1 expectation holds.\n"
+    (folder / "one.txt").write_text("disallow x /\n")
+    done = run("test", "one.txt", "--robots", "robots.txt")
+    assert done.out.splitlines()[-1] == "1 expectation: 0 hold, 1 failed."
+
+
+def test_a_purpose_stands_for_all_its_crawlers(run: Run, folder: Path) -> None:
+    (folder / "one.txt").write_text("allow ai-training /\n")
+    done = run("test", "one.txt", "--robots", "robots.txt", "--json")
+    failed = [record["expectation"] for record in done.records if not record["holds"]]
+    assert failed == ["allow CCBot /"]
+    assert len(done.records) > 5
+    assert "may ignore robots.txt" in done.err or not done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("alow x /", "'alow' is none of allow, disallow, refuse, grant"),
+        ("allow /", "write 'allow AGENT PATH'"),
+        ("allow a b /", "write 'allow AGENT PATH'"),
+        ("refuse a /", "write 'refuse AGENT USE PATH'"),
+        ("refuse a training /", "'training' is none of the uses train-ai, ai-use, search"),
+        ("grant a ai-input /", "'ai-input' can be refused, but its grant has no effect"),
+        ("allow a mailto:x", "'mailto:x' is neither a path nor a URL"),
+        ("allow a //", "'//' is neither a path nor a URL"),
+        ("allow a http://[", "'http://[' is neither a path nor a URL"),
+        ("\x1b[2J x /", "'\\x1b[2J' is none of"),
+    ],
+)
+def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str) -> None:
+    (folder / "bad.txt").write_text(f"# first\n{line}\n")
+    done = run("test", "bad.txt", "--robots", "robots.txt")
+    assert (done.code, done.out) == (2, "")
+    assert f"bad.txt, line 2: {message}" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (b"", ("--robots", "robots.txt"), "bad.txt has no expectations"),
+        (b"\xff\xfe\0", ("--robots", "robots.txt"), "cannot read bad.txt: it is no UTF-8 text"),
+        (b"allow x /", (), "/ is a path: name the robots.txt with --robots, or write a URL"),
+        (b"allow x /", ("--robots", "no.txt"), "cannot read no.txt: No such file"),
+        (b"allow x /", ("--robots", "store:x.example"), "store: needs a store: set REP_STORE"),
+        (b"allow x /", ("--robots", "bin"), "it is a binary file"),
+    ],
+)
+def test_bad_input(
+    run: Run, folder: Path, content: bytes, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "bad.txt").write_bytes(content)
+    (folder / "bin").write_bytes(b"\0\0")
+    done = run("test", "bad.txt", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_standard_input_is_read_once(run: Run) -> None:
+    assert run("test", "-", "--robots", "-").code == 2
+    assert run("test", "missing.txt", "--robots", "robots.txt").code == 2
+
+
+def test_a_file_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_module, "MAX_EXPECTATIONS", 1)
+    with pytest.raises(CommandError, match="more than 1 expectations"):
+        read_expectations(b"allow a /\nallow a /\n", "x", paths="")
+
+
+def test_what_is_not_known() -> None:
+    (expectation,) = read_expectations(b"allow a https://x.example/", "x", paths=None)
+    record = json.loads(json_line(record_of(expectation, None)))
+    assert (record["holds"], record["check"]["reason"]) == (None, "unknown")
+    validate(record, "test")
+
+
+def test_sites(web: Web, tmp_path: Path) -> None:
+    """One process for each form of --robots, against sites."""
+    site, gone = web.site(ROBOTS), web.site(Page(b"", 404))
+    down = web.site(Page(b"", 503))
+    (tmp_path / "paths.txt").write_text(
+        f"disallow * /admin\nallow * {gone.url('/x')}\nallow CCBot /"
+    )
+    done = forked("test", "paths.txt", "--robots", site.root, "--json", cwd=tmp_path)
+    assert [record["holds"] for record in done.records] == [True, True, False]
+    assert done.code == 1
+    assert (site.paths, gone.paths) == (["/robots.txt"], [])  # it holds for every URL
+    (tmp_path / "urls.txt").write_text(
+        f"disallow * {gone.url('/')}\nallow * {down.url('/x')}\nrefuse * search {gone.url('/')}"
+    )
+    done = forked("test", "urls.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    assert done.code == 3
+    assert "allowed: the robots.txt is unavailable, so that everything is allowed" in " ".join(
+        done.out.split()
+    )
+    assert "robots.txt is unreachable: status 503" in done.out
+    assert "nothing is stated about the use of its content" in done.out
+    assert "3 expectations: 0 hold, 2 failed, 1 not known." in done.out
+    assert done.err == ""

@@ -1,0 +1,158 @@
+"""An error that nobody foresaw is a failed attempt like any other, and a crawl with one ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.crawl.policy_cache import PolicyCache
+from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.fetch.redirects import RedirectPolicy
+from scrapy_rep.origin import Origin
+from scrapy_rep.stores.sqlite import MemoryStore
+from testing.web import Page, redirect
+
+from .conftest import HAS_VERBATIM_URL
+
+if TYPE_CHECKING:
+    from testing.web import Web
+
+    from .conftest import Crawl
+
+RULES = "User-agent: *\nDisallow: /private\n"
+PATHS = ("/a", "/b", "/private")
+ERRORS = [ValueError, asyncio.CancelledError]
+
+
+def fails(error: type[BaseException]) -> Any:
+    def fail(*_: object, **__: object) -> Any:
+        raise error("unforeseen")
+
+    return fail
+
+
+def our_errors(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [
+        each
+        for each in caplog.records
+        if each.levelno >= logging.ERROR and each.name.startswith("scrapy_rep")
+    ]
+
+
+PLACES = {
+    "the parser": lambda patch, error: patch.setattr(
+        Origin, "resource", Origin.resource._replace(parse=fails(error))
+    ),
+    "the request": lambda patch, error: patch.setattr(Fetcher, "_request", fails(error)),
+    "the response": lambda patch, error: patch.setattr(Fetcher, "_event", fails(error)),
+    "a redirect": lambda patch, error: patch.setattr(RedirectPolicy, "refusal", fails(error)),
+    "the end": lambda patch, error: patch.setattr(PolicyCache, "_on_content", fails(error)),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_error_in_a_fetch_is_a_failed_attempt(
+    place: str,
+    error: type[BaseException],
+    web: Web,
+    crawl: Crawl,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = web.site(redirect("/rules"), {"/rules": Page(RULES)})
+    PLACES[place](monkeypatch, error)
+    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
+    assert set(outcome.failures) == set(site.urls(*PATHS))
+    assert all(isinstance(each, RobotsTxtDisallowed) for each in outcome.failures.values())
+    assert site.page_paths.count("/a") == 0
+    assert site.paths.count("/robots.txt") <= 2
+    assert outcome.stats["robotstxt/unreachable"] == 1
+    assert outcome.stats[f"robotstxt/exception_count/{error}"] >= 1
+    (logged,) = our_errors(caplog)
+    assert site.root in logged.getMessage()
+    assert "unforeseen" in caplog.text
+    assert logged.exc_info
+
+
+async def test_an_error_after_a_fetch_does_not_change_its_result(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(RULES)
+    monkeypatch.setattr(PolicyCache, "_record_result", fails(ValueError))
+    outcome = await crawl(site.urls(*PATHS))
+    assert set(outcome.responses) == set(site.urls("/a", "/b"))
+    assert site.paths.count("/robots.txt") == 1
+    assert len(our_errors(caplog)) == 1
+
+
+@pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")
+async def test_a_host_that_is_no_host_ends_the_crawl(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    hostile = Request("http://[fe80::1%25é]/", meta={"verbatim_url": True}, dont_filter=True)
+    await crawl([hostile, *site.urls("/a")])
+    assert site.paths == ["/robots.txt", "/a"]
+
+
+class Failing:
+    """A downloader middleware that fails for each robots.txt."""
+
+    error: ClassVar[type[BaseException]]
+
+    def process_response(self, request: Request, response: Any) -> Any:
+        if request.meta.get("is_robotstxt_request"):
+            raise self.error("unforeseen")
+        return response
+
+
+class Raising(Failing):
+    error = ValueError
+
+
+class Cancelling(Failing):
+    error = asyncio.CancelledError
+
+
+@pytest.mark.parametrize("middleware", [Raising, Cancelling])
+async def test_an_error_in_a_middleware_is_a_failed_attempt(
+    web: Web, crawl: Crawl, middleware: type[Failing]
+) -> None:
+    site = web.site(RULES)
+    settings = {"DOWNLOADER_MIDDLEWARES": {middleware: 950}, "REP_RETRY_TIMES": 1}
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert set(outcome.failures) == set(site.urls(*PATHS))
+    assert set(site.paths) == {"/robots.txt"}
+    assert len(site.paths) <= 2
+    assert outcome.stats["robotstxt/unreachable"] == 1
+
+
+METHODS = ("get", "put", "claim", "renew", "release", "reserve_host", "release_host", "close")
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError])
+async def test_a_store_that_raises_anything_fails_over(
+    error: type[Exception], web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Store(MemoryStore):
+        def __init__(self, ttl: float) -> None:
+            super().__init__(ttl=ttl)
+
+    for method in METHODS:
+        setattr(Store, method, fails(error))
+    site = web.site(RULES)
+    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": Store})
+    assert set(outcome.responses) == set(site.urls("/a", "/b"))
+    assert site.paths.count("/robots.txt") == 1
+    assert our_errors(caplog) == []
+    (warning,) = (
+        each
+        for each in caplog.records
+        if "does not work" in each.getMessage() and each.levelno == logging.WARNING
+    )
+    assert f"{error.__name__}: unforeseen" in warning.getMessage()
+    assert warning.exc_info, "with a traceback, to mend the store"

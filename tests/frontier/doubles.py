@@ -1,0 +1,265 @@
+"""A clock that tests set, and a frontier on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.squeues import FifoMemoryQueue
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.frontier import (
+    READY,
+    Address,
+    Condition,
+    Frontier,
+    FrontierOwner,
+    Kind,
+    Place,
+)
+from scrapy_rep.frontier.queue import OriginPriorityQueue
+from scrapy_rep.protocol.paths import host_of, origin_of
+from scrapy_rep.settings import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from twisted.internet.defer import Deferred
+
+
+UNKNOWN = Condition(Place.UNKNOWN)
+
+
+class Call:
+    """A call that a fake clock makes later."""
+
+    def __init__(self, call: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self.call = call
+        self.arguments = arguments
+        self.is_pending = True
+
+    def cancel(self) -> None:
+        assert self.is_pending, "a call is canceled once, before it is made"
+        self.is_pending = False
+
+
+class FakeClock(Clock):
+    """A clock whose time passes only in :meth:`advance`."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self._calls: list[tuple[float, int, Call]] = []
+        self._numbers = count()
+
+    def time(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Any:
+        later = Call(call, arguments)
+        heappush(self._calls, (self.now + seconds, next(self._numbers), later))
+        return later
+
+    @property
+    def pending(self) -> list[float]:
+        """The seconds until each call that is to be made."""
+        return sorted(at - self.now for at, _, call in self._calls if call.is_pending)
+
+    def _step(self, until: float) -> bool:
+        """Make the next call, if it is due. Return whether there was one."""
+        if not self._calls or self._calls[0][0] > until:
+            return False
+        at, _, later = heappop(self._calls)
+        self.now = max(self.now, at)
+        if later.is_pending:
+            later.is_pending = False
+            later.call(*later.arguments)
+        return True
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, for code without coroutines."""
+        until = self.now + seconds
+        while self._step(until):
+            pass
+        self.now = until
+
+    async def run(self, seconds: float = 0) -> None:
+        """Let time pass, and coroutines run as far as they can after each call."""
+        until = self.now + seconds
+        await settle()
+        while self._step(until):
+            await settle()
+        self.now = until
+
+
+BEGUN: list[Deferred[Any]] = []
+
+
+def begin(coroutine: Coroutine[Any, Any, Any]) -> Deferred[Any]:
+    """Begin to run a coroutine, which is canceled at the end of the test."""
+    deferred: Deferred[Any] = deferred_from_coro(coroutine)
+    BEGUN.append(deferred)
+    return deferred
+
+
+async def settle() -> None:
+    """Let the coroutines run as far as they can."""
+    for _ in range(5):
+        await sleep(0)
+
+
+class FakeEngine:
+    """What the frontier uses of :class:`~scrapy_rep.frontier.engine.Engine`."""
+
+    shows_active = True
+
+    def __init__(self) -> None:
+        self.active: set[Request] = set()
+        """The requests in the downloader."""
+        self.excluded: set[Request] = set()
+        self.woken = 0
+
+    @property
+    def downloads(self) -> int:
+        return len(self.active - self.excluded)
+
+    @property
+    def extra(self) -> int:
+        return len(self.excluded)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def exclude(self, request: Request) -> bool:
+        is_new = request not in self.excluded
+        self.excluded.add(request)
+        return is_new
+
+    def include(self, request: Request) -> None:
+        self.excluded.discard(request)
+
+
+class FakePolicies:
+    """Policies that a test sets. An origin without one is unknown, and a fetch of it has begun."""
+
+    def __init__(self) -> None:
+        self.conditions: defaultdict[str, Condition] = defaultdict(lambda: UNKNOWN)
+        self.fetched: list[str] = []
+        """The origins whose robots.txt was fetched, in their order."""
+        self.pages: list[str] = []
+        """The URLs of the pages for which they were fetched."""
+        self.expired: set[str] = set()
+        self.delays: dict[str, tuple[float, float | None]] = {}
+        self.free = 10**6
+        """How many more fetches may begin."""
+        self.recent = 0
+
+    def address(self, request: Request) -> Address:
+        origin = origin_of(request.url)
+        if origin is None:
+            return Address("", None, Kind.EXEMPT)
+        kind = Kind.EXEMPT if request.meta.get("dont_obey_robotstxt") else Kind.OBEY
+        return Address(host_of(origin), origin, kind, request.meta.get("download_slot"))
+
+    def condition(self, address: Address) -> Condition:
+        if address.origin is None or address.kind == Kind.EXEMPT:
+            return READY
+        return self.conditions[address.origin]
+
+    def is_known(self, origin: str) -> bool:
+        return origin in self.expired
+
+    def can_fetch(self) -> bool:
+        return self.free > 0
+
+    def fetch(self, origin: str, request: Request) -> None:
+        self.free -= 1
+        self.recent += 1
+        self.fetched.append(origin)
+        self.pages.append(request.url)
+        self.conditions[origin] = Condition(Place.FETCHING)
+
+    def recent_fetches(self) -> int:
+        return self.recent
+
+    def delay(self, address: Address) -> tuple[float, float | None]:
+        return self.delays.get(address.origin or "", (0, None))
+
+
+class FakeCrawl:
+    """A frontier on a fake clock, engine and policies, and its queue in memory."""
+
+    def __init__(self, settings: dict[str, Any] | None = None, *, queue: Any = None) -> None:
+        self.clock = FakeClock()
+        self.engine = FakeEngine()
+        self.policies = FakePolicies()
+        self.waits: list[tuple[str, str, float]] = []
+        self.crawler = get_crawler(settings_dict=settings)
+        engine: Any = self.engine
+        log: Any = SimpleNamespace(waited=lambda *wait: self.waits.append(wait))
+        self.frontier = Frontier(
+            self.crawler, read_settings(self.crawler), engine, self.clock, self.policies, log
+        )
+        owner = FrontierOwner()
+        owner.frontier = self.frontier
+        middleware = SimpleNamespace(middlewares=[owner])
+        scrapy_engine: Any = SimpleNamespace(downloader=SimpleNamespace(middleware=middleware))
+        self.crawler.engine = scrapy_engine
+        self.queue: OriginPriorityQueue = (queue or OriginPriorityQueue).from_crawler(
+            self.crawler, FifoMemoryQueue, "", start_queue_cls=FifoMemoryQueue
+        )
+
+    def push(self, *urls: str, priority: int = 0, **meta: Any) -> None:
+        for url in urls:
+            self.queue.push(Request(url, priority=priority, meta=meta))
+
+    def pop(self) -> Request | None:
+        """Remove a request, which the downloader then has."""
+        request = self.queue.pop()
+        if request is not None:
+            self.engine.active.add(request)
+        return request
+
+    def pop_url(self) -> str | None:
+        request = self.pop()
+        return None if request is None else request.url
+
+    def pop_all(self) -> list[str]:
+        """Remove all requests that may start. Return their URLs."""
+        return [request.url for request in iter(self.pop, None)]
+
+    def end(self, request: Request | None, *, sent: bool = True) -> None:
+        """End a request."""
+        assert request is not None
+        self.engine.active.discard(request)
+        self.frontier.finish(request, sent=sent)
+
+    def set(self, origin: str, place: Place, seconds: float = inf) -> None:
+        """Set what the policy of an origin means."""
+        self.policies.conditions[origin] = Condition(place, seconds)
+        self.frontier.update_origin(host_of(origin))
+
+    def set_ready(self, *origins: str) -> None:
+        for origin in origins:
+            self.set(origin, Place.READY)
+
+    def places(self) -> dict[str, Place]:
+        """The place of each queue, by its origin."""
+        return {
+            str(queue.address.origin): queue.place
+            for host in self.frontier.hosts.values()
+            for queue in host.queues
+        }
+
+    def left_over(self) -> dict[str, int]:
+        """What is left of a crawl."""
+        return {name: number for name, number in self.frontier.left_over() if number}

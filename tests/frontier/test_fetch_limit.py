@@ -1,0 +1,136 @@
+"""How many robots.txt files are fetched at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy_rep.frontier.fetch_limit import MAX_FACTOR, OLD, SLOW, FetchLimit, Permit
+
+from .doubles import FakeClock, begin, settle
+
+
+class Engine:
+    """Counts how often it is woken. ``downloads`` is how many downloads it has,
+    and ``transfers`` how many of these a handler has."""
+
+    def __init__(self) -> None:
+        self.woken = 0
+        self.downloads = self.transfers = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+class Fetches:
+    """The fetches of a crawl, which end when the test says so."""
+
+    def __init__(self, limit: int, connections: int | None = None) -> None:
+        self.clock = FakeClock()
+        engine: Any = Engine()
+        self.engine: Engine = engine
+        self.limit = FetchLimit(limit, self.clock, engine, connections)
+        self.permits: list[Permit] = []
+        self.ended: list[Permit] = []
+
+    async def begin(self, number: int = 1) -> None:
+        for _ in range(number):
+            begin(self._fetch())
+        await settle()
+
+    async def _fetch(self) -> None:
+        permit = await self.limit.acquire()
+        permit.expire = lambda: self._expire(permit)
+        self.permits.append(permit)
+
+    def _expire(self, permit: Permit) -> None:
+        self.ended.append(permit)
+        self.limit.release(permit)
+
+
+async def test_fetches_beyond_the_limit_wait_for_the_end_of_others() -> None:
+    fetches = Fetches(2)
+    await fetches.begin(3)
+    assert len(fetches.permits) == 2
+    assert not fetches.limit.can_begin()
+    fetches.limit.release(fetches.permits[0])
+    await settle()
+    assert len(fetches.permits) == 3
+    assert len(fetches.limit) == 2
+
+
+async def test_a_slow_fetch_does_not_count() -> None:
+    fetches = Fetches(2)
+    await fetches.begin(3)
+    fetches.clock.advance(SLOW)
+    await settle()
+    assert len(fetches.permits) == 3
+    assert fetches.limit.can_begin()
+
+
+async def test_the_engine_is_woken_when_a_fetch_may_begin() -> None:
+    fetches = Fetches(1)
+    await fetches.begin()
+    woken = fetches.engine.woken
+    fetches.clock.advance(SLOW)
+    assert fetches.engine.woken == woken + 1
+    fetches.limit.release(fetches.permits[0])
+    assert fetches.engine.woken == woken + 2
+
+
+async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
+    fetches = Fetches(1)
+    for _ in range(MAX_FACTOR):
+        await fetches.begin()
+        fetches.clock.advance(SLOW)
+    assert len(fetches.permits) == MAX_FACTOR
+    assert not fetches.limit.can_begin(), "none is old"
+    assert fetches.ended == []
+    fetches.clock.advance(OLD)
+    assert fetches.limit.can_begin()
+    assert fetches.ended == fetches.permits[:1]
+
+
+async def test_an_old_fetch_is_not_ended_while_others_may_begin() -> None:
+    fetches = Fetches(2)
+    await fetches.begin()
+    fetches.clock.advance(10 * OLD)
+    assert fetches.limit.can_begin()
+    assert fetches.ended == []
+
+
+async def test_a_fetch_that_no_longer_waits_leaves_nothing() -> None:
+    fetches = Fetches(1)
+    await fetches.begin()
+    waiting = begin(fetches.limit.acquire())
+    await settle()
+    assert len(fetches.limit) == 2
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    await settle()
+    assert len(fetches.limit) == 1
+
+
+async def test_a_pool_of_connections_is_shared_with_pages() -> None:
+    fetches = Fetches(100, connections=4)
+    fetches.engine.downloads = 4
+    assert not fetches.limit.can_begin(), "pages have all connections"
+    fetches.engine.downloads = 3
+    await fetches.begin(3)
+    assert len(fetches.permits) == 2, "half of them"
+    fetches.clock.advance(10 * OLD)
+    assert not fetches.limit.can_begin()
+    assert fetches.ended == [], "the handler might keep the connection"
+
+
+async def test_requests_that_other_middlewares_keep_have_no_connection() -> None:
+    """They may wait for the very fetch that waits for their connection."""
+    fetches = Fetches(100, connections=2)
+    fetches.engine.downloads = fetches.engine.transfers = 2
+    await fetches.begin()
+    fetches.limit.poll()
+    await settle()
+    assert fetches.permits == []
+    fetches.engine.transfers = 1
+    fetches.limit.poll()
+    await settle()
+    assert len(fetches.permits) == 1

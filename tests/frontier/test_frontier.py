@@ -1,0 +1,720 @@
+"""When requests may start, by the places of their queues."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.frontier import frontier as module
+from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
+from scrapy_rep.frontier.queue import PriorityFirstQueue
+
+from .doubles import FakeCrawl, begin, settle
+
+A, B, C = "http://a.example", "http://b.example", "http://c.example"
+SECURE = "https://a.example"
+"""Another origin on the host of A."""
+
+
+def pages(origin: str, number: int) -> list[str]:
+    return [f"{origin}/{each}" for each in range(number)]
+
+
+def crawl_of(*origins: str, number: int = 3, **settings: Any) -> FakeCrawl:
+    """Return a crawl with so many requests for origins that allow them."""
+    crawl = FakeCrawl(settings)
+    for origin in origins:
+        crawl.set_ready(origin)
+        crawl.push(*pages(origin, number))
+    return crawl
+
+
+# Places
+
+
+@pytest.mark.parametrize(
+    ("place", "is_given"),
+    [
+        pytest.param(Place.READY, True, id="ready"),
+        pytest.param(Place.DROPS, True, id="drops"),
+        pytest.param(Place.FETCHING, False, id="fetching"),
+        pytest.param(Place.WAITING, False, id="waiting"),
+    ],
+)
+def test_the_policy_says_where_a_queue_is(place: Place, is_given: bool) -> None:
+    crawl = FakeCrawl()
+    crawl.set(A, place)
+    crawl.push(f"{A}/1")
+    assert crawl.places() == {A: place}
+    assert (crawl.pop() is not None) is is_given
+    assert crawl.places() == ({} if is_given else {A: place})
+    assert crawl.policies.fetched == []
+
+
+def test_an_unknown_robots_txt_is_fetched_when_the_engine_asks_for_work() -> None:
+    crawl = FakeCrawl()
+    crawl.push(f"{A}/1", f"{A}/2")
+    assert crawl.places() == {A: Place.UNKNOWN}
+    assert crawl.policies.fetched == []
+    assert crawl.pop() is None
+    assert crawl.places() == {A: Place.FETCHING}
+    assert (crawl.policies.fetched, crawl.policies.pages) == ([A], [f"{A}/1"])
+    woken = crawl.engine.woken
+    crawl.set_ready(A)
+    assert crawl.engine.woken > woken
+    assert crawl.pop_all() == [f"{A}/1", f"{A}/2"]
+    assert crawl.places() == {}
+
+
+def test_a_queue_stays_unknown_until_a_fetch_may_begin() -> None:
+    crawl = FakeCrawl()
+    crawl.policies.free = 0
+    crawl.push(f"{A}/1")
+    assert crawl.pop() is None
+    assert crawl.places() == {A: Place.UNKNOWN}
+    crawl.policies.free = 1
+    crawl.pop()
+    assert crawl.policies.fetched == [A]
+
+
+def test_a_policy_that_has_expired_is_found_when_the_turn_of_the_queue_comes() -> None:
+    crawl = crawl_of(A, B)
+    del crawl.policies.conditions[A]
+    assert crawl.pop_url() == f"{B}/0"
+    crawl.pop()
+    assert crawl.policies.fetched == [A]
+
+
+def test_requests_without_a_host_are_always_ready() -> None:
+    crawl = FakeCrawl()
+    crawl.push("data:,1", "data:,2")
+    assert crawl.pop_all() == ["data:,1", "data:,2"]
+
+
+def test_exempt_requests_have_a_queue_of_their_own() -> None:
+    crawl = FakeCrawl()
+    crawl.push(f"{A}/1")
+    crawl.push(f"{A}/2", dont_obey_robotstxt=True)
+    assert crawl.pop_all() == [f"{A}/2"]
+    assert len(crawl.queue) == 1
+
+
+def test_nothing_is_given_when_the_spider_closes() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.close()
+    assert crawl.pop() is None
+    assert len(crawl.queue) == 3
+    assert crawl.frontier.has_requests
+
+
+# Turns
+
+
+def test_hosts_take_turns() -> None:
+    crawl = crawl_of(A, B, C, number=2)
+    assert crawl.pop_all() == [f"{origin}/{n}" for n in (0, 1) for origin in (A, B, C)]
+
+
+def test_the_host_with_the_fewest_requests_in_progress_comes_first() -> None:
+    crawl = crawl_of(A, B)
+    first, second = crawl.pop(), crawl.pop()
+    assert crawl.pop_url() == f"{A}/1"
+    crawl.end(first)  # one of A is in progress, and one of B
+    crawl.end(second)
+    assert crawl.pop_url() == f"{B}/1"
+
+
+def test_a_host_has_no_more_requests_in_progress_than_the_setting_says() -> None:
+    crawl = crawl_of(A, number=5, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    first, second = crawl.pop(), crawl.pop()
+    assert crawl.pop() is None
+    assert crawl.places() == {A: Place.WAITING}
+    crawl.end(first)
+    assert crawl.pop_url() == f"{A}/2"
+    crawl.end(second, sent=False)
+    assert crawl.pop_url() == f"{A}/3"
+
+
+def test_priorities_count_within_an_origin() -> None:
+    crawl = crawl_of(A, B, number=1)
+    crawl.push(f"{B}/urgent", priority=5)
+    assert crawl.pop_all() == [f"{A}/0", f"{B}/urgent", f"{B}/0"]
+
+
+def test_priorities_count_across_hosts_if_the_project_asks_for_that() -> None:
+    crawl = FakeCrawl(queue=PriorityFirstQueue)
+    crawl.set_ready(A, B)
+    crawl.push(f"{A}/0", f"{A}/1")
+    crawl.push(f"{B}/0", priority=1)
+    crawl.push(f"{B}/1", priority=-1)
+    crawl.push(f"{A}/2", priority=3)
+    assert crawl.pop_all() == [f"{A}/2", f"{B}/0", f"{A}/0", f"{A}/1", f"{B}/1"]
+
+
+# Drops
+
+
+def test_one_request_is_dropped_for_many_pages() -> None:
+    crawl = crawl_of(A, number=3 * PAGES_IN_BETWEEN, CONCURRENT_REQUESTS_PER_DOMAIN=1000)
+    crawl.set(B, Place.DROPS)
+    crawl.push(*pages(B, 2))
+    urls = [crawl.pop_url() for _ in range(2 * (PAGES_IN_BETWEEN + 1))]
+    dropped = [number for number, url in enumerate(urls) if url in pages(B, 2)]
+    assert dropped == [PAGES_IN_BETWEEN, 2 * PAGES_IN_BETWEEN + 1]
+
+
+def test_some_requests_are_dropped_at_once_if_there_is_nothing_else_to_do() -> None:
+    crawl = FakeCrawl()
+    crawl.set(B, Place.DROPS)
+    crawl.push(*pages(B, 2 * MAX_DROPS))
+    first = crawl.pop()
+    assert len(crawl.pop_all()) == MAX_DROPS - 1
+    crawl.end(first, sent=False)
+    assert crawl.pop_url() == f"{B}/{MAX_DROPS}"
+
+
+def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
+    crawl = crawl_of(A, number=1)
+    page = crawl.pop()
+    crawl.set(B, Place.DROPS)
+    crawl.push(*pages(B, 2 * MAX_DROPS))
+    assert len(crawl.pop_all()) == 1
+    crawl.end(page)
+    assert len(crawl.pop_all()) == MAX_DROPS - 1
+
+
+def test_dropped_requests_occupy_no_slot_and_leave_nothing() -> None:
+    crawl = FakeCrawl(queue=PriorityFirstQueue)
+    crawl.set(A, Place.DROPS)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.push(*pages(A, 2))
+    first, second = crawl.pop(), crawl.pop()
+    assert crawl.engine.downloads == 0
+    assert crawl.left_over()["requests beyond CONCURRENT_REQUESTS"] == 2
+    crawl.end(first, sent=False)
+    crawl.end(second, sent=False)
+    assert crawl.left_over() == {}
+    crawl.set_ready(A)
+    crawl.push(f"{A}/2")
+    assert crawl.pop_url() == f"{A}/2", "the host was not asked"
+
+
+# Fetches
+
+
+def test_as_many_robots_txt_are_fetched_as_the_crawl_needs_soon() -> None:
+    crawl = FakeCrawl({"CONCURRENT_REQUESTS": 2})
+    origins = [f"http://{number}.example" for number in range(50)]
+    crawl.push(*(f"{origin}/" for origin in origins))
+    crawl.pop()
+    assert crawl.policies.fetched == origins[: 2 * LOOK_AHEAD]
+    crawl.policies.recent = 0
+    crawl.set_ready(origins[0])
+    assert crawl.pop_url() == f"{origins[0]}/"
+    assert len(crawl.policies.fetched) == 2 * LOOK_AHEAD + 2 * LOOK_AHEAD - 1
+
+
+def test_new_sites_have_a_turn_though_others_are_ready() -> None:
+    crawl = crawl_of(A, B, number=40, CONCURRENT_REQUESTS=2, CONCURRENT_REQUESTS_PER_DOMAIN=1000)
+    crawl.push(*(f"http://{number}.example/" for number in range(9)))
+    fetched = []
+    for _ in range(2 * PAGES_IN_BETWEEN + 1):
+        fetched.append(len(crawl.policies.fetched))
+        crawl.pop()
+    assert fetched[: PAGES_IN_BETWEEN + 1] == [0] * (PAGES_IN_BETWEEN + 1)
+    assert len(crawl.policies.fetched) == 2
+
+
+def test_a_robots_txt_that_has_expired_is_fetched_before_new_ones() -> None:
+    crawl = FakeCrawl()
+    crawl.push(f"{A}/1", f"{B}/1")
+    crawl.policies.expired.add(C)
+    crawl.push(f"{C}/1")
+    crawl.policies.free = 1
+    crawl.pop()
+    assert crawl.policies.fetched == [C]
+
+
+def test_a_request_that_cannot_be_read_does_not_prevent_the_fetch(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = FakeCrawl()
+    crawl.push(f"{A}/1")
+    monkeypatch.setattr("scrapy_rep.frontier.queue.OriginQueue.peek", lambda _: 1 / 0)
+    crawl.pop()
+    assert crawl.policies.pages == [f"{A}/"]
+    assert f"The next request for {A} cannot be read" in caplog.text
+
+
+# The pace of a host
+
+
+def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    first = crawl.pop()
+    assert crawl.places() == {A: Place.WAITING}
+    crawl.clock.advance(60)
+    assert crawl.pop() is None, "the first one is in progress"
+    crawl.end(first)
+    crawl.clock.advance(4.9)
+    assert crawl.pop() is None
+    woken = crawl.engine.woken
+    crawl.clock.advance(0.1)
+    assert crawl.engine.woken > woken
+    assert crawl.pop_url() == f"{A}/1"
+
+
+def test_no_delay_begins_with_a_request_that_was_not_sent() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.end(crawl.pop(), sent=False)
+    assert crawl.pop_url() == f"{A}/1"
+
+
+def test_the_origins_of_a_host_share_the_longest_delay() -> None:
+    crawl = crawl_of(A, SECURE)
+    crawl.frontier.set_delay("a.example", A, 2, None)
+    crawl.frontier.set_delay("a.example", SECURE, 5, None)
+    crawl.end(crawl.pop())
+    assert crawl.places() == {A: Place.WAITING, SECURE: Place.WAITING}
+    crawl.clock.advance(4.9)
+    assert crawl.pop() is None
+    crawl.frontier.set_delay("a.example", SECURE, 0, None)
+    assert crawl.pop() is not None, "only the shorter delay is left"
+    assert crawl.frontier.delay("a.example") == 2
+
+
+def test_a_delay_that_comes_late_applies_after_all_requests_in_progress() -> None:
+    crawl = crawl_of(A, number=5)
+    several = [crawl.pop() for _ in range(3)]
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    for request in several:
+        assert crawl.pop() is None
+        crawl.clock.advance(1)
+        crawl.end(request)
+    crawl.clock.advance(4.9)
+    assert crawl.pop() is None
+    crawl.clock.advance(0.1)
+    assert crawl.pop_url() == f"{A}/3"
+
+
+def test_a_delay_begins_with_the_end_of_the_robots_txt() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now - 2)
+    crawl.clock.advance(2.9)
+    assert crawl.pop() is None
+    crawl.clock.advance(0.1)
+    assert crawl.pop_url() == f"{A}/0"
+
+
+def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
+    crawl = FakeCrawl()
+    crawl.policies.delays[A] = (5, crawl.clock.now - 1)
+    crawl.set_ready(A)
+    crawl.push(f"{A}/1")
+    crawl.clock.advance(3.9)
+    assert crawl.pop() is None
+    crawl.clock.advance(0.1)
+    assert crawl.pop_url() == f"{A}/1"
+
+
+def test_a_condition_is_looked_at_again_after_its_time() -> None:
+    crawl = FakeCrawl()
+    crawl.set(A, Place.WAITING, 30)
+    crawl.push(f"{A}/1")
+    crawl.policies.conditions[A] = module.READY
+    crawl.clock.advance(29)
+    assert crawl.pop() is None
+    crawl.clock.advance(1)
+    assert crawl.pop_url() == f"{A}/1"
+
+
+def test_each_host_has_its_own_alarm() -> None:
+    crawl = FakeCrawl()
+    for origin, seconds in ((A, 30), (B, 10), (C, 20)):
+        crawl.set(origin, Place.WAITING, seconds)
+        crawl.push(f"{origin}/1")
+        crawl.policies.conditions[origin] = module.READY
+    order = []
+    for _ in range(3):
+        assert len(crawl.clock.pending) == 1
+        crawl.clock.advance(10)
+        order += crawl.pop_all()
+    assert order == [f"{B}/1", f"{C}/1", f"{A}/1"]
+    assert crawl.clock.pending == []
+
+
+def test_an_alarm_may_be_set_to_an_earlier_time() -> None:
+    crawl = crawl_of(A)
+    crawl.set(A, Place.WAITING, 30)
+    crawl.set(A, Place.WAITING, 10)
+    crawl.policies.conditions[A] = module.READY
+    crawl.clock.advance(10)
+    assert crawl.pop_url() == f"{A}/0"
+    crawl.clock.advance(60)
+    assert crawl.clock.pending == []
+
+
+def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> None:
+    crawl = FakeCrawl({"CONCURRENT_REQUESTS_PER_DOMAIN": 1})
+    crawl.set_ready(A)
+    crawl.push(*pages(A, 2))
+    for slot in ("one", "other"):
+        crawl.push(*(f"{A}/{slot}/{number}" for number in range(2)), download_slot=slot)
+    first = [crawl.pop() for _ in range(3)]
+    assert sorted(each.url for each in first if each) == [f"{A}/0", f"{A}/one/0", f"{A}/other/0"]
+    assert crawl.pop() is None
+    crawl.end(first[1])
+    assert crawl.pop_url() == f"{A}/one/1"
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.end(first[0])
+    crawl.clock.advance(60)
+    assert crawl.pop() is None, "others to the host are in progress"
+
+
+def test_waits_are_counted_once_for_each_queue() -> None:
+    crawl = FakeCrawl()
+    crawl.push(*pages(A, 2))
+    crawl.pop()
+    crawl.clock.advance(3)
+    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now)
+    crawl.set_ready(A)
+    crawl.clock.advance(5)
+    crawl.end(crawl.pop())
+    crawl.clock.advance(5)
+    crawl.end(crawl.pop())
+    assert crawl.waits == [(A, "robots_txt", 3), (A, "pace", 5), (A, "pace", 5)]
+    assert crawl.crawler.stats is not None
+    assert crawl.crawler.stats.get_value("robotstxt/wait_seconds/pace") == 10
+    assert crawl.crawler.stats.get_value("robotstxt/wait_count/robots_txt") == 1
+
+
+# Hosts
+
+
+def test_idle_hosts_are_forgotten_with_their_last_request() -> None:
+    crawl = crawl_of(A, number=1)
+    crawl.end(crawl.pop())
+    assert crawl.frontier.hosts == {}
+    crawl.frontier.set_delay("a.example", A, 0, None)
+    assert crawl.frontier.hosts == {}
+
+
+def test_some_idle_hosts_keep_their_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 2)
+    crawl = FakeCrawl()
+    names = [f"{number}.example" for number in range(5)]
+    for name in names:
+        crawl.frontier.set_delay(name, f"http://{name}", 5, None)
+    assert set(crawl.frontier.hosts) == set(names[-2:])
+
+
+def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
+    crawl = crawl_of(A, number=1)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.end(crawl.pop())
+    assert set(crawl.frontier.hosts) == {"a.example"}
+    crawl.clock.advance(6)
+    crawl.frontier.set_delay("b.example", B, 5, None)
+    assert "a.example" not in crawl.frontier.hosts
+
+
+def test_a_host_that_is_in_use_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
+    crawl = FakeCrawl()
+    origins = [f"http://{number}.example" for number in range(4)]
+    for origin in origins:  # each has a delay before its first request comes
+        crawl.policies.delays[origin] = 5, None
+        crawl.set(origin, Place.FETCHING)
+        crawl.push(f"{origin}/1")
+    crawl.set_ready(*origins)
+    assert len(crawl.pop_all()) == 4
+
+
+def test_a_reservation_ends_with_a_queue_that_nothing_was_read_of() -> None:
+    crawl = crawl_of(A, number=1)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    released: list[str] = []
+    reservations: Any = SimpleNamespace(
+        is_reserved=lambda _: True,
+        cancel=lambda _: None,
+        release=lambda host, _: released.append(host.name),
+    )
+    crawl.frontier.reservations = reservations
+    (queue,) = crawl.frontier.hosts["a.example"].queues
+    queue.pop()
+    crawl.frontier.update(queue)
+    assert released == ["a.example"]
+
+
+def test_queues_that_wait_for_a_fetch_are_enough() -> None:
+    crawl = FakeCrawl({"CONCURRENT_REQUESTS": 4})
+    crawl.push(*(f"http://{number}.example" for number in range(4 * LOOK_AHEAD - 1)))
+    assert not any(crawl.frontier.missing(crawl.queue))
+    crawl.policies.free = 0
+    assert crawl.frontier.missing(crawl.queue) == (1, 0, 0), "it may have one that is known"
+    crawl.push(f"{A}/1")
+    assert not any(crawl.frontier.missing(crawl.queue))
+
+
+def test_a_request_that_another_middleware_sends_back_is_counted_once() -> None:
+    crawl = crawl_of(A, number=1)
+    request = crawl.pop()
+    assert request is not None
+    crawl.engine.active.add(Request("data:,x"))  # hides that the request is over
+    crawl.engine.active.discard(request)
+    crawl.queue.push(request)
+    assert crawl.pop() is request
+    crawl.end(request)
+    assert dict(crawl.frontier.left_over())["hosts with requests"] == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "in_use", "has_queue"),
+    [(Place.UNKNOWN, False, True), (Place.FETCHING, True, True), (Place.READY, True, True)],
+)
+def test_an_origin_is_in_use_while_requests_need_its_policy(
+    place: Place, in_use: bool, has_queue: bool
+) -> None:
+    crawl = FakeCrawl()
+    crawl.set(A, place)
+    crawl.push(f"{A}/1")
+    assert crawl.frontier.is_in_use("a.example", A) is in_use
+    assert crawl.frontier.has_queue("a.example", A) is has_queue
+    assert not crawl.frontier.is_in_use("a.example", SECURE)
+    assert not crawl.frontier.is_in_use("b.example", B)
+    assert not crawl.frontier.has_queue("b.example", B)
+
+
+def test_an_origin_is_in_use_while_a_request_is_in_progress() -> None:
+    crawl = crawl_of(A, number=1)
+    request = crawl.pop()
+    assert crawl.frontier.is_in_use("a.example", A)
+    assert not crawl.frontier.has_queue("a.example", A)
+    crawl.end(request)
+    assert not crawl.frontier.is_in_use("a.example", A)
+
+
+# Requests that end without a signal
+
+
+def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
+    crawl = crawl_of(A, B, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    dropped, kept = crawl.pop(), crawl.pop()
+    assert dropped is not None
+    crawl.engine.active.discard(dropped)
+    assert crawl.pop_url() == f"{A}/1", "it was not sent: no delay begins"
+    assert kept in crawl.frontier.in_progress
+
+
+def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    request = crawl.pop()
+    assert request is not None
+    request.meta["download_slot"] = "a.example"
+    crawl.engine.active.clear()
+    assert crawl.pop() is None
+    crawl.clock.advance(5)
+    assert crawl.pop_url() == f"{A}/1"
+
+
+def test_a_request_ends_once() -> None:
+    crawl = crawl_of(A)
+    request = crawl.pop()
+    crawl.end(request)
+    crawl.end(request)
+    assert crawl.frontier.hosts["a.example"].active == 0
+
+
+# Requests that wait in the downloader
+
+
+def test_a_request_from_a_queue_has_started() -> None:
+    crawl = crawl_of(A)
+    request = crawl.pop()
+    assert request is not None
+    assert crawl.frontier.try_start(request, A)
+    assert crawl.frontier.is_from_queue(request)
+    assert crawl.frontier.hosts["a.example"].active == 1
+
+
+def test_requests_of_others_keep_the_pace() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    first = crawl.pop()
+    other = Request(f"{A}/other")
+    crawl.engine.active.add(other)
+    assert not crawl.frontier.try_start(other, A)
+    crawl.end(first)
+    crawl.clock.advance(5)
+    assert crawl.frontier.try_start(other, A)
+    assert not crawl.frontier.is_from_queue(other)
+    assert crawl.pop() is None
+
+
+def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
+    crawl = crawl_of(A)
+    first, second = crawl.pop(), crawl.pop()
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    assert first is not None
+    assert second is not None
+    assert not crawl.frontier.try_start(second, A)
+    assert crawl.frontier.try_start(first, A)
+    crawl.end(first)
+    crawl.clock.advance(5)
+    assert crawl.frontier.try_start(second, A)
+    crawl.frontier.note_queue(second)
+    assert crawl.frontier.is_from_queue(second), "the scheduler has it again if the spider closes"
+
+
+async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    last = crawl.pop()
+    caller, robots_txt = Request(f"{A}/caller"), Request(f"{A}/robots.txt")
+    crawl.engine.active.update((caller, robots_txt))
+    begin(crawl.frontier.wait_turn(caller, A))
+    begin(crawl.frontier.wait_turn(robots_txt, A, is_robots_txt=True))
+    await settle()
+    assert not crawl.frontier.try_start(Request(f"{A}/late"), A), "others wait already"
+    assert crawl.frontier.is_waiting(caller)
+    assert crawl.engine.excluded == {caller, robots_txt}
+    for expected in (robots_txt, caller):
+        crawl.end(last)
+        await crawl.clock.run(5)
+        assert set(crawl.frontier.in_progress) == {expected}
+        assert crawl.pop() is None
+        last = expected
+    crawl.end(last)
+    await crawl.clock.run(5)
+    assert crawl.pop_url() == f"{A}/1"
+    assert crawl.engine.excluded == set()
+
+
+async def test_closing_ends_all_waiting() -> None:
+    crawl = crawl_of(A)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.end(crawl.pop())
+    waiting = [
+        begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A)),
+        begin(crawl.frontier.sleep(Request(f"{A}/2"), 60)),
+    ]
+    await settle()
+    assert crawl.left_over()["requests that wait in the downloader"] == 2
+    crawl.frontier.close()
+    waiting.append(begin(crawl.frontier.wait_turn(Request(f"{A}/3"), A)))
+    await settle()
+    assert [each.result for each in waiting] == [False] * 3
+    assert crawl.clock.pending == []
+    assert crawl.left_over() == {}
+
+
+async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
+    crawl = crawl_of(A, number=1)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    first = crawl.pop()
+    waiting = begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A))
+    await settle()
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    await settle()
+    crawl.end(first)
+    await crawl.clock.run(5)
+    assert crawl.left_over() == {}
+
+
+async def test_a_request_sleeps() -> None:
+    crawl = FakeCrawl()
+    request = Request(f"{A}/1")
+    sleeping = begin(crawl.frontier.sleep(request, 5))
+    await crawl.clock.run(4.9)
+    assert not sleeping.called
+    assert crawl.frontier.is_waiting(request)
+    await crawl.clock.run(0.1)
+    assert sleeping.result is True
+    assert crawl.left_over() == {}
+
+
+def test_a_request_that_goes_back_is_stored_once() -> None:
+    crawl = crawl_of(A, number=1)
+    request = crawl.pop()
+    assert request is not None
+    crawl.end(request, sent=False)
+    crawl.frontier.put_back(request)
+    crawl.queue.push(request)  # the engine does so, too
+    assert len(crawl.queue) == 1
+    assert crawl.pop_all() == [f"{A}/0"]
+
+
+def test_a_request_that_goes_back_stays_in_memory_if_it_cannot_be_stored() -> None:
+    class Refusing:
+        def push(self, request: Request) -> None:
+            raise ValueError("it cannot be stored")
+
+        def __len__(self) -> int:
+            return 0
+
+    crawl = crawl_of(A, number=1)
+    request = crawl.pop()
+    assert request is not None
+    disk: Any = Refusing()
+    crawl.frontier.add(disk)
+    crawl.frontier.put_back(request)
+    assert len(crawl.queue) == 1
+
+
+# Crawlers that share the pace of a host
+
+
+class Store:
+    """A store whose hosts are free when the test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1.0
+        self.released: list[float] = []
+
+    async def reserve_host(self, host: str, lease: float) -> float:
+        return self.seconds
+
+    async def release_host(self, host: str, delay: float) -> None:
+        self.released.append(delay)
+
+
+async def test_a_host_is_reserved_for_each_request() -> None:
+    crawl = crawl_of(A, number=2)
+    store = Store()
+    crawl.frontier.share(store)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    assert crawl.pop() is None
+    await crawl.clock.run(3)
+    assert crawl.pop() is None
+    assert crawl.places() == {A: Place.WAITING}
+    store.seconds = 0
+    await crawl.clock.run(3)
+    first = crawl.pop()
+    crawl.end(first)
+    await settle()
+    assert store.released == [5]
+    await crawl.clock.run(5)
+    crawl.end(crawl.pop(), sent=False)
+    await settle()
+    assert store.released == [5, 0]
+    assert crawl.clock.pending == []
+
+
+async def test_a_host_whose_requests_are_dropped_is_not_reserved() -> None:
+    crawl = crawl_of(A, number=2)
+    store = Store()
+    crawl.frontier.share(store)
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    await settle()
+    crawl.set(A, Place.DROPS)
+    await crawl.clock.run(60)
+    assert crawl.clock.pending == []

@@ -1,0 +1,326 @@
+"""The priority queue of the scheduler: what it stores is Scrapy's, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.frontier import queue as module
+from scrapy_rep.frontier.frontier import READY
+from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
+
+from .doubles import FakeCrawl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+OURS = "scrapy_rep.frontier.queue.OriginPriorityQueue"
+DEFAULT = "scrapy.pqueues.DownloaderAwarePriorityQueue"
+PLAIN = "scrapy.pqueues.ScrapyPriorityQueue"
+
+A, B = "http://a.example", "http://b.example"
+SECURE = "https://a.example"
+
+SCRAPY_CLEANS = scrapy.version_info >= (2, 15)
+"""Scrapy 2.14 keeps the directories of empty queues. When it continues a crawl, it does not close
+the files of empty queues of start requests, so that a garbage collection does."""
+UNRAISABLE = "ignore:Exception ignored:pytest.PytestUnraisableExceptionWarning"
+
+KINDS = pytest.mark.parametrize("kind", ["PickleFifo", "PickleLifo", "MarshalFifo", "MarshalLifo"])
+
+
+class StoredCrawl(FakeCrawl):
+    """A crawl with Scrapy's scheduler and JOBDIR. All requests are allowed."""
+
+    def __init__(self, folder: Path, queue: str = OURS, kind: Any = "PickleFifo") -> None:
+        name = kind if isinstance(kind, type) else f"scrapy.squeues.{kind}DiskQueue"
+        super().__init__(
+            {
+                "JOBDIR": str(folder),
+                "SCHEDULER_PRIORITY_QUEUE": queue,
+                "SCHEDULER_DISK_QUEUE": name,
+                "SCHEDULER_START_DISK_QUEUE": name,
+                "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+                "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+            }
+        )
+        self.policies.conditions = defaultdict(lambda: READY)
+        crawler: Any = self.crawler
+        downloader = SimpleNamespace(
+            slots={},
+            get_slot_key=lambda request: self.policies.address(request).host,
+            middleware=crawler.engine.downloader.middleware,
+        )
+        crawler.engine = SimpleNamespace(downloader=downloader)
+        crawler.spider = crawler._create_spider("stored")
+        self.scheduler = Scheduler.from_crawler(self.crawler)
+        self.scheduler.open(crawler.spider)
+        self.folder = folder
+
+    def push(self, *urls: str, priority: int = 0, **meta: Any) -> None:
+        for url in urls:
+            assert self.scheduler.enqueue_request(Request(url, priority=priority, meta=meta))
+
+    def read(self, most: int = 1000) -> Iterator[str]:
+        """Remove requests, each of which ends at once. Yield their URLs."""
+        for _ in range(most):
+            request = self.scheduler.next_request()
+            if request is None:
+                return
+            self.end(request)
+            yield request.url
+
+    def close(self) -> None:
+        self.scheduler.close("finished")
+
+    @property
+    def files(self) -> list[str]:
+        """What is left in the folder of the queue."""
+        folder = self.folder / "requests.queue"
+        return [path.name for path in folder.rglob("*") if path.name != "active.json"]
+
+
+def of(origin: str, urls: Iterable[str]) -> list[str]:
+    """The URLs of one origin, in their order."""
+    return [url for url in urls if url.startswith(origin + "/")]
+
+
+@KINDS
+@pytest.mark.filterwarnings(*[] if SCRAPY_CLEANS else [UNRAISABLE])
+@pytest.mark.parametrize(
+    ("first", "second"), [(OURS, OURS), (OURS, DEFAULT), (DEFAULT, OURS)], ids=["", "back", "from"]
+)
+def test_a_crawl_continues_with_the_queue_of_scrapy_and_the_other_way_round(
+    tmp_path: Path, first: str, second: str, kind: str
+) -> None:
+    crawl = StoredCrawl(tmp_path, first, kind)
+    for number in range(10):
+        crawl.push(f"{A}/{number}", f"{SECURE}/{number}", f"{B}/{number}", f"http://{number}.test/")
+        crawl.push(f"{B}/start/{number}", is_start_request=True)
+        crawl.push(f"{B}/urgent/{number}", priority=number % 3)
+    assert len(crawl.scheduler) == 60
+    found = [*crawl.read(15)]
+    crawl.close()
+    again = StoredCrawl(tmp_path, second, kind)
+    assert len(again.scheduler) == 45
+    found += again.read()
+    again.close()
+    assert len(found) == len(set(found)) == 60
+    if SCRAPY_CLEANS or DEFAULT not in (first, second):
+        assert again.files == []
+    expected = [str(number) for number in range(10)]
+    if kind.endswith("Lifo"):
+        expected.reverse()
+    for origin in (A, SECURE, f"{B}/start"):
+        if (origin, kind[-4:]) != (SECURE, "Lifo"):
+            assert [url.rpartition("/")[2] for url in of(origin, found)] == expected
+    urgent = [int(url.rpartition("/")[2]) % 3 for url in of(f"{B}/urgent", found)]
+    assert urgent == sorted(urgent, reverse=True)
+
+
+@KINDS
+@pytest.mark.parametrize("stop_after", [0, 1, 150])
+def test_a_crawl_of_scrapys_plain_queue_continues(
+    tmp_path: Path, kind: str, stop_after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_MOVED", 10)
+    urls = [f"{origin}/{number}" for number in range(100) for origin in (A, SECURE, B)]
+    crawl = StoredCrawl(tmp_path, PLAIN, kind)
+    for number, url in enumerate(urls):
+        crawl.push(url, priority=number // 100)
+    crawl.close()
+    second = StoredCrawl(tmp_path, OURS, kind)
+    assert len(second.scheduler) == 300
+    found = [*second.read(stop_after)]
+    second.close()
+    third = StoredCrawl(tmp_path, OURS, kind)
+    assert len(third.scheduler) == 300 - len(found)
+    for _ in range(40):  # ten of them are moved at each call
+        found += third.read()
+    third.close()
+    assert sorted(found) == sorted(urls)
+
+
+class Blind(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
+    """A class of queues that cannot show the next request."""
+
+    def peek(self) -> Request | None:
+        raise NotImplementedError
+
+
+def test_a_class_of_queues_without_peek(tmp_path: Path) -> None:
+    urls = [f"{origin}/{number}" for number in range(5) for origin in (A, SECURE, B)]
+    crawl = StoredCrawl(tmp_path, DEFAULT, Blind)
+    crawl.push(*urls)
+    crawl.close()
+    again = StoredCrawl(tmp_path, OURS, Blind)
+    assert len(again.scheduler) == 15
+    again.push(f"{A}/more", f"{B}/more")
+    assert sorted(again.read()) == sorted([*urls, f"{A}/more", f"{B}/more"])
+    again.close()
+
+
+class Counted(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
+    """Counts the queues with open files."""
+
+    opened = most = 0
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        Counted.opened += 1
+        Counted.most = max(Counted.most, Counted.opened)
+
+    def close(self) -> None:
+        super().close()
+        Counted.opened -= 1
+
+
+def test_few_queues_have_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "opened", 0)
+    monkeypatch.setattr(Counted, "most", 0)
+    monkeypatch.setattr(module, "MAX_OPEN", 5)
+    urls = [f"http://{host}.example/{number}" for number in range(3) for host in range(30)]
+    crawl = StoredCrawl(tmp_path, OURS, Counted)
+    crawl.push(*urls)
+    found = [*crawl.read(20)]
+    crawl.close()
+    assert Counted.opened == 0
+    again = StoredCrawl(tmp_path, OURS, Counted)
+    assert len(again.scheduler) == 70
+    found += again.read()
+    again.close()
+    assert sorted(found) == sorted(urls)
+    assert again.files == []
+    assert Counted.opened == 0
+    assert Counted.most <= 5 + 2, "Scrapy opens the queue of start requests for a moment"
+
+
+@KINDS
+def test_looking_at_the_next_request_damages_no_file(tmp_path: Path, kind: str) -> None:
+    crawl = StoredCrawl(tmp_path, OURS, kind)
+    dqs: Any = crawl.scheduler.dqs
+    expected = []
+    for number in range(6):
+        crawl.push(f"{A}/{number}" + "x" * (90 - 9 * number))
+        expected.append(dqs.peek().url)
+    assert set(expected) == {f"{A}/0{'x' * 90}"} if kind.endswith("Fifo") else len(set(expected))
+    found = [*crawl.read()]
+    assert len({url[:18] for url in found}) == 6
+    if kind.endswith("Lifo"):
+        assert found == expected[::-1]
+    assert dqs.peek() is None
+    crawl.close()
+
+
+@pytest.mark.parametrize("priority", [-1, 0, 1])
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_a_request_that_cannot_be_stored_stays_in_memory(
+    tmp_path: Path, priority: int, comes_first: bool
+) -> None:
+    def push_unserializable() -> None:
+        crawl.push(f"{A}/memory", priority=priority, unreadable=lambda: None)
+
+    crawl = StoredCrawl(tmp_path)
+    if comes_first:
+        push_unserializable()
+    crawl.push(f"{A}/1", f"{A}/2")
+    if not comes_first:
+        push_unserializable()
+    assert len(crawl.scheduler) == 3
+    found = [*crawl.read(2)]
+    crawl.push(f"{A}/3")
+    crawl.close()
+    assert f"{A}/memory" in found
+    again = StoredCrawl(tmp_path)
+    found += again.read()
+    again.close()
+    assert sorted(found) == [f"{A}/1", f"{A}/2", f"{A}/3", f"{A}/memory"]
+    assert again.files == []
+
+
+def test_a_queue_whose_files_are_gone_does_not_stop_the_others(tmp_path: Path) -> None:
+    crawl = StoredCrawl(tmp_path)
+    crawl.push(f"{A}/1", f"{A}/2", f"{B}/1", f"{B}/2")
+    crawl.close()
+    (folder,) = (tmp_path / "requests.queue").glob("a.example*")
+    for path in folder.rglob("q*"):
+        path.unlink()
+    for path in folder.rglob("info.json"):
+        path.unlink()
+    again = StoredCrawl(tmp_path)
+    assert [*again.read()] == [f"{B}/1", f"{B}/2"]
+    assert len(again.scheduler) == 0
+    again.close()
+
+
+def test_a_request_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    crawl = StoredCrawl(tmp_path)
+    crawl.push(f"{A}/1", f"{A}/2", f"{A}/3")
+    (file,) = (tmp_path / "requests.queue").rglob("q*")
+    crawl.close()
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"http://a.example/2", b"http://a.example\xff\xff"))
+    again = StoredCrawl(tmp_path)
+    found: list[str] = []
+    errors = 0
+    for _ in range(6):
+        try:
+            found += again.read(1)
+        except Exception:
+            errors += 1
+    assert found == [f"{A}/1", f"{A}/3"]
+    assert errors == 1
+    assert len(again.scheduler) == 0
+    again.close()
+
+
+def test_a_new_directory_never_is_that_of_another_queue(tmp_path: Path) -> None:
+    crawl = StoredCrawl(tmp_path)
+    for slot in (None, "a.example", "b.example", "one"):
+        for origin in (A, SECURE, B):
+            meta: dict[str, Any] = {"download_slot": slot} if slot else {}
+            crawl.push(f"{origin}/{slot}/1", f"{origin}/{slot}/2", **meta)
+            crawl.push(f"{origin}/{slot}/3", dont_obey_robotstxt=True, **meta)
+    dqs: Any = crawl.scheduler.dqs
+    assert len(dqs.names) == 24
+    crawl.close()
+    again = StoredCrawl(tmp_path)
+    assert len(again.scheduler) == len({*again.read()}) == 36
+    again.close()
+
+
+def test_a_crawl_that_does_not_obey_has_the_queue_of_scrapy() -> None:
+    crawler = get_crawler()
+    crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+        downloader=SimpleNamespace(middleware=SimpleNamespace(middlewares=()))
+    )
+    kept: Any = OriginPriorityQueue.from_crawler(crawler, FifoMemoryQueue, "")
+    assert type(kept) is DownloaderAwarePriorityQueue
+    by_priority: Any = PriorityFirstQueue.from_crawler(crawler, FifoMemoryQueue, "")
+    assert type(by_priority) is ScrapyPriorityQueue
+
+
+def test_a_single_request_in_memory_needs_no_queue_of_scrapys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crawl = FakeCrawl()
+    crawl.policies.conditions = defaultdict(lambda: READY)
+    monkeypatch.setattr(module, "ScrapyPriorityQueue", None)
+    crawl.push(f"{A}/1", f"{B}/1")
+    assert len(crawl.queue) == 2
+    peeked = crawl.queue.peek()
+    assert peeked is not None
+    assert crawl.pop_url() == peeked.url == f"{A}/1"
+    crawl.push(f"{A}/2")
+    assert crawl.pop_all() == [f"{B}/1", f"{A}/2"]
+    assert crawl.queue.close() == {}

@@ -1,0 +1,439 @@
+"""Two workers of one crawl, on a fake clock each, and a real Redis server."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis import RedisError
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.frontier import Place
+
+pytest.importorskip("scrapy_redis")
+
+from scrapy_redis.queue import PriorityQueue  # type: ignore[import-untyped]
+
+from scrapy_rep.frontier import redis_queue
+from scrapy_rep.frontier.redis_queue import RedisQueue
+from scrapy_rep.frontier.reservation import LEASE
+
+from .doubles import FakeCrawl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from testing.redis_server import RedisServer
+
+A, B = "http://a.example", "http://b.example"
+HOUR = 3600
+
+Worker = FakeCrawl
+
+
+@pytest.fixture
+def worker(redis_server: RedisServer) -> Iterator[Callable[..., FakeCrawl]]:
+    """Starts workers of one crawl, each with other settings."""
+    clients = []
+
+    def start(settings: dict[str, Any] | None = None) -> FakeCrawl:
+        client = redis_server.client
+        clients.append(client)
+
+        def from_crawler(crawler: Any, *_: Any, **__: Any) -> Any:
+            spider: Any = SimpleNamespace(name="spider", crawler=crawler)
+            return RedisQueue(client, spider, "%(spider)s:requests")
+
+        return FakeCrawl(settings, queue=SimpleNamespace(from_crawler=from_crawler))
+
+    yield start
+    for client in clients:
+        client.close()
+
+
+def set_delay(crawl: FakeCrawl, seconds: float) -> None:
+    crawl.frontier.set_delay("a.example", A, seconds, None)
+
+
+async def test_a_request_is_given_once_its_origin_is_known(worker: Callable[..., Worker]) -> None:
+    crawl = worker()
+    crawl.push(f"{A}/1", f"{A}/2")
+    assert crawl.pop() is None
+    assert crawl.policies.fetched == [A]
+    assert crawl.policies.pages == [f"{A}/1"]
+    crawl.set_ready(A)
+    assert crawl.pop_all() == [f"{A}/1", f"{A}/2"]
+    assert len(crawl.queue) == 0
+    assert crawl.frontier.hosts["a.example"].active == 2
+
+
+async def test_each_request_is_given_to_one_worker(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    urls = {f"{root}/{number}" for root in (A, B) for number in range(3)}
+    one.push(*urls)
+    for crawl in (one, other):
+        crawl.set_ready(A, B)
+    got = [one.pop_url(), *other.pop_all(), *one.pop_all()]
+    assert sorted(map(str, got)) == sorted(urls)
+    assert other.pop() is None
+
+
+async def test_a_host_is_leased_while_its_robots_txt_is_fetched(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{A}/2")
+    assert one.pop() is None
+    assert other.pop() is None
+    assert other.policies.fetched == []
+    one.set_ready(A)
+    assert one.pop_url() == f"{A}/1"
+    other.set_ready(A)
+    assert other.pop_url() == f"{A}/2"
+
+
+async def test_a_delay_holds_for_all_workers(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{A}/2")
+    for crawl in (one, other):
+        crawl.set_ready(A)
+        set_delay(crawl, HOUR)
+    request = one.pop()
+    assert request is not None
+    assert other.pop() is one.pop() is None  # it is in progress
+    one.end(request)
+    assert other.pop() is one.pop() is None
+    assert len(other.queue) == 1
+
+
+async def test_after_the_delay_any_worker_may_go_on(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{A}/2")
+    for crawl in (one, other):
+        crawl.set_ready(A)
+        set_delay(crawl, 0.01)
+    one.end(one.pop())
+    await sleep(0.02)
+    assert other.pop_url() == f"{A}/2"
+
+
+async def test_a_host_stays_leased_while_its_requests_wait_for_something_else(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1")
+    assert one.pop() is None
+    one.set(A, Place.WAITING, HOUR)
+    one.clock.advance(LEASE / 3)
+    other.set_ready(A)
+    assert other.pop() is None
+    one.set_ready(A)
+    assert one.pop_url() == f"{A}/1"
+
+
+async def test_a_delay_holds_for_a_request_that_comes_after_the_last_one(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    for crawl in (one, other):
+        crawl.set_ready(A)
+        set_delay(crawl, HOUR)
+    one.push(f"{A}/1")
+    request = one.pop()
+    one.push(f"{A}/2")
+    assert one.pop() is other.pop() is None
+    one.end(request)
+    other.push(f"{A}/3")
+    assert one.pop() is other.pop() is None
+    assert len(one.queue) == 2
+
+
+async def test_a_request_that_was_not_sent_begins_no_delay(worker: Callable[..., Worker]) -> None:
+    crawl = worker()
+    crawl.set_ready(A)
+    set_delay(crawl, HOUR)
+    crawl.push(f"{A}/1", f"{A}/2")
+    crawl.end(crawl.pop(), sent=False)
+    request = crawl.pop()
+    assert request is not None
+    crawl.end(request, sent=False)  # the last one
+    crawl.push(f"{A}/3")
+    assert crawl.pop_url() == f"{A}/3"
+
+
+async def test_a_host_with_its_most_requests_is_left_to_others(
+    worker: Callable[..., Worker],
+) -> None:
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+    one, other = worker(settings), worker(settings)
+    one.push(*(f"{A}/{number}" for number in range(5)))
+    for crawl in (one, other):
+        crawl.set_ready(A)
+    assert one.pop_all() == [f"{A}/0", f"{A}/1"]
+    assert other.pop_all() == [f"{A}/2", f"{A}/3"]
+    one.end(next(iter(one.engine.active)))
+    assert one.pop_all() == [f"{A}/4"]
+
+
+async def test_a_higher_priority_comes_first_and_then_the_older_request(
+    worker: Callable[..., Worker],
+) -> None:
+    crawl = worker()
+    crawl.set_ready(A)
+    crawl.push(f"{A}/z", f"{A}/z", f"{A}/a")
+    crawl.push(f"{A}/first", priority=1)
+    crawl.push(f"{A}/last", priority=-1)
+    paths = [url.removeprefix(A) for url in crawl.pop_all()]
+    assert paths == ["/first", "/z", "/z", "/a", "/last"]
+
+
+async def test_requests_with_a_slot_and_without_robots_txt(worker: Callable[..., Worker]) -> None:
+    crawl = worker()
+    crawl.push(f"{A}/exempt", dont_obey_robotstxt=True)
+    crawl.push("data:,text")
+    crawl.push(f"{A}/slot", download_slot="mine")
+    assert sorted(crawl.pop_all()) == ["data:,text", f"{A}/exempt"]
+    crawl.set_ready(A)
+    assert crawl.pop_all() == [f"{A}/slot"]
+    assert crawl.frontier.hosts[" mine"].active == 1
+
+
+async def test_another_origin_of_a_leased_host_does_not_wait_for_it(
+    worker: Callable[..., Worker],
+) -> None:
+    crawl = worker()
+    secure = A.replace("http", "https")
+    crawl.push(f"{A}/1")
+    assert crawl.pop() is None  # a fetch has begun
+    crawl.push(f"{secure}/1", f"{secure}/2")
+    crawl.set_ready(secure)
+    assert crawl.pop_all() == [f"{secure}/1", f"{secure}/2"]
+    assert crawl.places() == {A: Place.FETCHING}
+
+
+async def test_the_next_request_of_a_known_site_comes_before_a_new_site(
+    worker: Callable[..., Worker],
+) -> None:
+    crawl = worker({"CONCURRENT_REQUESTS": 1})
+    crawl.set_ready(A)
+    crawl.push(f"{B}/1")
+    crawl.push(*(f"{A}/{number}" for number in range(20)))
+    urls = []
+    for _ in range(20):
+        request = crawl.pop()
+        assert request is not None
+        urls.append(request.url)
+        crawl.end(request)
+        if len(urls) == 15:
+            assert crawl.policies.fetched == []
+    assert urls == [f"{A}/{number}" for number in range(20)]
+    assert crawl.policies.fetched == [B]  # after some pages it is its turn
+
+
+async def test_sites_whose_robots_txt_cannot_be_fetched_now_hide_no_known_site(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    others = [f"http://{number}.example" for number in range(50)]
+    one.set_ready(*others)
+    one.push(*others)
+    other.set_ready(A)
+    other.push(f"{A}/1")
+    other.policies.free = 0
+    urls = [url for _ in range(6) for url in other.pop_all()]
+    assert urls == [f"{A}/1"]
+    assert other.policies.fetched == []
+    assert other.engine.woken > 0
+
+
+async def test_another_worker_may_add_another_origin_of_a_leased_host(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1")
+    assert one.pop() is None  # a fetch has begun
+    secure = A.replace("http", "https")
+    one.set_ready(secure)
+    other.push(f"{secure}/1")
+    assert one.pop() is other.pop() is None
+    one.clock.advance(LEASE / 3)
+    assert one.pop_url() == f"{secure}/1"
+
+
+async def test_requests_that_will_be_dropped(worker: Callable[..., Worker]) -> None:
+    crawl = worker()
+    crawl.set(A, Place.DROPS)
+    crawl.push(f"{A}/1", f"{A}/2")
+    for _ in range(2):
+        crawl.end(crawl.pop())
+    assert crawl.pop() is None
+    assert len(crawl.queue) == 0
+    assert crawl.places() == {}
+    other = worker()
+    other.set_ready(A)
+    other.push(f"{A}/3")
+    assert other.pop_url() == f"{A}/3"
+
+
+async def test_a_lease_ends_when_its_worker_dies(
+    worker: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_queue, "LEASE", 0.001)
+    dead, other = worker(), worker()
+    dead.push(f"{A}/1", f"{A}/2")
+    assert dead.pop() is None
+    other.set_ready(A)
+    set_delay(other, HOUR)
+    await sleep(0.02)
+    assert other.pop_url() == f"{A}/1"
+    dead.set_ready(A)  # it was only stopped
+    assert dead.places() == {A: Place.READY}
+    assert dead.pop() is None
+    assert dead.places() == {}
+    assert len(dead.queue) == 1
+
+
+async def test_the_lease_of_a_host_with_a_request_in_progress_includes_its_delay(
+    worker: Callable[..., Worker], redis_server: RedisServer
+) -> None:
+    """Its worker may die at any time."""
+    crawl = worker()
+    crawl.set_ready(A)
+    set_delay(crawl, HOUR)
+    crawl.push(f"{A}/1")
+    request = crawl.pop()
+    with redis_server.client as client:
+        for _ in range(2):
+            began = client.time()[0]
+            assert client.zscore("{spider:requests}:hosts", "a.example") >= (began + HOUR) * 1000
+            crawl.clock.advance(LEASE / 3)
+    crawl.end(request)
+
+
+async def test_leases_are_renewed(worker: Callable[..., Worker], redis_server: RedisServer) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{B}/1")
+    assert one.pop() is None
+    with redis_server.client as client:
+        before = client.zscore("{spider:requests}:hosts", "a.example")
+        client.zincrby("{spider:requests}:hosts", -5000, "a.example")  # as if 5 s had passed
+        client.hset("{spider:requests}:leases", "b.example", "another worker")
+        one.clock.advance(LEASE / 3)
+        after = client.zscore("{spider:requests}:hosts", "a.example")
+    assert after >= before
+    assert one.places() == {A: Place.FETCHING}
+    assert other.pop() is None
+
+
+async def test_hosts_that_are_not_in_use_are_returned(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    other.set_ready(A)
+    one.set_ready(B)
+    one.push(f"{A}/1", f"{B}/1", f"{B}/2")
+    assert one.pop_url() == f"{B}/1"
+    assert one.pop_url() == f"{B}/2"
+    assert one.policies.fetched == [A]
+    one.set_ready(A)
+    assert other.pop() is None
+    one.clock.advance(LEASE / 3)
+    assert other.pop_url() == f"{A}/1"
+
+
+async def test_a_crawl_that_ends_returns_its_hosts(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{A}/2")
+    one.set_ready(A)
+    set_delay(one, HOUR)
+    request = one.pop()
+    one.push(f"{B}/1")
+    assert one.pop() is None
+    other.set_ready(A, B)
+    assert other.pop() is None
+    queue: Any = one.queue
+    queue.close()
+    assert not one.frontier.has_queues
+    assert other.pop_url() == f"{B}/1"
+    assert other.pop() is None  # a request to A is in progress
+    one.end(request)
+    assert one.clock.pending == []
+
+
+async def test_the_queue_is_cleared(
+    worker: Callable[..., Worker], redis_server: RedisServer
+) -> None:
+    crawl = worker()
+    crawl.push(f"{A}/1", f"{B}/1")
+    assert crawl.pop() is None
+    queue: Any = crawl.queue
+    queue.clear()
+    assert len(queue) == 0
+    assert crawl.places() == {}
+    with redis_server.client as client:
+        assert client.keys() == []
+    crawl.push(f"{A}/2")
+    crawl.set_ready(A)
+    assert crawl.pop_url() == f"{A}/2"
+
+
+async def test_a_request_that_is_put_back_is_stored_once(worker: Callable[..., Worker]) -> None:
+    crawl = worker()
+    crawl.set_ready(A)
+    crawl.push(f"{A}/1")
+    request = crawl.pop()
+    assert request is not None
+    crawl.end(request, sent=False)
+    crawl.frontier.put_back(request)
+    crawl.queue.push(request)  # the engine gets it from the middleware
+    assert len(crawl.queue) == 1
+    assert crawl.pop_url() == f"{A}/1"
+
+
+async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(
+    worker: Callable[..., Worker],
+) -> None:
+    one, other = worker(), worker()
+    queue: Any = one.queue
+    assert await queue.reserve_host("a.example", LEASE) == 0
+    other.push(f"{A}/1")
+    other.set_ready(A)
+    assert other.pop() is None
+    left = await other.queue.reserve_host("a.example", LEASE)  # type: ignore[attr-defined]
+    assert 0 < left <= LEASE
+    await queue.release_host("a.example", 0)
+    assert other.pop_url() == f"{A}/1"
+
+
+async def test_a_server_that_fails_leaves_leases_to_end_by_themselves(
+    worker: Callable[..., Worker], caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = worker()
+    crawl.set_ready(A)
+    set_delay(crawl, HOUR)
+    crawl.push(f"{A}/1", f"{B}/1")
+    request = crawl.pop()
+    queue: Any = crawl.queue
+    queue._script = fails
+    crawl.end(request)
+    crawl.clock.advance(LEASE / 3)
+    assert caplog.text.count("The queue in Redis cannot be reached") == 2
+    with pytest.raises(RedisError):
+        crawl.push(f"{A}/2")
+
+
+def fails(**_: Any) -> None:
+    raise RedisError("gone")
+
+
+def test_a_crawl_that_does_not_obey_uses_the_queue_of_scrapy_redis(
+    redis_server: RedisServer,
+) -> None:
+    crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": False})
+    engine: Any = SimpleNamespace(
+        downloader=SimpleNamespace(middleware=SimpleNamespace(middlewares=[]))
+    )
+    crawler.engine = engine
+    spider: Any = SimpleNamespace(name="spider", crawler=crawler)
+    with redis_server.client as client:
+        assert type(RedisQueue(client, spider, "requests")) is PriorityQueue

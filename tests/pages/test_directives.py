@@ -1,0 +1,807 @@
+"""X-Robots-Tag, robots meta elements and TDM reservation, clause by clause."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import pickle
+from dataclasses import asdict, fields
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.pages import directives as pages
+from scrapy_rep.pages.directives import (
+    HEADERS,
+    LICENSE,
+    MAX_LICENSES,
+    META,
+    NO_DIRECTIVES,
+    PageDirectives,
+    Source,
+    merge,
+    meta_names,
+    parse_date,
+    statements,
+    statements_of,
+)
+from scrapy_rep.pages.html import elements
+from scrapy_rep.protocol.tdmrep import TdmRule
+
+TAG = "x-robots-tag"
+OURS = ("mybot", "other-bot")
+MEGABYTE = 1_000_000
+LONG_HEADER = 200_000
+"""Octets: many times what the HTTP clients of Scrapy read."""
+
+
+def of_headers(*headers: tuple[str, str]) -> PageDirectives:
+    return merge(statements(headers, (), OURS))
+
+
+def of_lines(*lines: str) -> PageDirectives:
+    return of_headers(*((TAG, line) for line in lines))
+
+
+def of_page(
+    html: str | bytes, *headers: tuple[str, str], tokens: tuple[str, ...] = OURS
+) -> PageDirectives:
+    body = html if isinstance(html, bytes) else html.encode()
+    return merge(statements(headers, elements(body, meta_names(tokens), LICENSE), tokens))
+
+
+def stated_by(directives: PageDirectives) -> dict[str, Any]:
+    """Return the fields that differ from the defaults, without the sources."""
+    defaults = asdict(NO_DIRECTIVES)
+    return {
+        name: value
+        for name, value in asdict(directives).items()
+        if value != defaults[name] and name != "sources"
+    }
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+NOINDEX = {"noindex": True}
+NOFOLLOW = {"nofollow": True}
+NOARCHIVE = {"noarchive": True}
+BOTH = {**NOINDEX, **NOFOLLOW}
+
+# X-Robots-Tag: rule *("," rule), rule = [agent ":"] name [":" arg]
+
+FLAGS = (
+    "noindex nofollow noarchive nocache nosnippet noimageindex notranslate indexifembedded"
+    " nositelinkssearchbox noodp noai noimageai noml"
+)
+
+
+@pytest.mark.parametrize("name", FLAGS.split())
+def test_google_each_rule_has_its_field(name: str) -> None:
+    assert stated_by(of_lines(name)) == {name: True}
+    assert stated_by(of_page(f"<meta name=robots content={name}>")) == {name: True}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ("noindex", NOINDEX),
+        ("NoIndex", NOINDEX),
+        ("  noindex ,\tnofollow  ", BOTH),
+        ("noindex,,nofollow,", BOTH),
+        ("none", BOTH),
+        ("all", {}),
+        ("index, follow", {}),
+        ("unheard-of, noindex", NOINDEX),
+        ("noindex nofollow", {}),  # no comma, so it is one unknown name
+        ("noindex: really", NOINDEX),  # an argument that the rule does not have
+        ("index, noindex, index", NOINDEX),  # a restriction once made stays
+        # An agent holds until the next one or the end of the line.
+        ("mybot: noindex", NOINDEX),
+        ("MyBot : noindex", NOINDEX),
+        ("mybot/2.1: noindex", NOINDEX),
+        ("mybot: noindex, nofollow", BOTH),
+        ("elsebot: noindex", {}),
+        ("elsebot: noindex, nofollow", {}),
+        ("elsebot: noindex, mybot: nofollow", NOFOLLOW),
+        ("mybot: nofollow, elsebot: noindex", NOFOLLOW),
+        ("noindex, elsebot: nofollow", NOINDEX),
+        ("elsebot: noindex, *: nofollow", NOFOLLOW),
+        ("elsebot: noindex, robots: nofollow", NOFOLLOW),
+        ("elsebot:, noindex", {}),
+        ("elsebot: mybot: noindex", NOINDEX),  # the last agent holds
+        ("my: noindex", {}),
+        ("mybot-image: noindex", {}),
+        ("mybot: noindex, other-bot: nofollow", BOTH),  # both are ours
+        ("360bot: noindex", {}),
+        # The name of a rule is never an agent, and neither is a name before a number.
+        ("max-snippet: 5, noindex", {"max_snippet": 5, **NOINDEX}),
+        ("unheard-of: 5, noindex", NOINDEX),
+        ("unheard-of: -1, noindex", NOINDEX),
+        ("index: noindex, nofollow", NOFOLLOW),
+    ],
+)
+def test_google_a_line_of_x_robots_tag(line: str, expected: dict[str, Any]) -> None:
+    assert stated_by(of_lines(line)) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*FLAGS.split(), "none", "all", "index", "follow", "max-snippet", "max-video-preview",
+     "max-image-preview", "unavailable_after", "NoIndex"],
+)  # fmt: skip
+def test_the_name_of_a_rule_is_never_an_agent(name: str) -> None:
+    assert of_lines(f"{name}: x, noarchive").noarchive
+
+
+def test_google_an_agent_holds_to_the_end_of_its_line() -> None:
+    assert stated_by(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
+
+
+def test_an_agent_holds_in_header_lines_that_were_joined() -> None:
+    assert stated_by(of_lines("elsebot: noindex, nofollow, mybot: noarchive")) == NOARCHIVE
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["max-snippet:20"], {"max_snippet": 20}),
+        (["max-snippet: 20 "], {"max_snippet": 20}),
+        (["max-snippet:20", "max-snippet:30"], {"max_snippet": 20}),
+        (["max-snippet:30, max-snippet:20"], {"max_snippet": 20}),
+        (["max-snippet:-1"], {"max_snippet": -1}),
+        (["max-snippet:-1, max-snippet:-1"], {"max_snippet": -1}),
+        (["max-snippet:-1, max-snippet:20"], {"max_snippet": 20}),  # -1 is no limit
+        (["max-snippet:20, max-snippet:-1"], {"max_snippet": 20}),
+        (["max-snippet:0"], {"max_snippet": 0, "nosnippet": True}),
+        (["max-snippet:00020"], {"max_snippet": 20}),
+        (["max-snippet:" + "0" * 5000], {"max_snippet": 0, "nosnippet": True}),
+        (["max-snippet:" + "0" * 65_000 + "7"], {"max_snippet": 7}),
+        (["max-video-preview:" + "0" * 5000 + "9"], {"max_video_preview": 9}),
+        (["max-snippet"], {}),
+        (["max-snippet:"], {}),
+        (["max-snippet:many"], {}),
+        (["max-snippet:-2"], {}),
+        (["max-snippet:1.5"], {}),
+        (["max-snippet:٣"], {}),
+        (["max-snippet:" + "9" * 5000], {}),
+        (["max-video-preview:3"], {"max_video_preview": 3}),
+        (["max-video-preview:0"], {"max_video_preview": 0}),
+        (["max-image-preview:none"], {"max_image_preview": "none"}),
+        (["max-image-preview:Large"], {"max_image_preview": "large"}),
+        (["max-image-preview:large, max-image-preview:standard"],
+         {"max_image_preview": "standard"}),
+        (["max-image-preview:none", "max-image-preview:standard"], {"max_image_preview": "none"}),
+        (["max-image-preview:huge"], {}),
+    ],
+)  # fmt: skip
+def test_google_the_more_restrictive_of_two_holds(
+    lines: list[str], expected: dict[str, Any]
+) -> None:
+    assert stated_by(of_lines(*lines)) == expected
+
+
+# unavailable_after
+
+JUNE = utc(2010, 6, 25, 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # RFC 850
+        ("Friday, 25-Jun-10 15:00:00 GMT", JUNE),
+        ("25-Jun-10 15:00:00 UTC", JUNE),
+        ("25-Jun-2010 15:00:00 EST", utc(2010, 6, 25, 20)),
+        # RFC 822
+        ("Fri, 25 Jun 2010 15:00:00 GMT", JUNE),
+        ("25 Jun 2010 15:00:00 PST", utc(2010, 6, 25, 23)),
+        ("25 Jun 2010 15:00:00 +0200", utc(2010, 6, 25, 13)),
+        ("25 Jun 2010 15:00:00", JUNE),  # no zone
+        ("25 Jun 2010 15:00:00 XYZ", JUNE),  # RFC 5322 §4.3: as if there were none
+        ("25 Jun 2010 15:00", JUNE),
+        ("Fri Jun 25 15:00:00 2010", JUNE),  # asctime
+        # ISO 8601
+        ("2010-06-25T15:00:00Z", JUNE),
+        ("2010-06-25t15:00:00z", JUNE),
+        ("2010-06-25T15:00:00+02:00", utc(2010, 6, 25, 13)),
+        ("2010-06-25T15:00:00-0230", utc(2010, 6, 25, 17, 30)),
+        ("2010-06-25T15:00:00+02", utc(2010, 6, 25, 13)),
+        ("2010-06-25 15:00:00 UTC", JUNE),
+        ("2010-06-25T15:00:00.123Z", JUNE),
+        ("2010-06-25T15:00", JUNE),
+        ("2010-06-25", utc(2010, 6, 25)),
+        ("20100625T150000Z", JUNE),
+        ("  2010-06-25  ", utc(2010, 6, 25)),
+        # No dates
+        ("", None),
+        ("never", None),
+        ("2010", None),
+        ("2010-13-25", None),
+        ("2010-06-25T25:00Z", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("31 Feb 2010 00:00:00 GMT", None),
+        ("25 Jun 2010 15:00:00 +99999999", None),
+        ("31 Dec 9999 23:59:59 -0100", None),  # the year 10000 in UTC
+        ("9999-12-31T23:59:59-01:00", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
+    assert parse_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", {}),
+        ("Unavailable_After:25 Jun 2010 15:00:00 GMT", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive", NOARCHIVE),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive", NOARCHIVE),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot:, noarchive", {}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, *: noarchive", NOARCHIVE),
+        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {"max_snippet": 5}),
+        ("noarchive, unavailable_after: 2010-06-25T15:00:00,5Z", NOARCHIVE),
+    ],
+)
+def test_google_the_date_runs_to_the_next_rule_or_agent(
+    line: str, expected: dict[str, Any]
+) -> None:
+    assert stated_by(of_lines(line)) == {"unavailable_after": JUNE, **expected}
+
+
+def test_google_an_unreadable_date_is_ignored() -> None:
+    assert stated_by(of_lines("unavailable_after: soon, I think, noindex")) == NOINDEX
+    assert stated_by(of_lines("unavailable_after, noindex")) == NOINDEX
+
+
+def test_google_the_earliest_date_counts() -> None:
+    later = "unavailable_after: 2011-01-01"
+    earlier = "unavailable_after: 2010-06-25T15:00Z"
+    assert of_lines(later, earlier).unavailable_after == JUNE
+    assert of_lines(earlier, later).unavailable_after == JUNE
+
+
+def test_google_a_page_is_not_indexable_after_the_date() -> None:
+    directives = of_lines("unavailable_after: 25 Jun 2010 15:00:00 GMT")
+    before, after = (directives.as_of(JUNE + timedelta(seconds=s)) for s in (-1, 1))
+    assert not before.expired
+    assert before.indexable
+    assert after.expired
+    assert not after.indexable
+    assert not after.noindex
+
+
+def test_a_page_is_indexable_without_noindex() -> None:
+    assert not of_lines("noindex").indexable
+    assert of_lines("nofollow").indexable
+    assert NO_DIRECTIVES.indexable
+    assert NO_DIRECTIVES.as_of(JUNE) == NO_DIRECTIVES
+
+
+# Meta elements
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<meta name="robots" content="noindex">', NOINDEX),
+        ("<meta name='robots' content='noindex'/>", NOINDEX),
+        ("<META NAME=ROBOTS CONTENT=NOINDEX>", NOINDEX),
+        ("<meta content=noindex name=robots>", NOINDEX),
+        ("<meta\n\tname = robots\f content\r=\n'noindex , nofollow'>", BOTH),
+        ("<meta/name=robots/content=noindex>", {}),  # the name is "robots/content=noindex"
+        ('<meta name="robots"content="noindex">', NOINDEX),
+        ('<meta name=" robots " content="noindex">', NOINDEX),
+        ('<meta property="robots" content="noindex">', {}),
+        ('<meta name="robots" value="noindex">', {}),  # never value
+        ('<meta name="robots">', {}),
+        ("<meta>", {}),
+        ('<meta name="robots" content>', {}),
+        ('<metadata name="robots" content="noindex">', {}),
+        ('<meta name="robots" content="noindex" content="nofollow">', NOINDEX),  # the first one
+        ('<meta name="robots" content="no&#105;ndex&comma; nofollow">', BOTH),
+        ('<meta name="robots" content="noindex&nofollow">', {}),
+        ('<meta name="mybot" content="noindex">', NOINDEX),
+        ('<meta name="MyBot" content="noindex">', NOINDEX),
+        ('<meta name="elsebot" content="noindex">', {}),
+        ('<meta name="robots" content="mybot: noindex, nofollow">', NOFOLLOW),  # no agents here
+        ('<meta name="robots" content="elsebot: x, nofollow">', NOFOLLOW),
+        ('<meta name="robots" content="noindex"><meta name="robots" content="nofollow">', BOTH),
+        ('<meta name="robots" content="noindex"><meta name="mybot" content="index">', NOINDEX),
+        ('<meta name="robots" content="none" lang=>', BOTH),
+        ('<meta name="robots" content="max-snippet:0">', {"max_snippet": 0, "nosnippet": True}),
+        ('<meta name="robots" content="unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noai">',
+         {"unavailable_after": JUNE, "noai": True}),
+        ('<meta name="description" content="about robots: noindex">', {}),
+        ('<meta title="a > b" name="robots" content="noindex">', NOINDEX),
+        ("<meta title=it's name=robots content=noindex>", NOINDEX),
+        ('<meta = name="robots" content="noindex">', NOINDEX),
+        ('<meta name="&#114;obots" content="n&#x6f;index">', NOINDEX),
+        ('<meta name="&#x72;&#X6F;&#98&#0000111;ts" content="&#110;oindex">', NOINDEX),
+        ('<meta name=m&#121;bot content=n&#111index>', NOINDEX),
+        ('<meta name="&Tab;robots&NewLine;" content="noindex">', NOINDEX),
+        ('<meta name="&#114;obot" content="noindex">', {}),
+        ('<meta n&#97;me="robots" content="noindex">', {}),  # no references in names of attributes
+    ],
+)  # fmt: skip
+def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
+    assert stated_by(of_page(html)) == expected
+
+
+@pytest.mark.parametrize(
+    ("token", "name"),
+    [("my_bot", "my&lowbar;bot"), ("my_bot", "my&UnderBar;bot"), ("my.bot", "my&period;bot"),
+     ("mybot", "&#77;YBOT"), ("360bot", "&#51;60bot"), ("my-bot", "my&#45;bot")],
+)  # fmt: skip
+def test_html_any_character_of_a_name_may_be_a_character_reference(token: str, name: str) -> None:
+    html = f'<title>A page</title><meta name="{name}" content="noindex">'.encode()
+    assert stated_by(of_page(html, tokens=(token,))) == NOINDEX
+
+
+NOINDEX_META = '<meta name="robots" content="noindex">'
+
+
+@pytest.mark.parametrize(
+    "before_and_after",
+    [
+        "<!doctype html><html><head><title>A page</title>|</head><body></body></html>",
+        "<head></head><body><p>text|",  # also in the body
+        "<noscript>|</noscript>",  # scripts do not run
+        "<svg>|</svg>",
+        "<!-->|",  # two complete comments
+        "<!--->|",
+        "<!-- a -->|<!-- b -->",
+        "<!-- a --!>|",
+        "<!doctype a <b>|",
+        "<?xml version='1.0'?>|",
+        "</ >|",
+        "<1 < 2 <|",
+        "a < b |",
+        "<p title=\"</title>\" class='x>'>|",
+        "<p title=it's>|",
+        '<p title="a"b="c">|',
+        "<p title=>|",
+        "<script>a < b</script>|",
+        "<script src=a/>b</SCRIPT >|",
+        "<script></scripts></script>|",
+        "<style>p {}</style>|",
+        "<template><template></template></template>|",
+        "</template>|",
+        "</p title = 'x>'>|",
+        "</script>|</title>",
+        "\ufeff|",
+        "<titles>|",
+    ],
+)
+def test_html_where_a_meta_element_counts(before_and_after: str) -> None:
+    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == NOINDEX
+
+
+@pytest.mark.parametrize(
+    "before_and_after",
+    [
+        "<!-- | -->",
+        "<!-- a > b |",  # never closed
+        "<!-|>",
+        "<!a |",
+        "<? 'a' |",
+        "</!|",
+        "<p title='|'>",
+        "<p title='|",  # never closed
+        "<p title |",
+        "<script>|</script>",
+        "<SCRIPT type=text/template>|</SCRIPT>",
+        "<script>|",
+        "<script><!-- </scripts> |</script>",
+        "<style>|</style>",
+        "<title>|</title>",
+        "<textarea>|</textarea>",
+        "<xmp>|</xmp>",
+        "<iframe>|</iframe>",
+        "<noembed>|</noembed>",
+        "<noframes>|</noframes>",
+        "<plaintext>|</plaintext>",
+        "<template>|</template>",
+        "<template><template></template>|</template>",
+    ],
+)
+def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None:
+    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<meta name=robots content=noindex",
+        "<meta name=robots content='noindex>",
+        "<meta name=robots content=noindex <p",
+    ],
+)
+def test_html_a_tag_without_an_end_does_not_count(html: str) -> None:
+    assert stated_by(of_page(html)) == {}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "shift_jis", "gb18030", "euc-kr"])
+def test_html_in_any_encoding_that_agrees_with_ascii(encoding: str) -> None:
+    title = "é" if encoding == "latin-1" else "ツ"
+    html = f"<title>{title}</title><p title='{title}'><meta name=robots content=noindex>"
+    assert stated_by(of_page(html.encode(encoding))) == NOINDEX
+
+
+# All statements that apply are merged
+
+
+def test_google_statements_of_header_and_page_are_merged() -> None:
+    headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
+    html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
+    directives = of_page(html, *headers)
+    assert stated_by(directives) == {
+        **NOARCHIVE,
+        **NOFOLLOW,
+        "max_snippet": 7,
+        "noodp": True,
+    }
+    assert directives.sources == (
+        Source("noarchive", TAG),
+        Source("max-snippet", TAG, "mybot"),
+        Source("nofollow", META),
+        Source("max-snippet", META),
+        Source("noodp", META, "mybot"),
+    )
+
+
+def test_each_source_is_listed_once() -> None:
+    assert of_lines("noindex, noindex", "noindex").sources == (Source("noindex", TAG),)
+
+
+def test_only_general_rules_apply_to_a_crawler_without_a_token() -> None:
+    html = b"<meta name=robots content=noindex><meta name=mybot content=nofollow>"
+    assert stated_by(of_page(html, (TAG, "mybot: noai, *: noodp"), tokens=())) == {
+        "noodp": True,
+        **NOINDEX,
+    }
+
+
+# TDM reservation
+
+RESERVED = {"tdm_reservation": True}
+FREE = {"tdm_reservation": False}
+
+
+@pytest.mark.parametrize(
+    ("headers", "metas", "expected"),
+    [
+        ({"tdm-reservation": "1"}, {}, RESERVED),
+        ({"tdm-reservation": " 0 "}, {}, FREE),
+        ({"tdm-reservation": "yes"}, {}, {}),  # only 0 and 1 count
+        ({"tdm-reservation": "01"}, {}, {}),
+        ({"tdm-reservation": ""}, {}, {}),
+        ({}, {"tdm-reservation": "1"}, RESERVED),
+        ({}, {"TDM-Reservation": "0"}, FREE),
+        ({"tdm-reservation": "1"}, {"tdm-reservation": "0"}, FREE),  # the page over the header
+        ({"tdm-reservation": "0"}, {"tdm-reservation": "1"}, RESERVED),
+        ({"tdm-reservation": "1"}, {"tdm-reservation": "no"}, RESERVED),
+        ({"tdm-reservation": "1"}, {"tdm-policy": "/p"}, {**RESERVED, "tdm_policy": "/p"}),
+        ({"tdm-policy": "/h"}, {"tdm-reservation": "1"}, {**RESERVED, "tdm_policy": "/h"}),
+        ({"tdm-policy": "/h"}, {"tdm-policy": "/p"}, {"tdm_policy": "/p"}),
+        ({"tdm-policy": "/h"}, {"tdm-policy": " "}, {"tdm_policy": "/h"}),
+    ],
+)
+def test_tdm_the_page_over_the_header(
+    headers: dict[str, str], metas: dict[str, str], expected: dict[str, Any]
+) -> None:
+    html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
+    assert stated_by(of_page(html, *headers.items())) == expected
+
+
+@pytest.mark.parametrize(
+    ("headers", "html", "rule", "expected"),
+    [
+        ({}, "", TdmRule("/", True), RESERVED),
+        ({}, "", TdmRule("/", False, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-reservation": "0"}, "", TdmRule("/", True), FREE),
+        ({"tdm-reservation": "2"}, "", TdmRule("/", True), RESERVED),
+        ({"tdm-policy": "/h"}, "", TdmRule("/", True, "/f"), {**RESERVED, "tdm_policy": "/h"}),
+        # Absence resets nothing.
+        ({"tdm-reservation": "0"}, "", TdmRule("/", True, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-reservation": "1"}, "<meta name=tdm-reservation content=0>",
+         TdmRule("/", True, "/f"), {**FREE, "tdm_policy": "/f"}),
+        ({"tdm-policy": "/h"}, "<meta name=tdm-policy content=/p>",
+         TdmRule("/", False, "/f"), {**FREE, "tdm_policy": "/p"}),
+    ],
+)  # fmt: skip
+def test_tdm_the_page_over_the_header_over_the_file(
+    headers: dict[str, str], html: str, rule: TdmRule, expected: dict[str, Any]
+) -> None:
+    stated = statements(headers.items(), elements(html.encode(), meta_names(OURS), LICENSE), OURS)
+    found = merge([*stated, *statements_of(rule)])
+    assert stated_by(found) == expected
+    assert Source("tdm-reservation", "tdmrep.json") in found.sources
+
+
+def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:
+    reservations = [("tdm-reservation", value) for value in "010"]
+    assert of_headers(*reservations).tdm_reservation is True
+
+
+# Robots-Tag (draft-illyes-repext)
+
+ROBOTS_TAG = "robots-tag"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        # The example of the draft. Its second member ends in ";", and is read all the same.
+        ("*;noindex;nosnippet, ExampleBot;", {**NOINDEX, "nosnippet": True}),
+        ("*;nosnippet, ExampleBot;noindex", {"nosnippet": True}),
+        ("*;nosnippet, MyBot;noindex", {"nosnippet": True, **NOINDEX}),
+        ("mybot;noindex, mybot;nofollow", BOTH),
+        ("* ; noindex ;\tnofollow", BOTH),
+        ('"*";noindex, "mybot/2.1";nofollow', BOTH),
+        ("robots;NoIndex", NOINDEX),
+        ("elsebot;none", {}),
+        ("elsebot;none, mybot", {}),
+        ("*;none;noml", {**BOTH, "noml": True}),
+        ("*;noindex=?0;nofollow=?1", NOFOLLOW),
+        ("*;max-snippet=5;max-image-preview=none, mybot;max-snippet=3",
+         {"max_snippet": 3, "max_image_preview": "none"}),
+        ("*;max-snippet:5", {"max_snippet": 5}),
+        ('*;unavailable_after="Fri, 25 Jun 2010 15:00:00 GMT";noindex',
+         {**NOINDEX, "unavailable_after": utc(2010, 6, 25, 15)}),
+        ('*;x="a, mybot;noindex";nofollow', NOFOLLOW),  # a String
+        ('*;x="a\\", b";nofollow', NOFOLLOW),
+        ('*;nofollow;x="a', NOFOLLOW),
+        ('*;nofollow;x="a\\', NOFOLLOW),
+        # As X-Robots-Tag.
+        ("noindex, nofollow", BOTH),
+        ("mybot: noindex, elsebot: nofollow", NOINDEX),
+        ("noindex;nofollow", BOTH),
+        (";noindex", NOINDEX),
+        ("elsebot;nofollow, noindex", NOINDEX),  # the parameters end with their member
+        ("elsebot: noindex;nofollow", {}),
+        ("mybot: noindex;nofollow", BOTH),
+        ("robots: noindex;nofollow", BOTH),
+        ("é;noindex", NOINDEX),  # no agent, so it is for everyone
+        ("", {}),
+        (";", {}),
+        (" ; , ;; ,", {}),
+    ],
+)  # fmt: skip
+def test_repext_a_line_of_robots_tag(line: str, expected: dict[str, Any]) -> None:
+    directives = of_headers((ROBOTS_TAG, line))
+    assert stated_by(directives) == expected
+    assert {source.place for source in directives.sources} <= {ROBOTS_TAG}
+
+
+def test_repext_both_headers_and_the_page_are_merged() -> None:
+    headers = [(ROBOTS_TAG, "*;noindex"), (ROBOTS_TAG, "mybot;noarchive"), (TAG, "nofollow")]
+    directives = of_page(b"<meta name=mybot content=noml>", *headers)
+    assert stated_by(directives) == {**BOTH, **NOARCHIVE, "noml": True}
+    assert directives.sources[:2] == (
+        Source("noindex", ROBOTS_TAG),
+        Source("noarchive", ROBOTS_TAG, "mybot"),
+    )
+
+
+# Licenses (RSL 1.0)
+
+PAGE = "https://example.com/blog/a"
+RSL = "https://example.com/license.xml"
+
+
+@pytest.mark.parametrize(
+    ("line", "licenses"),
+    [
+        (f'<{RSL}>; rel="license"; type="application/rsl+xml"', (RSL,)),
+        (f"<{RSL}>;rel=license", (RSL,)),
+        (f'<{RSL}> ; title="a, b; rel=x" ; REL="Describedby LICENSE"', (RSL,)),
+        (f'</style.css>; rel=preload, <{RSL}>; rel="license", <b>;rel=next', (RSL,)),
+        (
+            f'<{RSL}>; rel=license, </more?a,b>; rel="license"',
+            (RSL, "https://example.com/more?a,b"),
+        ),
+        (f"<{RSL}>; rel=license, <{RSL}>; rel=license", (RSL,)),
+        ("<c.xml>; rel=license", ("https://example.com/blog/c.xml",)),
+        ("<//other.example/c>; rel=license", ("https://other.example/c",)),
+        (f"<{RSL}>; rel=next; rel=license", ()),  # the first rel counts
+        (f"<{RSL}>; rel=licenses", ()),
+        (f"<{RSL}>; anchor='/b'; rel=license", ()),  # a link of another page
+        (f'<{RSL}>; title="; rel=license"', ()),
+        (f"{RSL}; rel=license", ()),
+        ("<http://[bad>; rel=license", ()),
+        ("< >; rel=license", ()),
+        ("<a", ()),
+        (f'<{RSL}>; rel="license', (RSL,)),
+        (f'<{RSL}>; rel=license; title="\\', (RSL,)),
+    ],
+)
+def test_rsl_a_link_header(line: str, licenses: tuple[str, ...]) -> None:
+    directives = of_headers(("link", line)).at(PAGE)
+    assert directives.licenses == licenses
+    assert stated_by(directives) == ({"licenses": licenses} if licenses else {})
+
+
+def test_rsl_link_elements_and_headers_are_listed_together() -> None:
+    html = f"<link rel=license href=/b><link rel=license href='{RSL}'><link rel=license href=' '>"
+    directives = of_page(html, ("link", "</a>; rel=license")).at(PAGE)
+    assert directives.licenses == ("https://example.com/a", "https://example.com/b", RSL)
+    assert directives.sources == (Source("license", "link"), Source("license", META))
+    assert directives.to_dict()["licenses"] == list(directives.licenses)
+
+
+def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
+    line = ",".join(f"<{number}>;rel=license" for number in range(2000))
+    html = "".join(f"<link rel=license href={number}>" for number in range(20_000))
+    for directives in (of_headers(("link", line)), of_page(html)):
+        assert directives.licenses == tuple(str(number) for number in range(MAX_LICENSES))
+
+
+LONG_PIECES = [
+    "<", "<a>", '<a>"', '\\"<a>', "<a>;rel=license,", ";", "; ", ",", '"', "\\", " ", "=", "a;",
+    "*;", "*;noindex", "\0", "\x1b", "license", "<license>;", "*;a=\"", "é;", "mybot:",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", LONG_PIECES)
+@pytest.mark.parametrize("end", ["", "\\", '"', ">;rel=license"])
+def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
+    value = piece * (64 * 1024 // len(piece)) + end
+    for name in ("link", ROBOTS_TAG):
+        assert len(of_headers((name, f"license{value}")).licenses) <= MAX_LICENSES
+
+
+# PageDirectives
+
+
+def test_directives_can_be_pickled_but_not_changed() -> None:
+    directives = of_lines("none, max-snippet:5, unavailable_after: 2010-06-25")
+    assert pickle.loads(pickle.dumps(directives)) == directives
+    with pytest.raises(AttributeError):
+        directives.noindex = False  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["none, max-snippet:5, unavailable_after: 2010-06-25, mybot: noai, max-image-preview:none"],
+    ],
+)
+@pytest.mark.parametrize("policy", [None, "/a&#xD800;\0\ud800\u20ac"])
+def test_directives_as_types_of_json(lines: list[str], policy: str | None) -> None:
+    headers = [(TAG, line) for line in lines]
+    if policy is not None:
+        headers.append(("tdm-policy", policy))
+        headers.append(("link", f"<{policy}>; rel=license"))
+    directives = of_headers(*headers)
+    plain = directives.to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert marshal.loads(marshal.dumps(plain)) == plain
+    assert list(plain) == [field.name for field in fields(PageDirectives)]
+
+
+def test_directives_as_types_of_json_have_dates_and_lists() -> None:
+    directives = of_lines("noindex, unavailable_after: 25 Jun 2010 15:00:00 GMT, mybot: noai")
+    plain = directives.as_of(utc(2011, 1, 1)).to_dict()
+    assert plain["noindex"] is True
+    assert plain["nofollow"] is False
+    assert plain["max_snippet"] is None
+    assert plain["expired"] is True
+    assert plain["unavailable_after"] == "2010-06-25T15:00:00+00:00"
+    assert plain["sources"] == [
+        ["noindex", TAG, "*"],
+        ["unavailable_after", TAG, "*"],
+        ["noai", TAG, "mybot"],
+    ]
+
+
+def test_a_page_that_states_nothing_has_no_directives() -> None:
+    assert of_page("<html><head><title>A page</title></head></html>").sources == ()
+    assert stated_by(merge([])) == {}
+
+
+# Hostile headers and pages
+
+FRAGMENTS = [
+    "<meta ", "<META\n", "<meta>", "name", "=", "robots", "mybot", "content", "noindex", "'", '"',
+    " ", ">", "/", "<", "<!--", "-->", "--!>", "<script>", "</script>", "<title", "<template>",
+    "</template>", "<p ", "&#105;", "\0", "é", ",", ":", "unavailable_after:", "tdm-policy",
+    "max-snippet:", "0" * 5000, "&lowbar;", "&#", "31 Dec 9999 23:59:59 -0100",
+    '<meta name="robots" content="nofollow">', "<link ", "rel", "href", "license", "http://[", ";",
+    '<link rel="license" href="/a">', "*;",
+]  # fmt: skip
+pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
+
+
+@given(pieces | st.text(), st.binary() | pieces.map(str.encode))
+def test_no_header_and_no_page_raises(line: str, html: bytes) -> None:
+    headers = [(name, line) for name in HEADERS]
+    directives = of_page(html, *headers).as_of(JUNE).at("https://example.com/")
+    assert pickle.loads(pickle.dumps(directives)) == directives
+    json.dumps(directives.to_dict())
+
+
+@given(st.text())
+def test_no_text_for_a_date_raises(text: str) -> None:
+    date = parse_date(text)
+    assert date is None or date.tzinfo is timezone.utc
+
+
+_RULES = st.sampled_from([*FLAGS.split(), "none", "max-snippet:5", "max-snippet:-1", "all"])
+
+
+@given(st.lists(_RULES, max_size=6), st.lists(_RULES, max_size=6))
+def test_the_order_of_statements_does_not_matter(some: list[str], others: list[str]) -> None:
+    one, other = of_lines(*some, *others), of_lines(*others, *some)
+    assert stated_by(one) == stated_by(other)
+    flags = [field.name for field in fields(PageDirectives) if field.type == "bool"]
+    alone = of_lines(*some)
+    assert all(getattr(one, flag) >= getattr(alone, flag) for flag in flags)
+
+
+@given(pieces)
+def test_a_comment_before_an_element_changes_nothing(text: str) -> None:
+    comment = f"<!-- {text.replace('--', '')} -->"
+    assert stated_by(of_page(comment + NOINDEX_META)) == NOINDEX
+
+
+NAMED = "<meta name=robots content=noindex>"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<meta x ", "<meta name=robots ", "<meta name=robots x='", "<", "<a ", "<a b=", '<a b="',
+        "<!--", "<!-- --", "</", "<!", "<script>", "<style></style>", "<template>", NAMED, " ", "=",
+        "<p a>", "&#", "<meta name=robots content='&#9", "\0", "robots", "tdm-policy<meta ",
+        "<b>", "<<b", "</p>", "<!>", "<!-->", "< ", "<p a=b>", "<p a='b'", "<p =", "<meta a=b>",
+        "<meta ", "<meta name='robot&#115;'>", "&#0000", "&#x0", "<meta name='&lowbar", "a=b ",
+        "<a b='>",
+    ],
+)  # fmt: skip
+def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:
+    body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
+    assert of_page(body).noindex
+
+
+LICENSED = "<link rel=license href=/a>"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<link x ", "<link rel=license ", "<link rel=license x='", "<link rel=license href='", "<",
+        LICENSED, "<link rel=next href=/b>", "<link rel='licens&#101;'>", "<link", "license", "&",
+        "<!--", "<script>license", "<template>", "<a b='>", "&#x6c", "<body", "<body x='", "\0",
+    ],
+)  # fmt: skip
+def test_the_first_license_of_a_hostile_page_is_read(html: str) -> None:
+    body = (LICENSED + html * (MEGABYTE // len(html)) + LICENSED).encode()
+    assert of_page(body).licenses[0] == "/a"
+
+
+@pytest.mark.no_cover  # Coverage would take most of the time.
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a:", "mybot:", ",", "unavailable_after:,", "unavailable_after:", "a/", "a/b:", " ", "a ",
+        "noindex,", "a:b,", "9", "max-snippet:9", "1,", "-", "2010-06-25,",
+    ],
+)  # fmt: skip
+def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
+    text = line * (LONG_HEADER // len(line))
+    for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
+        assert of_lines(f"noarchive, {prefix}{text}").noarchive
+
+
+def test_an_element_of_another_name_states_nothing() -> None:
+    assert list(pages._of_page([pages.Element("meta", "description", "noindex")], ())) == []

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy import Spider
+
+from scrapy_rep.exceptions import SettingError
+from scrapy_rep.reports.crawl_report import paths_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = 1_700_000_000.5
+
+
+def spider() -> Spider:
+    return Spider("sample", region="eu/north", number=7)
+
+
+def files_of(*templates: str, jobdir: str | None = None) -> list[Path]:
+    """The reports of a run, and its event log."""
+    targets, log = paths_of(templates, spider(), "run", NOW, jobdir)
+    return [*targets, log]
+
+
+def test_the_parameters_of_a_path(tmp_path: Path) -> None:
+    template = f"{tmp_path}/%(region)s/%(number)03d/%(name)s-%(time)s.json"
+    name = "sample-2023-11-14T22-13-20+00-00"
+    assert files_of(template) == [
+        tmp_path / f"eu/north/007/{name}.json",
+        tmp_path / f"eu/north/007/{name}.run.events.gz",
+    ]
+    assert (tmp_path / "eu/north/007").is_dir()
+    assert list((tmp_path / "eu/north/007").iterdir()) == []
+
+
+def test_several_files_have_one_log(tmp_path: Path) -> None:
+    found = files_of(f"{tmp_path}/a.json", f"{tmp_path}/b/c.JSON")
+    assert found == [tmp_path / "a.json", tmp_path / "b/c.JSON", tmp_path / "a.run.events.gz"]
+
+
+def test_the_logs_of_a_job_are_in_its_folder(tmp_path: Path) -> None:
+    found = files_of(f"{tmp_path}/a.json", jobdir=f"{tmp_path}/job")
+    assert found[-1] == tmp_path / "job/robots-report/run.events.gz"
+
+
+@pytest.mark.parametrize("name", ["x" * 240, "語" * 80], ids=["one octet", "three octets"])
+def test_a_long_name_leaves_room_for_the_run(tmp_path: Path, name: str) -> None:
+    log = files_of(f"{tmp_path}/{name}.json")[-1]
+    log.touch()
+    assert len(os.fsencode(log.name)) == 150 + len(".run.events.gz")
+
+
+def test_a_page_needs_jinja2_from_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    files_of(f"{tmp_path}/a.json")
+    with pytest.raises(SettingError, match=r"REP_REPORT is .* the package jinja2: pip install"):
+        files_of(f"{tmp_path}/a.html")
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("report.txt", r"it must be a path that ends in \.json"),
+        ("report", "it must be a path that ends in"),
+        ("%(nome)s.json", "the spider has no attribute 'nome'"),
+        ("%(name.json", "it is no template such as"),
+        ("%s%s.json", "it is no template such as"),
+        ("%(name)d.json", "it is no template such as"),
+        ("100%.json", "it is no template such as"),
+        ("file/report.json", "cannot be written: .*[Ff]ile exists|Not a directory"),
+        ("folder.json", "folder.json cannot be written: it is a directory"),
+        ("link.json", "link.json cannot be written: it is a symbolic link"),
+        ("x" * 300 + ".json", "cannot be written: File name too long"),
+        ("a\0b.json", "cannot be written: .*null"),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "link.json").symlink_to("elsewhere.json")
+    with pytest.raises(SettingError, match=f"^REP_REPORT is .*: .*({problem})"):
+        files_of(template)

@@ -1,0 +1,91 @@
+"""Calls of a store in threads. They end on each event loop, also if they were cancelled."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.sqlite import SQLiteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    return SQLiteStore(tmp_path / "robots.db", ttl=60)
+
+
+def cancelled(store: SQLiteStore, method: Callable[..., Any], undo: Any = None) -> Any:
+    """Return a call that was cancelled after it had begun, or behind one that had."""
+    call = deferred_from_coro(store._run(method, undo=undo))
+    call.addErrback(lambda failure: None)
+    return call
+
+
+async def test_a_call_returns_or_raises(store: SQLiteStore) -> None:
+    assert await store._run(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        await store._run(divmod, 7, 0)
+    await store.close()
+
+
+async def test_a_cancelled_call_ends_and_is_undone_unless_it_failed(store: SQLiteStore) -> None:
+    done, proceed = list[object](), threading.Event()
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    calls = [
+        cancelled(store, lambda: proceed.wait(10), undo=done.append),
+        cancelled(store, fail, undo=done.append),
+        cancelled(store, lambda: done.append("made"), undo=done.append),
+    ]
+    await sleep(0.05)
+    for call in calls:
+        call.cancel()
+    await sleep(0.01)
+    proceed.set()
+    await store.close()
+    assert done == ["made", True, None]
+
+
+async def test_closing_disconnects_after_all_calls(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, proceed = list[str](), threading.Event()
+    monkeypatch.setattr(store, "disconnect", lambda: done.append("disconnected"))
+
+    def slow() -> None:
+        proceed.wait(10)
+        done.append("slow")
+
+    call = cancelled(store, slow)
+    await sleep(0.05)
+    call.cancel()
+    closing = deferred_from_coro(store.close())
+    await sleep(0.05)
+    assert done == []
+    proceed.set()
+    await maybe_deferred_to_future(closing)
+    assert done == ["slow", "disconnected"]
+
+
+async def test_a_call_times_out(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.threaded.CALL_TIMEOUT", 0.05)
+    undone, proceed = list[bool](), threading.Event()
+    with pytest.raises(StoreError, match=r"not answered for 0\.05 s"):
+        await store._run(proceed.wait, 10, undo=undone.append)
+    await store.close()
+    with pytest.raises(StoreError, match="closed"):
+        await store._run(divmod, 7, 2)
+    proceed.set()
+    while not undone:
+        await sleep(0.01)
+    assert undone == [True]
