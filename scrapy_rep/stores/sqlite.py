@@ -418,7 +418,7 @@ def _use_write_ahead_log(db: sqlite3.Connection) -> None:
         try:
             db.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if "lock" not in str(error) or time.monotonic() > deadline:
                 raise
         else:
             return
@@ -433,12 +433,18 @@ def _size(db: sqlite3.Connection) -> int:
 
 
 def _version(db: sqlite3.Connection) -> int:
-    """Return the version of a store, 0 for a new database. Raises an error if it is not a store."""
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (version,) = db.execute("PRAGMA user_version").fetchone()
+    """Return the version of a store, 0 for a new database. Raises an error if it is not a store.
+
+    One statement reads all, since another process may create the tables at any time.
+    """
+    query = (
+        "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_master) "
+        "FROM pragma_application_id, pragma_user_version"
+    )
+    application, version, has_tables = db.execute(query).fetchone()
     if application == APPLICATION_ID:
         return int(version)
-    if application or db.execute("SELECT 1 FROM sqlite_master").fetchone():
+    if application or has_tables:
         raise sqlite3.OperationalError("this is the database of another application")
     return 0
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +110,30 @@ def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.Mo
 async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     write(path, b"")
     opened = store(path)
+    await opened.put(ORIGIN, ENTRY)
+    assert await opened.get(ORIGIN) == ENTRY
+    await opened.close()
+
+
+async def test_a_store_that_another_process_creates_at_the_same_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other creates it just after this one has read the version of the empty file."""
+
+    class Overtaken(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> Any:
+            if "application_id" not in sql:
+                return super().execute(sql, *parameters)
+            (row,) = super().execute(sql, *parameters).fetchall()
+            monkeypatch.undo()
+            other = store(path)
+            other.open()
+            other.disconnect()
+            return super().execute(f"SELECT {', '.join('?' * len(row))}", row)
+
+    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Overtaken))
+    opened = store(path)
+    opened.open()
     await opened.put(ORIGIN, ENTRY)
     assert await opened.get(ORIGIN) == ENTRY
     await opened.close()
