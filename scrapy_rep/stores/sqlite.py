@@ -11,6 +11,7 @@ only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` se
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import sqlite3
@@ -42,7 +43,7 @@ BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
 BUSY_PAUSE = 0.01
-"""Seconds between two attempts to turn on the write-ahead log."""
+"""Seconds between two attempts to lock the folder."""
 
 _VERSION = int.from_bytes(VERSION, "big")
 
@@ -163,6 +164,8 @@ class SQLiteStore(ThreadedStore):
         self._now = now
         self._token = uuid4().hex
         self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result
+        """The file that was opened."""
         self._read_only = False
 
     def open(self) -> None:
@@ -232,7 +235,7 @@ class SQLiteStore(ThreadedStore):
             # SQLITE_CORRUPT and SQLITE_NOTADB raise DatabaseError itself, not a subclass.
             is_damaged = type(error) is sqlite3.DatabaseError
             if self._replace and is_damaged and (not self.shared or _is_store(self._path)):
-                with suppress(OSError):
+                with suppress(OSError), _locked(self._path.parent):
                     self._quarantine(str(error))
             raise StoreError(f"{self._path}: {error}") from error
 
@@ -247,17 +250,19 @@ class SQLiteStore(ThreadedStore):
     def _connect(self) -> sqlite3.Connection:
         """Return the connection. Open it first, if there is none."""
         if self._connection is None:
-            try:
-                self._connection = self._open_connection()
-            except _UnusableError as error:
-                if not self._replace:
-                    raise
-                self._quarantine(str(error))
-                self._connection = self._open_connection()
+            with _locked(self._path.parent):
+                try:
+                    self._connection = self._open_connection()
+                except _UnusableError as error:
+                    if not self._replace:
+                        raise
+                    self._quarantine(str(error))
+                    self._connection = self._open_connection()
         return self._connection
 
     def _open_connection(self) -> sqlite3.Connection:
         self._create_file()
+        self._file = self._path.stat()
         self._read_only = not os.access(self._path, os.W_OK)
         query = ""
         if self._read_only:
@@ -322,10 +327,10 @@ class SQLiteStore(ThreadedStore):
             db.execute("PRAGMA temp_store = MEMORY")
             _create_leases(db, now, "TEMP")  # SQLite prefers these to the tables of the file
             return
-        _use_write_ahead_log(db)
+        db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         with _transaction(db):
-            if _version(db) == 0:  # else another process has just created the tables
+            if not version:
                 _create_tables(db, now)
             for statement in _DELETE_INVALID:
                 db.execute(statement, {"now": now})
@@ -335,7 +340,12 @@ class SQLiteStore(ThreadedStore):
         return self._path.with_name(self._path.name + suffix)
 
     def _quarantine(self, reason: str) -> None:
-        """Rename the file and its sidecars, so that a new store can be created."""
+        """Rename the file that was opened, so that a new store can be created.
+
+        A file that another process has created in its place stays.
+        """
+        if not os.path.samestat(self._file, self._path.stat()):
+            return
         target = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
         for suffix in ("", "-wal", "-shm"):
             file = self._sidecar(suffix)
@@ -396,6 +406,30 @@ class MemoryStore(SQLiteStore):
 
 
 @contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder, in which one process at a time opens, creates or renames a store.
+
+    Otherwise two processes that find the same store unusable would both rename it, the second one
+    the new store of the first. SQLite has no lock for this, nor one that makes two processes wait
+    for each other while both turn on the write-ahead log.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StoreError("another process keeps its folder locked") from None
+            time.sleep(BUSY_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Run one transaction, which locks the database for other writers from its start."""
     db.execute("BEGIN IMMEDIATE")
@@ -407,24 +441,6 @@ def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             db.execute("ROLLBACK")
 
 
-def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log of a database.
-
-    SQLite does not wait for another process that does the same at the same time, because two that
-    wait for each other would never end. So this tries again, for :data:`BUSY_TIMEOUT`.
-    """
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if "lock" not in str(error) or time.monotonic() > deadline:
-                raise
-        else:
-            return
-        time.sleep(BUSY_PAUSE)
-
-
 def _size(db: sqlite3.Connection) -> int:
     """Return the octets that the data of a database takes."""
     names = ("page_size", "page_count", "freelist_count")
@@ -433,10 +449,7 @@ def _size(db: sqlite3.Connection) -> int:
 
 
 def _version(db: sqlite3.Connection) -> int:
-    """Return the version of a store, 0 for a new database. Raises an error if it is not a store.
-
-    One statement reads all, since another process may create the tables at any time.
-    """
+    """Return the version of a store, 0 for a new database. Raises an error if it is not a store."""
     query = (
         "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_master) "
         "FROM pragma_application_id, pragma_user_version"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import sqlite3
@@ -11,8 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import closing
-from functools import partial
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(
@@ -86,10 +86,19 @@ def test_several_processes_create_one_file_together(path: Path) -> None:
     assert sum(int(output(process)) for process in processes) == 200
 
 
-def test_opening_waits_for_another_process_that_creates_the_file(path: Path) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+@contextmanager
+def locked(folder: Path) -> Iterator[Callable[[], None]]:
+    """Lock a folder, as a process does that opens a store there. Yields what unlocks it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        yield stack.close
+
+
+def test_opening_waits_for_another_process_that_opens_a_store(path: Path) -> None:
+    with locked(path.parent) as unlock:
+        timer = threading.Timer(0.2, unlock)
         timer.start()
         opened = store(path)
         opened.open()
@@ -97,6 +106,15 @@ def test_opening_waits_for_another_process_that_creates_the_file(path: Path) -> 
     opened.disconnect()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_folder_that_stays_locked_is_an_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
+    with locked(path.parent), pytest.raises(StoreError, match="keeps its folder locked"):
+        store(path).open()
+    assert not path.exists()
 
 
 def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,30 +128,6 @@ def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.Mo
 async def test_an_empty_file_becomes_a_store(path: Path) -> None:
     write(path, b"")
     opened = store(path)
-    await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) == ENTRY
-    await opened.close()
-
-
-async def test_a_store_that_another_process_creates_at_the_same_time(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other creates it just after this one has read the version of the empty file."""
-
-    class Overtaken(sqlite3.Connection):
-        def execute(self, sql: str, *parameters: Any) -> Any:
-            if "application_id" not in sql or self.in_transaction:
-                return super().execute(sql, *parameters)
-            (row,) = super().execute(sql, *parameters).fetchall()
-            monkeypatch.undo()
-            other = store(path)
-            other.open()
-            other.disconnect()
-            return super().execute(f"SELECT {', '.join('?' * len(row))}", row)
-
-    monkeypatch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=Overtaken))
-    opened = store(path)
-    opened.open()
     await opened.put(ORIGIN, ENTRY)
     assert await opened.get(ORIGIN) == ENTRY
     await opened.close()
@@ -175,6 +169,48 @@ async def test_an_unusable_store_is_renamed(
     assert str(path) in warning.getMessage()
     assert str(aside) in warning.getMessage()
     await opened.close()
+
+
+async def test_a_store_that_two_processes_find_unusable_is_renamed_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other opens it just after this one has read its version."""
+    of_another_version(path)
+    one, other = store(path), store(path)
+    late = threading.Thread(target=other.open)
+
+    def overtaken(db: sqlite3.Connection) -> int:
+        monkeypatch.undo()
+        late.start()
+        late.join(0.3)  # without the lock, the other has renamed the file by then
+        return 7
+
+    monkeypatch.setattr("scrapy_rep.stores.sqlite._version", overtaken)
+    one.open()
+    late.join()
+    await one.put(ORIGIN, ENTRY)
+    assert await other.get(ORIGIN) == ENTRY
+    assert len([file for file in path.parent.iterdir() if "aside" in file.name]) == 1
+    await one.close()
+    await other.close()
+
+
+async def test_a_damage_that_two_processes_find_renames_the_file_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, one, other = (store(path) for _ in range(3))
+    await first.put(ORIGIN, ENTRY)
+    await first.close()
+    one.open()
+    other.open()
+    for opened in (one, other):
+        with pytest.raises(StoreError, match="malformed"), opened._errors():
+            raise sqlite3.DatabaseError("malformed")
+        await opened.put(ORIGIN, ENTRY)
+    assert await one.get(ORIGIN) == ENTRY
+    assert ["is renamed" in record.getMessage() for record in caplog.records] == [True]
+    await one.close()
+    await other.close()
 
 
 def test_a_store_of_another_version_that_is_in_use_is_not_renamed(path: Path) -> None:
