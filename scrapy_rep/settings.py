@@ -1,4 +1,4 @@
-"""Every setting of the package: its name, its default, its parser and its meaning.
+"""Every setting of the package: its name, its default and the values that it may have.
 
 They are read once, when the crawl starts, into a frozen :class:`Settings`. An unusable value stops
 the crawl with a :class:`SettingError`. Only this module reads the settings of a crawl, also those
@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from math import inf
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.settings import default_settings
@@ -38,164 +39,100 @@ _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
 """The modules of the download handlers that open as many connections as they get requests."""
 
-_TEMPLATE = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)+")
+_ARCHIVE_PATH = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz")
 
 
-# Parsers. Each takes the value of a setting, which is text if it comes from a command line, and
-# returns it in the type that the package uses. It raises ValueError, which says what the value must
-# be, for an unusable value.
+class Kind(NamedTuple):
+    """The values that a setting may have."""
+
+    expected: str
+    """What a value must be, for error messages."""
+    parse: Callable[[object], Any]
+    """Returns a value in the type that the package uses. From a command line, it is text. Raises
+    LookupError, TypeError or ValueError for an unusable value."""
 
 
-def boolean(value: object) -> bool:
-    """Parse True or False, or one of the texts and numbers that stand for them."""
-    match value:
-        case bool():
-            return value
-        case int() | str() if str(value).strip().lower() in {"1", "true"}:
-            return True
-        case int() | str() if str(value).strip().lower() in {"0", "false"}:
-            return False
-    raise ValueError("True or False")
+def _whole_numbers(least: int) -> Kind:
+    def parse(value: object) -> int:
+        number = int(str(value))
+        if number < least:
+            raise ValueError
+        return number
+
+    return Kind(f"a whole number, {least} or more", parse)
 
 
-def count(value: object) -> int:
-    """Parse a whole number, 0 or more."""
-    return _whole_number(value, minimum=0)
+def _numbers(expected: str, *, zero: bool) -> Kind:
+    def parse(value: object) -> float:
+        number = float(str(value))
+        if not (0 < number < inf or (zero and number == 0)):
+            raise ValueError
+        return number
+
+    return Kind(expected, parse)
 
 
-def positive_count(value: object) -> int:
-    """Parse a whole number, 1 or more."""
-    return _whole_number(value, minimum=1)
+def _choice(*choices: str) -> Kind:
+    return Kind(" or ".join(map(repr, choices)), lambda value: choices[choices.index(str(value))])
 
 
-def seconds(value: object) -> float:
-    """Parse a finite number of seconds above 0."""
-    number = _number(value)
-    if not 0 < number < float("inf"):
-        raise ValueError("a number of seconds above 0")
-    return number
+def _statuses(low: int, high: int) -> Kind:
+    def parse(value: object) -> frozenset[int]:
+        found = frozenset(map(int, _strings(value)))
+        if not all(low <= status <= high for status in found):
+            raise ValueError
+        return found
+
+    return Kind(f"a list of statuses from {low} to {high}", parse)
 
 
-def days(value: object) -> float:
-    """Parse a finite number of days, 0 or more."""
-    number = _number(value)
-    if not 0 <= number < float("inf"):
-        raise ValueError("a number of days, 0 or more")
-    return number
+def _boolean(value: object) -> bool:
+    return {"true": True, "1": True, "false": False, "0": False}[str(value).strip().lower()]
 
 
-def strings(value: object) -> tuple[str, ...]:
-    """Parse a list of texts, or one text that separates them by commas."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
-        raise ValueError("a list")
-    texts = tuple(str(item).strip() for item in value)
-    return tuple(text for text in texts if text)
+def _items(value: Any) -> Iterable[Any]:
+    """Return the items of a list, or of a text that separates them by commas."""
+    if isinstance(value, (bytes, Mapping)):
+        raise TypeError
+    return value.split(",") if isinstance(value, str) else iter(value)
 
 
-def paths(value: object) -> tuple[str, ...]:
-    """Parse a path, or a list of paths. A text separates them by commas. None means no path."""
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(text for item in _items(value) if (text := str(item).strip()))
+
+
+def _path(value: Any) -> str | None:
+    """Return a path; None for None and for an empty text."""
+    path = fspath(value or "")
+    if not isinstance(path, str):
+        raise TypeError
+    return path or None
+
+
+def _paths(value: object) -> tuple[str, ...]:
     if value is None:
         return ()
-    values = [value] if isinstance(value, PathLike) else value
-    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
-        values = [fspath(item) if isinstance(item, PathLike) else item for item in values]
-        if not all(isinstance(item, str) for item in values):
-            raise ValueError("None, a path or a list of paths")
-    try:
-        return strings(values)
-    except ValueError:
-        raise ValueError("None, a path or a list of paths") from None
+    items = [value] if isinstance(value, PathLike) else _items(value)
+    return _strings(_path(item) or "" for item in items)
 
 
-def tokens(value: object) -> tuple[str, ...]:
-    """Parse a list of product tokens. The result has them in lower case, each once."""
-    found = [product_tokens(text) for text in strings(value)]
+def _archive_path(value: object) -> str | None:
+    path = _path(value)
+    if path is not None and not _ARCHIVE_PATH.fullmatch(path):
+        raise ValueError
+    return path
+
+
+def _tokens(value: object) -> tuple[str, ...]:
+    """Return product tokens in lower case, each once."""
+    found = [product_tokens(text) for text in _strings(value)]
     if not all(found):
-        raise ValueError("a list of product tokens")
+        raise ValueError
     return tuple(dict.fromkeys(token for one in found for token in one))
 
 
-def statuses(low: int, high: int) -> Callable[[object], frozenset[int]]:
-    """Return a parser for a list of HTTP statuses from ``low`` to ``high``."""
-
-    def parse(value: object) -> frozenset[int]:
-        expected = f"a list of statuses from {low} to {high}"
-        try:
-            found = frozenset(int(text) for text in strings(value))
-        except ValueError:
-            raise ValueError(expected) from None
-        if any(not low <= status <= high for status in found):
-            raise ValueError(expected)
-        return found
-
-    return parse
-
-
-def host_names(value: object) -> frozenset[str]:
-    """Parse a list of host names. The result has them as :class:`~scrapy_rep.origin.Origin` has."""
-    try:
-        return frozenset(map(_host_name, strings(value)))
-    except ValueError:
-        raise ValueError("a list of host names, without scheme, port, path or wildcards") from None
-
-
-def choice(*choices: str) -> Callable[[object], str]:
-    """Return a parser for one of several texts."""
-
-    def parse(value: object) -> str:
-        if isinstance(value, str) and value in choices:
-            return value
-        raise ValueError(" or ".join(repr(text) for text in choices))
-
-    return parse
-
-
-def toml_path(value: object) -> str | None:
-    """Parse the path of a TOML file. None and an empty text mean that there is none."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, (str, PathLike)):
-        path = fspath(value)
-        if isinstance(path, str):
-            return path
-    raise ValueError("None or the path of a TOML file")
-
-
-def archive_path(value: object) -> str | None:
-    """Parse the path of a WARC file. None and an empty text mean that there is none."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, (str, PathLike)):
-        path = fspath(value)
-        if isinstance(path, str) and path.endswith(".warc.gz") and _TEMPLATE.fullmatch(path):
-            return path
-    raise ValueError(
-        "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
-        "replaced and %% stands for %"
-    )
-
-
-def _whole_number(value: object, *, minimum: int) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = minimum - 1
-    if isinstance(value, bool) or number < minimum:
-        raise ValueError(f"a whole number, {minimum} or more")
-    return number
-
-
-def _number(value: object) -> float:
-    """Return a value as a number; NaN if it is not a number."""
-    try:
-        return float("nan") if isinstance(value, bool) else float(str(value))
-    except ValueError:
-        return float("nan")
-
-
 def _host_name(name: str) -> str:
+    """Return a host name as :class:`~scrapy_rep.origin.Origin` has it."""
     is_ipv6 = name.count(":") > 1 and not name.startswith("[")
     origin = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
     parts = urlsplit(origin or "")
@@ -206,308 +143,112 @@ def _host_name(name: str) -> str:
     return parts.hostname
 
 
-def store(value: object) -> StoreSource | None:
-    """Parse the URL of a store, or what returns one. None and the empty text mean no store."""
+def _store(value: object) -> StoreSource | None:
     if value is None or value == "":
         return None
     if callable(value) or (isinstance(value, str) and find_type(value) is not None):
         return value
-    raise ValueError(f"None, {store_forms()}")
+    raise ValueError
 
 
-def user_agents(value: object) -> str | tuple[str, ...] | None:
-    """Parse a User-Agent header, a product token, or a list of tokens. None means none of these."""
+def _user_agents(value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
     # A header may contain commas. On a command line, commas separate the tokens of a list.
     if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
         return value
-    try:
-        return strings(value)
-    except ValueError:
-        expected = "a product token, a list of them, or a User-Agent header"
-        raise ValueError(expected) from None
+    return _strings(value)
 
 
-# The settings
+BOOLEAN = Kind("True or False", _boolean)
+SECONDS = _numbers("a number of seconds above 0", zero=False)
+DAYS = _numbers("a number of days, 0 or more", zero=True)
+STRINGS = Kind("a list", _strings)
+TOKENS = Kind("a list of product tokens", _tokens)
+HOST_NAMES = Kind(
+    "a list of host names, without scheme, port, path or wildcards",
+    lambda value: frozenset(map(_host_name, _strings(value))),
+)
+TOML_PATH = Kind("None or the path of a TOML file", _path)
+PATHS = Kind("None, a path or a list of paths", _paths)
+ARCHIVE_PATH = Kind(
+    "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are replaced "
+    "and %% stands for %",
+    _archive_path,
+)
+STORE = Kind(f"None, {store_forms()}", _store)
+USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
 
-_ROBOTS_AGENT = {"name": "ROBOTSTXT_USER_AGENT", "default": None, "parse": user_agents}
+class Setting(NamedTuple):
+    """One setting, as the reference has it."""
+
+    name: str
+    default: Any
+    kind: Kind
+
+    def read(self, settings: BaseSettings) -> Any:
+        """Return its value in a crawl. Raises :class:`SettingError` for an unusable one."""
+        value = settings.get(self.name, self.default)
+        try:
+            return self.kind.parse(value)
+        except (LookupError, TypeError, ValueError):
+            raise _unusable(self.name, value, self.kind.expected) from None
 
 
-def _setting(name: str, default: Any, parse: Callable[[object], Any], meaning: str) -> Any:
-    return field(metadata={"name": name, "default": default, "parse": parse, "meaning": meaning})
+_ROBOTS_AGENT = Setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
+
+
+def _setting(name: str, default: Any, kind: Kind) -> Any:
+    return field(metadata={"setting": Setting(name, default, kind)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one crawl. Times are seconds unless the meaning says otherwise."""
+    """The settings of one crawl. docs/reference/settings.md says what each of them means."""
 
-    strict: bool = _setting(
-        "REP_STRICT",
-        False,
-        boolean,
-        "Parse robots.txt files exactly as RFC 9309 defines them. By default, the parser also "
-        "accepts what Google's parser accepts: misspelled field names, missing colons, and "
-        "`Allow: /index.html` as a rule for the directory.",
-    )
-    conditional_get: bool = _setting(
-        "REP_CONDITIONAL_GET",
-        True,
-        boolean,
-        "Send `If-None-Match` or `If-Modified-Since` when a robots.txt is fetched again and the "
-        "last response had an `ETag` or `Last-Modified` header. The server can then answer 304, "
-        "without a body. `False` sends plain GET requests, as Google does.",
-    )
-    timeout: float = _setting(
-        "REP_TIMEOUT",
-        30.0,
-        seconds,
-        "Seconds after which one attempt to fetch a robots.txt fails. The time includes redirects "
-        "and the body.",
-    )
-    retry_times: int = _setting(
-        "REP_RETRY_TIMES",
-        2,
-        count,
-        "How often the fetch of an unreachable robots.txt is retried at once, after pauses of 1, "
-        "2, 4, … seconds. Requests to the site wait during these retries.",
-    )
+    strict: bool = _setting("REP_STRICT", False, BOOLEAN)
+    conditional_get: bool = _setting("REP_CONDITIONAL_GET", True, BOOLEAN)
+    timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
+    retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
     too_many_redirects: str = _setting(
-        "REP_TOO_MANY_REDIRECTS",
-        "unavailable",
-        choice("unavailable", "unreachable"),
-        "The result of a robots.txt that redirects more than five times or in a loop. "
-        "`unavailable` allows all requests to the site. `unreachable` uses the last good copy, or "
-        "disallows all requests if there is none.",
+        "REP_TOO_MANY_REDIRECTS", "unavailable", _choice("unavailable", "unreachable")
     )
-    allow_private_redirects: bool = _setting(
-        "REP_ALLOW_PRIVATE_REDIRECTS",
-        False,
-        boolean,
-        "Follow redirects of a robots.txt from a public site to an address that is not public, "
-        "such as a loopback, private or link-local address. By default, such a redirect is "
-        "refused and the robots.txt is *unreachable*, so that a site cannot make the crawler send "
-        "requests to your internal services.",
-    )
+    allow_private_redirects: bool = _setting("REP_ALLOW_PRIVATE_REDIRECTS", False, BOOLEAN)
     inherit_meta: tuple[str, ...] = _setting(
-        "REP_INHERIT_META",
-        ("proxy", "bindaddress", "download_slot"),
-        strings,
-        "The `meta` keys that the request for a robots.txt copies from the request for the page. "
-        "Add a key if your download handler needs it, such as `impersonate`. `proxy` is copied "
-        "with its credentials. `download_slot` is copied only if the robots.txt is on the host of "
-        "the page. Keys that select a browser are never copied.",
+        "REP_INHERIT_META", ("proxy", "bindaddress", "download_slot"), STRINGS
     )
-    disallow_statuses: frozenset[int] = _setting(
-        "REP_DISALLOW_STATUSES",
-        (),
-        statuses(400, 499),
-        "The 4xx statuses of a robots.txt that disallow all requests to the site, such as `[401, "
-        "403]`. By default, 4xx statuses allow all requests (RFC 9309 §2.3.1.3).",
-    )
+    disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), _statuses(400, 499))
     unreachable_statuses: frozenset[int] = _setting(
-        "REP_UNREACHABLE_STATUSES",
-        (407, 429),
-        statuses(400, 499),
-        "The 4xx statuses of a robots.txt that mean *unreachable*, as 5xx statuses do.",
+        "REP_UNREACHABLE_STATUSES", (407, 429), _statuses(400, 499)
     )
-    server_error_hosts: frozenset[str] = _setting(
-        "REP_5XX_AS_404",
-        (),
-        host_names,
-        "The host names of sites that respond with a 5xx status if a file does not exist. A 5xx "
-        "status of a robots.txt on these hosts counts as 404. A name applies to all schemes and "
-        "ports of the host, but not to its subdomains.",
-    )
-    unreachable: str = _setting(
-        "REP_UNREACHABLE",
-        "disallow",
-        choice("disallow", "allow", "wait"),
-        "What happens to requests to a site whose robots.txt is unreachable if there is no good "
-        "copy of it. `disallow` drops them. `wait` keeps them until the next attempt to fetch the "
-        "robots.txt, for up to `REP_MAX_WAIT` in all, and then drops them. `allow` sends them. "
-        "This breaks RFC 9309 §2.3.1.4, which says that crawlers MUST assume complete disallow.",
-    )
-    unreachable_days: float = _setting(
-        "REP_UNREACHABLE_DAYS",
-        30.0,
-        days,
-        "Days after which a site is allowed if its robots.txt was unreachable all the time and "
-        "there is no good copy of it (RFC 9309 §2.3.1.4).",
-    )
-    cache_min: float = _setting(
-        "REP_CACHE_MIN",
-        300.0,
-        seconds,
-        "Seconds for which a robots.txt is used at least before it is fetched again, even if its "
-        "response headers give a shorter lifetime.",
-    )
-    cache_max: float = _setting(
-        "REP_CACHE_MAX",
-        86400.0,
-        seconds,
-        "Seconds for which a robots.txt is used at most before it is fetched again, even if its "
-        "response headers give a longer lifetime. RFC 9309 §2.4 recommends no more than 24 hours.",
-    )
-    cache_size: int = _setting(
-        "REP_CACHE_SIZE",
-        1_000_000,
-        positive_count,
-        "How many origins (scheme, host and port) are kept in memory. The least recently used "
-        "origins are removed first. The files of all but the 5,000 most recently used ones are "
-        "compressed, to about 1 KB for each. See [scaling](../usage/scaling.md#memory).",
-    )
-    concurrent_fetches: int = _setting(
-        "REP_CONCURRENT_FETCHES",
-        100,
-        positive_count,
-        "How many robots.txt files are fetched at the same time, in addition to "
-        "`CONCURRENT_REQUESTS`. A fetch that takes longer than 0.25 seconds no longer counts, so "
-        "that slow sites do not block others. At most six times as many fetches run in total. "
-        "If more are needed then, those that have taken 8 seconds are ended.",
-    )
-    obey_crawl_delay: bool = _setting(
-        "REP_OBEY_CRAWL_DELAY",
-        True,
-        boolean,
-        "Obey the `Crawl-delay`, `Request-rate` and `Visit-time` of a robots.txt.",
-    )
-    max_delay: float = _setting(
-        "REP_MAX_DELAY",
-        300.0,
-        seconds,
-        "Seconds between two requests to a site at most, even if its `Crawl-delay` or "
-        "`Request-rate` requires more.",
-    )
-    max_wait: float = _setting(
-        "REP_MAX_WAIT",
-        300.0,
-        seconds,
-        "Seconds that the requests of a site wait at most until its `Visit-time` begins. If they "
-        "would wait longer, they are dropped with the reason `visit-time`. With "
-        '`REP_UNREACHABLE="wait"`, this is also the time that the requests of a site wait in all '
-        "after the crawl has found its robots.txt unreachable; if the next attempt is later, they "
-        "are dropped with the reason `unreachable`.",
-    )
+    server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
+    unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
+    unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
+    cache_min: float = _setting("REP_CACHE_MIN", 300.0, SECONDS)
+    cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
+    cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
+    concurrent_fetches: int = _setting("REP_CONCURRENT_FETCHES", 100, _whole_numbers(1))
+    obey_crawl_delay: bool = _setting("REP_OBEY_CRAWL_DELAY", True, BOOLEAN)
+    max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
+    max_wait: float = _setting("REP_MAX_WAIT", 300.0, SECONDS)
     check_final_url: str = _setting(
-        "REP_CHECK_FINAL_URL",
-        "annotate",
-        choice("annotate", "drop", "ignore"),
-        "What happens if the URL of a response is not the URL of its request, because a browser "
-        "or a download handler followed redirects. `annotate` checks the URL of the response, "
-        'stores the verdict in `response.meta["robotstxt"]` and counts it. `drop` also drops the '
-        "response if its URL is disallowed. `ignore` checks nothing.",
+        "REP_CHECK_FINAL_URL", "annotate", _choice("annotate", "drop", "ignore")
     )
-    answer_robots_txt: bool = _setting(
-        "REP_ANSWER_ROBOTS_TXT",
-        True,
-        boolean,
-        "Answer a spider's own request for a robots.txt, such as that of `SitemapSpider`, from "
-        "memory if the copy there is fresh and complete. `False` sends the request to the server.",
-    )
-    filter_links: bool = _setting(
-        "REP_FILTER_LINKS",
-        False,
-        boolean,
-        "Drop the requests of a spider before they reach the scheduler if the robots.txt of their "
-        "site is in memory and disallows them. Requests with an `errback` are not filtered. See "
-        "[below](#filtering-links).",
-    )
-    noindex: str = _setting(
-        "REP_NOINDEX",
-        "annotate",
-        choice("annotate", "drop"),
-        "What happens to a page that says `noindex`, or whose `unavailable_after` date has "
-        'passed. `annotate` records it in `response.meta["page_directives"]`. `drop` also drops '
-        "the items of the page.",
-    )
-    nofollow: str = _setting(
-        "REP_NOFOLLOW",
-        "annotate",
-        choice("annotate", "drop"),
-        "What happens to a page that says `nofollow`. `annotate` records it in "
-        '`response.meta["page_directives"]`. `drop` also drops the requests that come from the '
-        'page, except those with `meta={"obey_nofollow": False}`.',
-    )
-    rel_nofollow: str = _setting(
-        "REP_REL_NOFOLLOW",
-        "annotate",
-        choice("annotate", "drop"),
-        'What happens to a request for a link with `rel="nofollow"`. `annotate` records it in '
-        '`request.meta["link_rel"]`. `drop` drops the request, unless it has '
-        '`meta={"obey_nofollow": False}`.',
-    )
-    require_usage: tuple[str, ...] = _setting(
-        "REP_REQUIRE_USAGE",
-        (),
-        strings,
-        "The uses for which you collect content, such as `['train-ai']`. Items of pages that "
-        "refuse one of these uses are dropped. A use that a site does not mention is not refused.",
-    )
-    training_tokens: tuple[str, ...] = _setting(
-        "REP_TRAINING_TOKENS",
-        (),
-        tokens,
-        "Product tokens of crawlers that collect training data, such as `['Google-Extended', "
-        "'Applebot-Extended', 'GPTBot', 'CCBot', 'ClaudeBot']`. If the robots.txt of a site has a "
-        "group that names one of them, and disallows a URL to it, that is read as a refusal of "
-        "`train-ai` for the URL. The group of `*` does not count. This reading is scrapy-rep's "
-        "own: RFC 9309 gives such a group a meaning only for the crawler that it names.",
-    )
-
-    tdmrep: bool = _setting(
-        "REP_TDMREP",
-        False,
-        boolean,
-        "Also fetch the `/.well-known/tdmrep.json` of each origin, which reserves the rights to "
-        "text and data mining for the pages that it names (TDMRep). The settings for robots.txt "
-        "files apply to it, and the robots.txt of the origin must allow it. See "
-        "[pages](../usage/pages.md#tdm-files).",
-    )
-
-    local_rules: str | None = _setting(
-        "REP_LOCAL_RULES",
-        None,
-        toml_path,
-        "The path of a TOML file with your own rules for sites: URLs that you do not crawl, longer "
-        "delays, and exceptions that the owner of a site has granted. See [local "
-        "rules](../usage/local-rules.md).",
-    )
-
+    answer_robots_txt: bool = _setting("REP_ANSWER_ROBOTS_TXT", True, BOOLEAN)
+    filter_links: bool = _setting("REP_FILTER_LINKS", False, BOOLEAN)
+    noindex: str = _setting("REP_NOINDEX", "annotate", _choice("annotate", "drop"))
+    nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))
+    rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", _choice("annotate", "drop"))
+    require_usage: tuple[str, ...] = _setting("REP_REQUIRE_USAGE", (), STRINGS)
+    training_tokens: tuple[str, ...] = _setting("REP_TRAINING_TOKENS", (), TOKENS)
+    tdmrep: bool = _setting("REP_TDMREP", False, BOOLEAN)
+    local_rules: str | None = _setting("REP_LOCAL_RULES", None, TOML_PATH)
     store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed
-        "REP_STORE",
-        None,
-        store,
-        "The URL of a store that keeps robots.txt results for later crawls. `sqlite:///path` is "
-        "for crawls on one machine, `redis://host:port/db` for crawlers on several machines. "
-        "`redis+cluster://` and `redis+sentinel://` are for a Redis Cluster and for Sentinel. "
-        "`memory://name` is shared by the crawls of one process, and ends with it. A class, or its "
-        "import path, is a [store of your own](../usage/stores.md#a-store-of-your-own). `None` "
-        "keeps the results in the memory of the crawl or, if `JOBDIR` is set, in a SQLite file in "
-        "that directory.",
+        "REP_STORE", None, STORE
     )
-    archive: str | None = _setting(
-        "REP_ARCHIVE",
-        None,
-        archive_path,
-        "The path of a WARC file, such as `'archive/%(name)s.warc.gz'`. Each request for a "
-        "robots.txt is added to it, with its response. `%(name)s` is the name of the spider, "
-        "`%(time)s` the start of the crawl, `%(pid)s` the number of the process. See "
-        "[archive](../usage/archive.md). Needs the extra "
-        "[`archive`](../usage/installation.md#extras).",
-    )
-
-    report: tuple[str, ...] = _setting(
-        "REP_REPORT",
-        None,
-        paths,
-        "The path of the report of the crawl, such as `'reports/%(name)s-%(time)s.json'`, or a "
-        "list of paths. `.json` writes data, and `.html` a page. It is written when the spider "
-        "closes. `%(name)s` is the name of the spider, `%(time)s` the start of the crawl, and any "
-        "other name an attribute of the spider, as in `FEEDS`. `None` writes no report. See "
-        "[reports](../usage/reports.md).",
-    )
+    archive: str | None = _setting("REP_ARCHIVE", None, ARCHIVE_PATH)
+    report: tuple[str, ...] = _setting("REP_REPORT", None, PATHS)
 
     # Settings of Scrapy and of other plugins, in the form in which the package uses them.
     robots_agent: str | tuple[str, ...] | None = None
@@ -548,8 +289,8 @@ class Settings:
 
         Raises :class:`SettingError` for an unusable value.
         """
-        values = {name: _read(settings, metadata) for name, metadata in _documented_fields()}
-        robots_agent = _read(settings, _ROBOTS_AGENT)
+        values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
+        robots_agent = _ROBOTS_AGENT.read(settings)
         agent = page_agent(settings, spider)
         return cls(
             **values,
@@ -577,6 +318,12 @@ class Settings:
         return self.robots_agent or header or self.page_agent or ""
 
 
+_SETTINGS: dict[str, Setting] = {
+    item.name: item.metadata["setting"] for item in fields(Settings) if item.metadata
+}
+"""The settings of this package by their attribute."""
+
+
 def read_settings(crawler: Crawler) -> Settings:
     """Return the settings of a crawl. Raises :class:`SettingError` for an unusable value."""
     return Settings.read(crawler.settings, crawler.spider)
@@ -588,9 +335,9 @@ def changed_settings(settings: Settings) -> dict[str, object]:
     They are without passwords. A sequence or set is a list.
     """
     return {
-        metadata["name"]: _plain(without_passwords(value))
-        for name, metadata in _documented_fields()
-        if (value := getattr(settings, name)) != metadata["parse"](metadata["default"])
+        setting.name: _plain(without_passwords(value))
+        for name, setting in _SETTINGS.items()
+        if (value := getattr(settings, name)) != setting.kind.parse(setting.default)
     }
 
 
@@ -603,17 +350,12 @@ def _plain(value: object) -> object:
     return value
 
 
-def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
+def unknown_settings(settings: BaseSettings) -> list[tuple[str, str | None]]:
     """Return settings with a prefix of robots.txt settings that do not exist.
 
     Each comes with the most similar setting that exists, or None.
     """
-    return unknown_names(crawler.settings)
-
-
-def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
-    """Return what :func:`unknown_settings` does, for settings without a crawl."""
-    known = [metadata["name"] for _, metadata in _documented_fields()] + list(_SCRAPY_NAMES)
+    known = [setting.name for setting in _SETTINGS.values()] + list(_SCRAPY_NAMES)
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
         for name in sorted(str(name) for name in settings)
@@ -623,28 +365,12 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
 
 def is_strict(crawler: Crawler) -> bool:
     """Return REP_STRICT. Raises :class:`SettingError` for an unusable value."""
-    return bool(_read(crawler.settings, dict(_documented_fields())["strict"]))
+    return bool(_SETTINGS["strict"].read(crawler.settings))
 
 
-def setting_reference() -> list[tuple[str, Any, str]]:
-    """Return the name, default and meaning of every setting, in the order of this module."""
-    return [
-        (metadata["name"], metadata["default"], metadata["meaning"])
-        for _, metadata in _documented_fields()
-    ]
-
-
-def _documented_fields() -> list[tuple[str, Mapping[str, Any]]]:
-    return [(item.name, item.metadata) for item in fields(Settings) if item.metadata]
-
-
-def _read(settings: BaseSettings, metadata: Mapping[str, Any]) -> Any:
-    name = metadata["name"]
-    value = settings.get(name, metadata["default"])
-    try:
-        return metadata["parse"](value)
-    except ValueError as expected:
-        raise _unusable(name, value, str(expected)) from None
+def setting_reference() -> dict[str, Any]:
+    """Return the default of every setting, by its name."""
+    return {setting.name: setting.default for setting in _SETTINGS.values()}
 
 
 def _unusable(name: str, value: object, expected: str) -> SettingError:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ def read(spider: Spider | None = None, **values: Any) -> Settings:
 
 
 def test_defaults_are_what_the_reference_says() -> None:
-    documented = {name: default for name, default, _ in setting_reference()}
-    assert read(**documented) == read()
+    assert read(**setting_reference()) == read()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_REPORT", b"a.json", "None, a path or a list of paths"),
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
         ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),
-        ("REP_TRAINING_TOKENS", 1, "a list"),
+        ("REP_TRAINING_TOKENS", 1, "a list of product tokens"),
         ("REP_TRAINING_TOKENS", ["GPTBot", "*"], "a list of product tokens"),
         ("REP_TRAINING_TOKENS", ["(GPTBot)"], "a list of product tokens"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
@@ -187,15 +187,14 @@ def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
         read(REP_CACHE_MIN=500, REP_CACHE_MAX=400)
 
 
-def test_the_documentation_has_every_setting_with_its_default_and_meaning() -> None:
+def test_the_documentation_has_every_setting_with_its_default() -> None:
     path = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
-    page = path.read_text(encoding="utf-8")
-    documented = [line for line in page.splitlines() if line.startswith("| `REP_")]
-    defined = [
-        f"| `{name}` | `{list(default) if isinstance(default, tuple) else default!r}` | {meaning} |"
-        for name, default, meaning in setting_reference()
-    ]
-    assert documented == defined
+    rows = re.findall(r"^\| `(REP_\w+)` \| `(.+?)` \| .{20}", path.read_text("utf-8"), re.MULTILINE)
+    defaults = setting_reference().items()
+    assert sorted(rows) == sorted(
+        (name, repr(list(default) if isinstance(default, tuple) else default))
+        for name, default in defaults
+    )
 
 
 def test_changed_settings_are_listed_without_passwords() -> None:
