@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "docs" / "about" / "conformance.md"
-TESTS = ROOT / "docs" / "about" / "rules-and-tests.md"
+TESTS = ROOT / "tests" / "rules.md"
 
 
 class Row(NamedTuple):
