@@ -37,6 +37,14 @@ HOSTILE = {
     "wildcards of digits": (rules("Disallow: /*{}*/\n", 20_000), DIGITS),
     "wildcards with one word": (rules("Disallow: /*{}*b?c=\n", 20_000), LONG_URL),
     "one word before a number": (rules("Disallow: /*aaaa*{}\n", 26_000), AS),
+    "a piece longer than the path": (
+        ALL + b"Allow: /*" + b"x" * 16_000 + b"\nDisallow: /a\n",
+        f"{AS}{'x' * 8_000}",
+    ),
+    "pieces that almost match": (
+        rules(f"Allow: /*{'a' * 500}b{{}}\n", 90) + b"Disallow: /a\n",
+        f"{AS}{'a' * 8_000}",
+    ),
     "numbers between letters": (rules("Disallow: /é{}*ü\n", 24_000), DIGITS),
     "numbers before a star": (rules("Disallow: /{}*a\n", 26_000), DIGITS),
     "ended": (rules("Disallow: /{}$\n", 20_000), LONG_URL),

@@ -63,8 +63,9 @@ _OCTETS_PER_STEP = 8
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
-_GOOGLE_LINE_LENGTH = 16_664
-"""Octets of a line that Google's open-source parser keeps: eight times the longest URL, 2,083."""
+_GOOGLE_LINE_LENGTH = 16_663
+"""Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
+for the NUL at the end of its buffer."""
 _MAX_CLEAN_PARAM = 500
 """Yandex reads no more characters of a Clean-param."""
 

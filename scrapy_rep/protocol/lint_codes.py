@@ -109,7 +109,7 @@ class Code(Enum):
     )  # fmt: skip
     LONG_LINE = (
         "R107", "long-line", _WARNING,
-        "A line has more than 16,664 octets.",
+        "A line has more than 16,663 bytes.",
         "Google's parser ignores the rest of the line. A pattern that is cut matches more URLs.",
     )  # fmt: skip
     TOO_LARGE = (

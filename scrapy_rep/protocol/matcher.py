@@ -141,6 +141,8 @@ def counted_match(pattern: str, path: str, steps: Steps) -> bool:
     tail = pieces.pop() if pattern[-1] == "$" else ""
     position = len(head)
     for piece in pieces:
+        if len(piece) > len(path) - position:
+            return False
         at = path.find(piece, position)
         # The worst case: CPython compares most of a piece again at each octet.
         seen = (at if at >= 0 else len(path)) - position
@@ -473,7 +475,12 @@ class GroupMatcher:
         patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._strict)]
         positions: dict[int, None] = {}
         for number in matching(patterns, path):
-            if number != TOO_COMPLEX:
+            if number == TOO_COMPLEX:
+                # The index may know the rule that decides: it skips rules that cannot match.
+                rule = None if positions else self.verdict(path).rule
+                if rule is not None:
+                    return (rule,)
+            else:
                 # Allow wins, then the longer one, then the first: as in `rank`.
                 equal = sorted(same[patterns[number]], key=lambda one: (one[1], one[0], one[2]))
                 positions.update((position, None) for _, _, position, _ in equal)
