@@ -477,9 +477,9 @@ class GroupMatcher:
         for number in matching(patterns, path):
             if number == TOO_COMPLEX:
                 # The index may know the rule that decides: it skips rules that cannot match.
-                rule = None if positions else self.verdict(path).rule
-                if rule is not None:
-                    return (rule,)
+                deciding = None if positions else self.verdict(path).rule
+                if deciding is not None:
+                    return (deciding,)
             else:
                 # Allow wins, then the longer one, then the first: as in `rank`.
                 equal = sorted(same[patterns[number]], key=lambda one: (one[1], one[0], one[2]))
