@@ -7,7 +7,8 @@ Servers on loopback:
 
 Crawls:
 
-- ``soak`` crawls many faulty origins; ``simulation`` runs random crawls on a virtual clock.
+- ``soak`` has many faulty origins: ``soak_server`` serves, ``soak_worker`` crawls, ``soak_laws``
+  judges. ``simulation`` runs random crawls on a virtual clock.
 - ``counters`` finds what a crawl did not release; ``measure`` measures its memory.
 
 Files:

@@ -1,30 +1,25 @@
-"""Crawls of many origins, with faults at random, and what must hold for each crawl."""
+"""The soak: origins with all kinds of faults, the requests to them, and variants of a crawl.
+
+:mod:`testing.soak_server` serves the origins, :mod:`testing.soak_worker` crawls them, and
+:mod:`testing.soak_laws` judges the crawl.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import random
 import sqlite3
 import time
 import zlib
-from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from scrapy import Request, Spider
-from scrapy.utils.reactor import is_reactor_installed
-
-from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_store import CLAIM_SECONDS
 from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
-from testing.counters import left_over
 from testing.faults import (
     ALLOWED,
     DISALLOWED,
@@ -40,48 +35,50 @@ from testing.faults import (
     raw,
     stall,
 )
+from testing.hostile import ATTACKS
 from testing.web import Page, redirect, text
 
-from .hostile import ATTACKS
-
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from testing.web import Misbehaviour, Site, Web
-
-SETTINGS: dict[str, Any] = {
-    "CONCURRENT_REQUESTS": 200,
-    "DOWNLOAD_TIMEOUT": 3,
-    "REP_TIMEOUT": 3,
-}
+    from testing.web import Misbehaviour
 
 DAY = 86_400
-DELAY = 0.1
-"""The Crawl-delay of the sites that have one, in seconds."""
-
-IN_A_ROW = 55.0
-"""Seconds within which an unreachable robots.txt is fetched once, with its retries. The next
-attempt comes after 60 seconds."""
-
-PRIORITIES = (0, 0, 0, 5, -2)
 
 
-# The crawls
+# Variants of a crawl
 
 
 class Variant(NamedTuple):
-    """The circumstances of one crawl."""
+    """The circumstances of a crawl by one worker."""
 
     settings: dict[str, Any]
     clock: tuple[float, ...] = ()
     """Seconds by which the wall clock is wrong, for STEP_EVERY each, in a loop."""
     poisoned_store: bool = False
     errors: tuple[ErrorFault, ...] = ()
+
+    @property
+    def evicts(self) -> bool:
+        """Whether a robots.txt may be fetched again because the cache had no room for it."""
+        return "REP_CACHE_SIZE" in self.settings
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the crawl uses a store, a SQLite file."""
+        return self.poisoned_store or bool(self.errors)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Step the clock, and inject the errors."""
+        with ExitStack() as stack:
+            if self.clock:
+                clock = patch("scrapy_rep.frontier.clock.Clock.time", _stepping(self.clock))
+                stack.enter_context(clock)
+            for error in self.errors:
+                stack.enter_context(error.injected())
+            yield
 
 
 _BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
@@ -110,25 +107,6 @@ VARIANTS = {
     # A store counts the thirty days of RFC 9309 §2.3.1.4 by the clock, so the steps are shorter.
     "everything": Variant({**_SMALL, **_BY_PRIORITY}, (0, 7200, -3600), poisoned_store=True),
 }
-
-
-@contextmanager
-def circumstances(variant: Variant, soak: Soak, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the settings of a crawl of ``soak``. Its store is a file at ``path``."""
-    settings = {**SETTINGS, **variant.settings}
-    if variant.poisoned_store:
-        poison(path, soak.roots, random.Random(9309))
-    if variant.poisoned_store or variant.errors:
-        settings["REP_STORE"] = f"sqlite:///{path}"
-    with ExitStack() as stack:
-        if variant.clock:
-            clock = patch("scrapy_rep.frontier.clock.Clock.time", _stepping(variant.clock))
-            stack.enter_context(clock)
-        if variant.errors:
-            stack.enter_context(patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0))
-        for error in variant.errors:
-            stack.enter_context(error.injected())
-        yield settings
 
 
 STEP_EVERY = 0.7
@@ -210,6 +188,26 @@ class Kind(NamedTuple):
     lifetime: float = 0
     """Seconds for which the robots.txt may be used. 0: longer than a crawl."""
 
+    def allows(self, path: str) -> bool:
+        """Whether the robots.txt allows a path."""
+        if path == "/shared.txt" or self.meaning == ALLOWED:
+            return True
+        return self.meaning != DISALLOWED and not path.startswith("/private")
+
+
+class Origin(NamedTuple):
+    """An origin: its address and port, the name of its fault, and the pages that it has."""
+
+    host: str
+    port: int
+    name: str
+    kind: Kind
+    pages: dict[str, Page | Misbehaviour]
+
+    @property
+    def root(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
 
 class Mix(NamedTuple):
     """How many origins are of each kind."""
@@ -218,7 +216,7 @@ class Mix(NamedTuple):
     """One of so many origins has hostile rules."""
     paced_hosts: int = 1
     """So many sites with a Crawl-delay have the rules of others, which redirect to them."""
-    delay: float = DELAY
+    delay: float = 0.1
     """The Crawl-delay of the sites that have one, in seconds."""
     lifetime: float = 0
     """Seconds for which some of the good files may be used. 0: no file has a lifetime."""
@@ -262,184 +260,71 @@ def _name(number: int, chance: random.Random, mix: Mix) -> str:
     return chance.choice(HOSTILE if number % mix.hostile == 4 else NAMES)
 
 
-def _pages(chance: random.Random, other: Site) -> dict[str, Page | Misbehaviour]:
-    faulty: list[Page | Misbehaviour] = [
-        Page(status=500),
-        raw(b""),
-        raw(HEAD, reset=True),
-        raw(HEAD + length(b"four") + b"2"),
-        stall(),
-        redirect("/private"),
+LARGE_MIX = Mix(hostile=48, paced_hosts=40, lifetime=12)
+"""Few origins have hostile rules: each of their files takes up to a second to parse. A worker that
+is killed keeps a paced host for 30 seconds, so there are many."""
+
+
+def origins(count: int, seed: int, port: int, mix: Mix) -> list[Origin]:
+    """Return so many origins, and some hosts with a delay. Each has an address of its own."""
+    chance = random.Random(seed)
+    paced = _kind(PACE, mix)
+    kinds = {PACE: paced}  # each once: some of the files are large
+    made = [
+        Origin(f"127.0.0.{2 + number}", port, PACE, paced, {"/shared.txt": text(RULES)})
+        for number in range(mix.paced_hosts)
     ]
-    return {
-        "/faulty": chance.choice(faulty),
-        "/moved": redirect(other.url(chance.choice(PATHS))),
-    }
+    for number in range(count):
+        name = _name(number, chance, mix)
+        if name == PACED_HOST:
+            target = f"{made[number % mix.paced_hosts].root}/shared.txt"
+            kind = Kind(redirect(target), RULES_HOLD)
+        else:
+            kind = kinds.get(name) or kinds.setdefault(name, _kind(name, mix))
+        host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
+        made.append(Origin(host, port, name, kind, {}))
+    for origin in made:
+        other = chance.choice(made)
+        origin.pages["/robots.txt"] = origin.kind.robots
+        origin.pages["/faulty"] = chance.choice(FAULTY)
+        origin.pages["/moved"] = redirect(other.root + chance.choice(PATHS))
+    return made
 
 
-# The crawl
+FAULTY: list[Page | Misbehaviour] = [
+    Page(status=500),
+    raw(b""),
+    raw(HEAD, reset=True),
+    raw(HEAD + length(b"four") + b"2"),
+    stall(),
+    redirect("/private"),
+]
+
+SPAN = 0.05
+"""The part of the crawl in which most requests to an origin come."""
+
+RETURNING = 0.05
+"""The part of the requests to an origin that come at any time after it."""
 
 
-class SoakSpider(Spider):
-    """Sends all requests at once, and records how each of them ended."""
+def requests_to(made: list[Origin], seed: int, count: int | None = None) -> list[tuple[int, str]]:
+    """Return so many requests: the number of the origin and the path of each.
 
-    name = "soak"
-
-    def __init__(self, urls: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.urls = urls
-        self.ends: defaultdict[str, list[str]] = defaultdict(list)
-
-    async def start(self) -> AsyncIterator[Any]:
-        chance = random.Random(len(self.urls))
-        for url in self.urls:
-            yield Request(
-                url,
-                callback=self.parse,
-                errback=self.failed,
-                cb_kwargs={"asked": url},
-                dont_filter=True,
-                priority=chance.choice(PRIORITIES),
-            )
-
-    def parse(self, _: Response, asked: str) -> None:
-        self.ends[asked].append("response")
-
-    def failed(self, failure: Failure) -> None:
-        request: Request = failure.request  # type: ignore[attr-defined]
-        disallowed = failure.check(RobotsTxtDisallowed)
-        end = "disallowed" if disallowed else f"error: {type(failure.value).__name__}"
-        self.ends[request.cb_kwargs["asked"]].append(end)
-
-
-class Log(logging.Handler):
-    """Records errors in the log, and origins that did not answer within REP_TIMEOUT.
-
-    An origin for which an injected error is logged counts as one of the latter.
+    They come as a broad crawl finds them: those to an origin near to each other.
     """
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.errors: list[str] = []
-        self.late: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        injected = record.exc_info and "unforeseen" in str(record.exc_info[1])
-        if injected and isinstance(record.args, dict):
-            if "origin" in record.args:
-                self.late.add(str(record.args["origin"]))
-        elif record.levelno >= logging.ERROR:
-            self.errors.append(record.getMessage())
-        elif isinstance(record.args, dict) and "longer than" in str(record.args.get("failure")):
-            self.late.add(str(record.args["origin"]))
-
-
-@contextmanager
-def logged() -> Iterator[Log]:
-    """Record the log during the block."""
-    log = Log()
-    logging.getLogger().addHandler(log)
-    try:
-        yield log
-    finally:
-        logging.getLogger().removeHandler(log)
-
-
-class Soak:
-    """Origins on a web, the URLs to crawl, and the check of a crawl."""
-
-    def __init__(self, web: Web, origins: int, seed: int, mix: Mix = Mix()) -> None:  # noqa: B008 - it cannot be changed
-        chance = random.Random(seed)
-        shared: dict[str, Page | Misbehaviour] = {"/shared.txt": text(RULES)}
-        body = RULES + b"Crawl-delay: %g\n" % mix.delay
-        paced = [
-            web.site(body, shared, host=f"127.0.0.{2 + each}") for each in range(mix.paced_hosts)
-        ]
-        kinds = {PACE: _kind(PACE, mix)}  # each once: some of the files are large
-        self.sites: list[tuple[Site, str, Kind]] = [(site, PACE, kinds[PACE]) for site in paced]
-        for number in range(origins):
-            name = _name(number, chance, mix)
-            if name == PACED_HOST:
-                url = paced[number % len(paced)].url("/shared.txt")
-                kind = Kind(redirect(url), RULES_HOLD)
-            else:
-                kind = kinds.get(name) or kinds.setdefault(name, _kind(name, mix))
-            host = f"127.{1 + number // 60_000}.{number // 250 % 240}.{1 + number % 250}"
-            self.sites.append((web.site(kind.robots, host=host), name, kind))
-        for site, _, _ in self.sites:
-            other, _, _ = chance.choice(self.sites)
-            site.pages.update(_pages(chance, other))
-        self.urls = [
-            url
-            for site, _, kind in self.sites
-            for url in site.urls(*PATHS, "/faulty", "/moved", *kind.paths)
-        ]
-        chance.shuffle(self.urls)
-
-    @property
-    def roots(self) -> list[str]:
-        """The origins."""
-        return [site.root for site, _, _ in self.sites]
-
-    def problems(self, crawler: Crawler, log: Log) -> list[str]:
-        """Return what was wrong with a crawl. An empty list means that all is well."""
-        spider = crawler.spider
-        assert isinstance(spider, SoakSpider)
-        most_asked = crawler.settings.getint("REP_RETRY_TIMES", 2) + 1
-        evicts = crawler.settings.getint("REP_CACHE_SIZE", 100_000) < len(self.sites)
-        problems = [*log.errors, *left_over(crawler)]
-        problems += [
-            f"{url} ended in {spider.ends[url]}" for url in self.urls if len(spider.ends[url]) != 1
-        ]
-        for site, name, kind in self.sites:
-            # Without a reactor, Scrapy's client repeats a request whose connection ends.
-            is_repeated = name.startswith(("resets", "closes")) and not is_reactor_installed()
-            problems += [
-                f"{site.root}, which {name}, {problem}"
-                for problem in _problems(
-                    site,
-                    kind,
-                    spider.ends,
-                    is_late=site.root in log.late,
-                    most_asked=inf if kind.lifetime or evicts else most_asked * (1 + is_repeated),
-                )
-            ]
-        return problems
-
-    def late(self, log: Log) -> set[str]:
-        """The origins that answered too late because the machine was busy."""
-        silent = {site.root for site, _, kind in self.sites if kind.meaning == DISALLOWED}
-        return log.late - silent
-
-    @staticmethod
-    def summary(crawler: Crawler) -> Counter[str]:
-        """The number of requests by their outcome."""
-        spider = crawler.spider
-        assert isinstance(spider, SoakSpider)
-        return Counter(end for ends in spider.ends.values() for end in ends)
-
-
-def _problems(
-    site: Site, kind: Kind, ends: Mapping[str, list[str]], *, is_late: bool, most_asked: float
-) -> Iterator[str]:
-    """Return what is wrong with the requests that a site received."""
-    others = {"/robots.txt", "/shared.txt"}
-    pages = [received for received in site.received if received.path not in others]
-    paths = {page.path for page in pages}
-    if kind.meaning == DISALLOWED and paths:
-        yield f"received {paths}"
-    if kind.meaning != ALLOWED and any(path.startswith("/private") for path in paths):
-        yield "received a disallowed page"
-    if kind.meaning in (ALLOWED, RULES_HOLD) and "/public" not in paths and not is_late:
-        yield f"did not receive an allowed page: it ended in {ends[site.url('/public')]}"
-    for earlier, later in pairwise(pages):
-        # A request is received after its start and before its end. Twisted's client may send one
-        # page twice: it repeats a request if the server closes the connection just then.
-        if later.at - earlier.at < kind.delay and later.path != earlier.path:
-            yield f"received {later.path} {later.at - earlier.at:.3f} s after {earlier.path}"
-    asked = [received.at for received in site.received if received.path == "/robots.txt"]
-    in_a_row = max((sum(0 <= at - first < IN_A_ROW for at in asked) for first in asked), default=0)
-    if in_a_row > most_asked:
-        yield f"was asked {in_a_row} times in a row for its robots.txt"
-    if any("x-injected" in received.headers for received in site.received):
-        yield "received a header that a store has made up"
+    chance = random.Random(seed)
+    found = [
+        (number, path)
+        for number, origin in enumerate(made)
+        for path in (*PATHS, "/faulty", "/moved", *origin.kind.paths)
+    ][:count]
+    for number in range((count or 0) - len(found)):
+        page, at = divmod(number, len(made))
+        found.append((at, f"/{'public' if page % 2 else 'private'}/{page}"))
+    begins = [chance.uniform(0, 1 - SPAN) for _ in made]
+    times = []
+    for at, _ in found:
+        returns = chance.random() < RETURNING
+        times.append(chance.uniform(begins[at], 1 if returns else begins[at] + SPAN))
+    order = sorted(range(len(found)), key=times.__getitem__)
+    return [found[number] for number in order]

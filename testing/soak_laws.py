@@ -11,13 +11,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testing.faults import DISALLOWED
-from testing.origin_records import is_allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from testing.soak import Kind
-    from testing.soak_cluster import Outage, StoreFailure
+    from testing.soak import Origin
+    from testing.soak_worker import StoreFailure
 
 FETCH_SECONDS = 15.0
 """The time from a request for a robots.txt to the end of its claim, at most."""
@@ -33,12 +32,18 @@ DROPPED = "duc"
 """The ends of requests that :class:`testing.soak_worker.SoakWorker` did not send."""
 
 
-class Origin(NamedTuple):
-    """An origin: its URL without a path, the name of its fault, and what is known of it."""
+class Outage(NamedTuple):
+    """When a store was out of order, on the monotonic clock, which all processes share."""
 
-    root: str
-    name: str
-    kind: Kind
+    began: float
+    ended: float
+    """When each worker had time to use the store again."""
+    is_loss: bool
+    """Whether the store was empty after it."""
+
+    def has(self, at: float) -> bool:
+        """Whether the store was out of order at a time."""
+        return self.began <= at <= self.ended
 
 
 class Kill(NamedTuple):
@@ -57,14 +62,16 @@ class Crawl(NamedTuple):
     ends: Mapping[int, str]
     """How each request has ended, by its number."""
     received: Mapping[str, Any]
-    """What :class:`testing.origin_records.Records` has."""
-    unreachable: frozenset[str] = frozenset()
-    """The origins whose robots.txt was unreachable for a worker."""
+    """What :class:`testing.soak_server.Records` has."""
+    unreachable: Mapping[str, str] = {}
+    """The origins whose robots.txt was unreachable for a worker, and why."""
     failures: Sequence[StoreFailure] = ()
     kills: Sequence[Kill] = ()
     faults: Sequence[Outage] = ()
     problems: Sequence[str] = ()
     """What the workers reported: errors in the log, counters, requests that ended again."""
+    is_cached: bool = True
+    """Whether a robots.txt stays in the memory of a worker, or in the store."""
 
     def url(self, number: int) -> str:
         """Return the URL of a request."""
@@ -88,18 +95,20 @@ def broken_laws(crawl: Crawl) -> tuple[Broken, Counter[str]]:
         "allowed requests dropped without reason": [*_dropped(crawl)],
         "disallowed pages that servers received": received["disallowed"],
         "pages received before a robots.txt was": received["unasked"],
+        "headers that a store has made up": received["injected"],
         "pages received after it had expired": [*_expired(crawl)],
         "pages received too early for the delay": [*_hurried(crawl)],
-        "robots.txt fetched again without reason": repeated,
+        "robots.txt fetched again without reason": repeated if crawl.is_cached else [],
         "store failures outside of a fault": [*_failures(crawl)],
         "problems of workers and of the store": [*crawl.problems],
     }, explained
 
 
 def late_origins(crawl: Crawl) -> list[str]:
-    """Return the origins that were unreachable although their robots.txt is in order."""
-    silent = {root for root, _, kind in crawl.origins if DISALLOWED in kind.meaning}
-    return sorted(crawl.unreachable - silent)
+    """Return the origins that were unreachable although their robots.txt is in order, and why."""
+    silent = {origin.root for origin in crawl.origins if DISALLOWED in origin.kind.meaning}
+    late = crawl.unreachable.items()
+    return sorted(f"{root}: {failure}" for root, failure in late if root not in silent)
 
 
 def growth(memory: Sequence[int]) -> float:
@@ -113,22 +122,22 @@ def growth(memory: Sequence[int]) -> float:
 def _disobeyed(crawl: Crawl) -> Iterator[str]:
     for number, end in crawl.ends.items():
         origin, path = crawl.requests[number]
-        if end not in DROPPED and not is_allowed(crawl.origins[origin].kind, path):
+        if end not in DROPPED and not crawl.origins[origin].kind.allows(path):
             yield f"{crawl.url(number)} ended in {end}"
 
 
 def _dropped(crawl: Crawl) -> Iterator[str]:
     for number, end in crawl.ends.items():
         origin, path = crawl.requests[number]
-        root, name, kind = crawl.origins[origin]
-        if end not in DROPPED or not is_allowed(kind, path):
+        at = crawl.origins[origin]
+        if end not in DROPPED or not at.kind.allows(path):
             continue
         # A redirect to another origin may end in its rules. A hostile rule may match its path.
-        if path in ("/faulty", "/moved", *kind.paths):
+        if path in ("/faulty", "/moved", *at.kind.paths):
             continue
-        may_be_unreachable = DISALLOWED in kind.meaning or root in crawl.unreachable
+        may_be_unreachable = DISALLOWED in at.kind.meaning or at.root in crawl.unreachable
         if end != "u" or not may_be_unreachable:
-            yield f"{crawl.url(number)[:100]} ended in {end}: its origin {name}"
+            yield f"{crawl.url(number)[:100]} ended in {end}: its origin {at.name}"
 
 
 def _expired(crawl: Crawl) -> Iterator[str]:

@@ -1,50 +1,40 @@
-"""A crawl of a part of many requests, in a process that may be killed at any time.
-
-``python -m testing.soak_worker FILE NAME SETTINGS``: each line of the file has the number and the
-URL of a request, and the settings are JSON. The worker prints one line for each event:
+"""A crawl of a part of the soak. It says one line for each event:
 
 * ``NUMBER END``: a request has ended, with a letter of :data:`ENDS`;
 * ``M KIB BLOCKS``: the memory that the process uses, and how many blocks of it objects use;
-* ``U ORIGIN``: the robots.txt of an origin was unreachable;
+* ``U ORIGIN FAILURE``: the robots.txt of an origin was unreachable;
 * ``E TEXT``: an error in which a request for a page without a fault has ended;
 * ``S TIME MESSAGE``: a call to the store has failed, at a time of the monotonic clock;
 * ``P TEXT``: a problem.
-
-After the signal SIGUSR1, the process is killed within its next transaction of SQLite.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
-import os
-import signal
-import sqlite3
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from scrapy import Request, Spider
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.fallback import FallbackStore
-from testing.counters import left_over
-from testing.measure import process_on
-from testing.origin_records import IDENTITY
-from testing.soak_defects import DEFECTS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
     from scrapy_rep.stores import StoreError
+
+    Say = Callable[..., None]
 
 ENDS = {
     "r": "response",
@@ -55,15 +45,8 @@ ENDS = {
 }
 """The ends of requests, and the letter of each."""
 
-CHEAP = {
-    "COOKIES_ENABLED": False,
-    "LOG_ENABLED": False,
-    "METAREFRESH_ENABLED": False,
-    "REFERER_ENABLED": False,
-}
-"""Settings without which Scrapy would need more time for the same requests."""
-
 _REASONS = {Reason.UNREACHABLE: "u", Reason.TOO_COMPLEX: "c"}
+_PRIORITIES = (0, 0, 0, 5, -2)
 
 WINDOW = 4000
 """How many requests are unfinished at most."""
@@ -71,33 +54,39 @@ WINDOW = 4000
 REPORT_INTERVAL = 0.5
 """Seconds between two reports of the ends, and of the memory."""
 
+MOST_PROBLEMS = 1000
+"""How many problems of a worker are kept."""
+
 
 class SoakWorker(Spider):
-    """Sends its requests, and prints how each of them ended."""
+    """Sends its requests, each with its number, and says how each of them ended."""
 
     name = "soak_worker"
 
-    def __init__(self, path: str, **kwargs: Any) -> None:
+    def __init__(self, asked: Iterable[tuple[int, str]], say: Say, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.path = path
+        self.asked = asked
+        self.say = say
         self.unfinished = 0
         self.ended: list[str] = []
 
     async def start(self) -> AsyncIterator[Any]:
         self.reporting = create_looping_call(self.report)
         self.reporting.start(REPORT_INTERVAL, now=False)
-        with Path(self.path).open() as lines:  # noqa: ASYNC230 - the lines are short
-            for line in lines:
-                number, url = line.split()
-                while self.unfinished >= WINDOW:  # noqa: ASYNC110 - nothing else waits
-                    await asyncio.sleep(0.05)
-                self.unfinished += 1
-                arguments = {"number": number}
-                yield Request(
-                    url, self.parse, errback=self.failed, cb_kwargs=arguments, dont_filter=True
-                )
+        for number, url in self.asked:
+            while self.unfinished >= WINDOW:
+                await sleep(0.05)
+            self.unfinished += 1
+            yield Request(
+                url,
+                self.parse,
+                errback=self.failed,
+                cb_kwargs={"number": number},
+                dont_filter=True,
+                priority=_PRIORITIES[number % len(_PRIORITIES)],
+            )
 
-    def parse(self, _: Response, number: str) -> None:
+    def parse(self, _: Response, number: int) -> None:
         self.end(number, "r")
 
     def failed(self, failure: Failure) -> None:
@@ -108,44 +97,24 @@ class SoakWorker(Spider):
         else:
             end = "e"
             if "/p" in request.url:
-                say(f"E {request.url[:100]}: {' '.join(repr(error).split())[:200]}")
+                self.say(f"E {request.url[:100]}: {' '.join(repr(error).split())[:200]}")
         self.end(request.cb_kwargs["number"], end)
 
-    def end(self, number: str, letter: str) -> None:
+    def end(self, number: int, letter: str) -> None:
         """Note how a request has ended."""
         self.unfinished -= 1
         self.ended.append(f"{number} {letter}")
 
     def report(self) -> None:
-        """Print what has happened since the last report."""
+        """Say what has happened since the last report."""
         ended, self.ended = self.ended, []
-        say(*ended, f"M {memory()} {sys.getallocatedblocks()}")
+        self.say(*ended, f"M {memory()} {sys.getallocatedblocks()}")
 
     def closed(self, reason: str) -> None:
         self.reporting.stop()
         self.report()
         if reason != "finished":
-            say(f"P the spider was closed: {reason}")
-
-
-class _Log(logging.Handler):
-    """Prints errors in the log, and origins whose robots.txt was unreachable."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.ERROR:
-            say(f"P {record.name}: {' '.join(self.format(record).split())[-1000:]}")
-        elif isinstance(record.args, dict) and "failure" in record.args:
-            say(f"U {record.args.get('origin')}")
-
-
-def say(*lines: str) -> None:
-    """Print whole lines at once: a killed process leaves no part of a line."""
-    octets = "".join(f"{line}\n" for line in lines).encode()
-    try:
-        while octets:
-            octets = octets[os.write(sys.stdout.fileno(), octets) :]
-    except BrokenPipeError:  # the process that started this one has ended
-        os._exit(1)
+            self.say(f"P the spider was closed: {reason}")
 
 
 def memory() -> int:
@@ -154,53 +123,98 @@ def memory() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
-def _say_store_failed(_: FallbackStore, error: StoreError) -> None:
-    say(f"S {time.monotonic()} {' '.join(str(error).split())}")
+class _Log(logging.Handler):
+    """Says errors in the log, and origins whose robots.txt was unreachable."""
+
+    def __init__(self, say: Say) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        values = record.args if isinstance(record.args, dict) else {}
+        if record.exc_info and "unforeseen" in str(record.exc_info[1]):  # it was injected
+            if "origin" in values:
+                self._say(f"U {values['origin']} unforeseen")
+        elif record.levelno >= logging.ERROR:
+            self._say(f"P {record.name}: {' '.join(self.format(record).split())[-1000:]}")
+        elif "failure" in values:
+            self._say(f"U {values.get('origin')} {' '.join(str(values['failure']).split())}")
 
 
-_dying: list[int] = []
-"""The signal after which this process is killed within its next transaction."""
-
-
-def _die_at_commit(statement: str) -> None:
-    if _dying and statement.startswith("COMMIT"):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-    connection = sqlite3.Connection(*arguments, **options)
-    connection.set_trace_callback(_die_at_commit)
-    return connection
-
-
-def main(path: str, name: str, settings: dict[str, Any]) -> None:
-    """Crawl in this process."""
-    retry_interval = settings.pop("store_retry_interval")
-    defects = settings.pop("defects", "")
-    if defects:
-        middlewares = {DEFECTS[each]: 50 + number for number, each in enumerate(defects.split())}
-        settings["DOWNLOADER_MIDDLEWARES"] = middlewares
-    settings |= {**CHEAP, "USER_AGENT": f"{IDENTITY}{name})"}
-    logging.disable(logging.INFO)  # Scrapy makes a record for each response
-    logging.getLogger().addHandler(_Log(logging.WARNING))
-    signal.signal(signal.SIGUSR1, lambda number, _: _dying.append(number))
+@contextmanager
+def observed(say: Say, store_retry_interval: float) -> Iterator[None]:
+    """Say what the log has, and each failure of the store. It is tried again after the interval."""
     mark_failed = FallbackStore.mark_failed
 
     def report_failure(store: FallbackStore, error: StoreError) -> None:
-        _say_store_failed(store, error)
+        message = " ".join(str(error).split())
+        if "unforeseen" not in message:
+            say(f"S {time.monotonic()} {message}")
         mark_failed(store, error)
 
-    with (
-        patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", retry_interval),
-        patch.object(FallbackStore, "mark_failed", report_failure),
-        patch("sqlite3.connect", _connect),
-    ):
-        process = process_on("asyncio", settings)
-        crawler = process.create_crawler(SoakWorker)
-        process.crawl(crawler, path=path)
-        process.start()
-    say(*(f"P {problem}" for problem in left_over(crawler)))
+    log = _Log(say)
+    logging.getLogger().addHandler(log)
+    try:
+        with (
+            patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", store_retry_interval),
+            patch.object(FallbackStore, "mark_failed", report_failure),
+        ):
+            yield
+    finally:
+        logging.getLogger().removeHandler(log)
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+class StoreFailure(NamedTuple):
+    """A call to the store that has failed in a worker."""
+
+    at: float
+    message: str
+
+
+class Memory(NamedTuple):
+    """The memory of a process."""
+
+    kib: int
+    """What the process uses, in KiB. It keeps some of what objects have used before."""
+    blocks: int
+    """How many blocks its objects use."""
+
+
+class Notes:
+    """What a worker has said. Each of its requests must end once."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, str] = {}
+        self.memory: list[Memory] = []
+        """What the running process has used, twice a second."""
+        self.unreachable: dict[str, str] = {}
+        """Origins whose robots.txt was unreachable for this worker, and why."""
+        self.failures: list[StoreFailure] = []
+        self.errors: list[str] = []
+        """Errors in which requests for pages in order have ended."""
+        self.problems: list[str] = []
+
+    def note(self, *lines: str) -> None:
+        """Note what lines of the worker say."""
+        for line in lines:
+            kind, _, rest = line.partition(" ")
+            first, _, text = rest.partition(" ")
+            if kind == "P":
+                self.add_problem(rest)
+            elif kind == "M":
+                self.memory.append(Memory(int(first), int(text)))
+            elif kind == "U":
+                self.unreachable[first] = text
+            elif kind == "E":
+                self.errors.append(rest)
+            elif kind == "S":
+                self.failures.append(StoreFailure(float(first), text))
+            elif int(kind) in self.ends:
+                self.add_problem(f"request {kind} has ended again: {rest}")
+            else:
+                self.ends[int(kind)] = rest
+
+    def add_problem(self, problem: str) -> None:
+        """Note a problem."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Misbehaviour = Callable[["Received", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 SMALL_PAGE = b"<html><head><title>A page</title></head><body>A page</body></html>"
@@ -137,14 +138,31 @@ class Web:
         elif isinstance(robots, (str, bytes)):
             robots = text(robots)
         site = Site(host, 0, {"/robots.txt": robots, **(pages or {})}, tls is not None)
-        server = self._run(
-            asyncio.start_server(lambda r, w: self._serve(site, r, w), host, 0, ssl=tls)
-        )
-        self._servers.append(server)
-        site.port = server.sockets[0].getsockname()[1]
+        site.port = self.listen(lambda r, w: _serve(site, r, w), host, tls)
         netloc = f"[{host}]" if ":" in host else host
         site.root = f"{'https' if tls else 'http'}://{netloc}:{site.port}"
         return site
+
+    def listen(self, handler: Connected, host: str, tls: ssl.SSLContext | None = None) -> int:
+        """Call a coroutine function for each connection to a new port, which is returned."""
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._connections.add(task)
+            self._transports.add(writer.transport)
+            try:
+                await handler(reader, writer)
+            except asyncio.CancelledError:
+                pass
+            finally:
+                self._connections.discard(task)
+                writer.close()
+
+        server = self._run(asyncio.start_server(connected, host, 0, ssl=tls))
+        self._servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
 
     def close(self) -> None:
         """Close every connection and every site."""
@@ -170,23 +188,12 @@ class Web:
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
 
-    async def _serve(
-        self, site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        site.connections += 1
-        self._connections.add(task)
-        self._transports.add(writer.transport)
-        try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                while await answer(site, reader, writer):
-                    pass
-        except asyncio.CancelledError:
+
+async def _serve(site: Site, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    site.connections += 1
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        while await answer(site, reader, writer):
             pass
-        finally:
-            self._connections.discard(task)
-            writer.close()
 
 
 async def answer(

@@ -1,4 +1,4 @@
-"""The judge of ``python -m checks million``: each broken law is reported."""
+"""The judge of the soak: each broken law is reported."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from testing.faults import DISALLOWED, RULES_HOLD
-from testing.origin_records import LATENESS, Records
-from testing.soak import Kind
-from testing.soak_cluster import Outage, StoreFailure
-from testing.soak_laws import Crawl, Kill, Origin, broken_laws
+from testing.soak import Kind, Origin
+from testing.soak_laws import Crawl, Kill, Outage, broken_laws
+from testing.soak_server import LATENESS, Records
+from testing.soak_worker import StoreFailure
 from testing.web import Page
 
 A = "http://127.0.0.1:80"
@@ -31,7 +31,6 @@ class Seen:
     ends: dict[int, str] = field(default_factory=lambda: {0: "d", 1: "r", 2: "e", 3: "d", 4: "r"})
     fetches: list[tuple[float, str]] = field(default_factory=lambda: [(100.0, "1")])
     pages: list[tuple[float, str]] = field(default_factory=list)
-    unreachable: frozenset[str] = frozenset()
     failures: tuple[StoreFailure, ...] = ()
     kills: tuple[Kill, ...] = ()
     faults: tuple[Outage, ...] = ()
@@ -45,11 +44,11 @@ class Seen:
         for at, path in self.pages:
             records.received(A, self.kind, path, at)
         crawl = Crawl(
-            [Origin(A, "is tested", self.kind)],
+            [Origin("127.0.0.1", 80, "is tested", self.kind, {})],
             [(0, path) for path in PATHS],
             self.ends,
             records.as_json(),
-            self.unreachable,
+            {},
             self.failures,
             self.kills,
             self.faults,

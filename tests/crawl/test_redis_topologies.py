@@ -1,7 +1,7 @@
 """A Redis Cluster and Sentinel, with failover and resharding during a crawl.
 
 The tests check what the sites received. Each starts several servers, so that it has many steps.
-``python -m checks redis_topologies`` kills servers, and takes longer.
+``python -m checks soak --set crawls=cluster,sentinel`` kills servers, and takes longer.
 """
 
 from __future__ import annotations
