@@ -70,7 +70,7 @@ def test_four_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
         asked.append([store, *(url for site in sites for url in site.urls(*paths))])
     with workers(*asked) as running:
         for process in running:
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=300)
             assert process.returncode == 0, errors
         assert [site.robots_fetches for site in sites] == [1] * 50
     assert all(site.page_paths == ["/0", "/1", "/2", "/3"] for site in sites)
@@ -108,22 +108,22 @@ def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: st
         one,
         other,
     ):
-        assert killed.is_asked.wait(30)
-        assert stopped.is_asked.wait(30)
+        assert killed.is_asked.wait(300)
+        assert stopped.is_asked.wait(300)
         both = [killed.site.url("/third"), stopped.site.url("/third")]
         with workers([*options, *both]) as (third,):
             time.sleep(3)  # longer than a claim: both workers renew theirs
             assert [killed.site.robots_fetches, stopped.site.robots_fetches] == [1, 1]
             one.kill()
             other.send_signal(signal.SIGSTOP)
-            _, errors = third.communicate(timeout=60)
+            _, errors = third.communicate(timeout=300)
             assert third.returncode == 0, errors
         stopped.is_released.set()
         other.send_signal(signal.SIGCONT)
-        _, errors = other.communicate(timeout=60)
+        _, errors = other.communicate(timeout=300)
         assert other.returncode == 0, errors
     with workers([*options, killed.site.url("/last"), stopped.site.url("/last")]) as (last,):
-        _, errors = last.communicate(timeout=60)
+        _, errors = last.communicate(timeout=300)
         assert last.returncode == 0, errors
     for held in (killed, stopped):
         assert held.site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]

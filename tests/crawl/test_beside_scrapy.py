@@ -215,7 +215,7 @@ def scrapy(*arguments: str) -> str:
         cwd=REPOSITORY,
         env=environment,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     return done.stdout
 

@@ -434,7 +434,7 @@ async def test_too_large_responses_take_little_memory(web: Web) -> None:
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert child.returncode == 0, child.stderr

@@ -55,7 +55,7 @@ def crawled(web: Web, folder: Path, *, obey: bool, stops_before: bool) -> list[S
 
 def run(*arguments: str) -> None:
     with workers(arguments) as (process,):
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
         assert "] ERROR: " not in errors
 

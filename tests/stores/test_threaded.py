@@ -43,7 +43,7 @@ async def test_a_cancelled_call_ends_and_is_undone_unless_it_failed(store: SQLit
         raise ZeroDivisionError
 
     calls = [
-        cancelled(store, lambda: proceed.wait(10), undo=done.append),
+        cancelled(store, lambda: proceed.wait(300), undo=done.append),
         cancelled(store, fail, undo=done.append),
         cancelled(store, lambda: done.append("made"), undo=done.append),
     ]
@@ -63,7 +63,7 @@ async def test_closing_disconnects_after_all_calls(
     monkeypatch.setattr(store, "disconnect", lambda: done.append("disconnected"))
 
     def slow() -> None:
-        proceed.wait(10)
+        proceed.wait(300)
         done.append("slow")
 
     call = cancelled(store, slow)
