@@ -151,6 +151,8 @@ FATES = ("page",) * 12 + (
     "answered before",
     "cached",
     "replaced",
+    "sent back before",
+    "sent back after",
 )
 """What the network does with a request, or a middleware before or after this package's."""
 
@@ -181,6 +183,8 @@ class Scenario:
     stop_at: float | None = None
     max_parsed: int = 5_000
     """How many robots.txt files are parsed. The others are packed."""
+    max_idle_hosts: int = 10_000
+    """How many idle hosts keep their delay in the frontier."""
     turn: float = TURN
     """Seconds that each turn of the loop takes. A machine that is busy needs longer."""
     faults: tuple[ErrorFault, ...] = ()
@@ -423,8 +427,23 @@ class SimulatedStore(MemoryStore):
             database.close()
 
 
-class Before:
+class SendsBack:
+    """Returns the request itself in place of its first response."""
+
+    fate: str
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if request.meta.get("fate") != self.fate:
+            return response
+        request.meta["fate"] = "page"
+        request.dont_filter = True
+        return request
+
+
+class Before(SendsBack):
     """A downloader middleware before that of this package."""
+
+    fate = "sent back before"
 
     def process_robots(self) -> None:
         """Called before a robots.txt is downloaded."""
@@ -443,16 +462,18 @@ class Before:
         return None
 
 
-class After:
+class After(SendsBack):
     """A downloader middleware after that of this package."""
+
+    fate = "sent back after"
 
     def process_robots(self) -> None:
         """Called after a robots.txt was downloaded."""
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(self, request: Request, response: Response) -> Request | Response:
         if request.meta.get("is_robotstxt_request"):
             self.process_robots()
-        return response
+        return super().process_response(request, response)
 
     def process_request(self, request: Request) -> Response | None:
         match request.meta.get("fate"):
@@ -572,6 +593,7 @@ def run(scenario: Scenario) -> list[str]:
             patch(f"{clock}.monotonic", lambda _: loop.now),
             patch("scrapy.core.downloader.monotonic", loop.time),
             patch("scrapy_rep.crawl.file_table.MAX_PARSED", scenario.max_parsed),
+            patch("scrapy_rep.frontier.frontier.MAX_IDLE_HOSTS", scenario.max_idle_hosts),
             patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0),
         ):
             for fault in scenario.faults:
@@ -624,7 +646,7 @@ def _out_of_order(network: Network) -> list[str]:
         number = request.cb_kwargs.get("number")
         if number is None or network.scenario.asks[number].called:
             continue
-        if network.scenario.asks[number].fate in ("redirected", "replaced"):
+        if network.scenario.asks[number].fate.startswith(("redirected", "replaced", "sent back")):
             continue
         exempt = bool(request.meta.get("dont_obey_robotstxt"))
         site = network.scenario.sites[network.scenario.asks[number].site]
@@ -737,6 +759,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         ),
         stop_at=draw(st.sampled_from([None, None, None, 0.05, 1.0, 70.0])),
         max_parsed=draw(st.sampled_from([1, 5_000])),
+        max_idle_hosts=draw(st.sampled_from([1, 10_000])),
         faults=tuple(draw(st.one_of(st.just([]), st.lists(faults, min_size=1, max_size=3)))),
     )
 

@@ -24,7 +24,7 @@ from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, State, UnreachablePolicy
 from ..protocol.access import Unreachable
 from ..protocol.agents import parse_user_agent
-from ..protocol.paths import host_of, origin_of
+from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import describe
 from ..robotparser import RobotParser
 from .file_cache import FileCache
@@ -184,21 +184,20 @@ class PolicyCache(FileCache[Origin]):
         key = origin_of(url)
         if key is None:
             return Address("", None, Kind.EXEMPT)
-        if not (DONT_OBEY in meta or "download_slot" in meta or self._has_local_rules):
+        if not (
+            DONT_OBEY in meta
+            or "download_slot" in meta
+            or self._has_local_rules
+            or url.endswith(ROBOTS_TXT)
+        ):
             return _address(key)  # the usual case
         host = host_of(key)
         slot = meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
             slot = None
-        if meta.get(DONT_OBEY):
+        if meta.get(DONT_OBEY) or self.local_disallow(key, url) is not None:
             return Address(host, key, Kind.EXEMPT, slot)
-        if self._has_local_rules:
-            now = self.now()
-            if self.local_rules.disallowed(key, url, now) is not None:
-                return Address(host, key, Kind.EXEMPT, slot)
-            if self.local_rules.excepts(key, url, now):
-                return Address(host, key, Kind.EXCEPTED, slot)
-        return Address(host, key, Kind.OBEY, slot)
+        return Address(host, key, Kind.EXCEPTED if self._excepts(key, url) else Kind.OBEY, slot)
 
     def condition(self, address: Address) -> Condition:
         """Return whether requests of an origin may start now, as far as its policy is concerned."""
@@ -390,9 +389,13 @@ class PolicyCache(FileCache[Origin]):
 
     def _is_excepted(self, request: Request, key: str) -> bool:
         """Whether a local rule allows a request, whatever the robots.txt says."""
-        if not self._has_local_rules:
-            return False
-        return self.local_rules.excepts(key, self.page_url(request), self.now())
+        return self._excepts(key, self.page_url(request))
+
+    def _excepts(self, key: str, url: str) -> bool:
+        """Whether a URL is allowed, whatever the robots.txt says."""
+        if url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT:
+            return True
+        return self._has_local_rules and self.local_rules.excepts(key, url, self.now())
 
     def _has_waiting(self, key: str) -> bool:
         return super()._has_waiting(key) or self.frontier.has_queue(host_of(key), key)

@@ -1,4 +1,4 @@
-"""Scrapy's engine and downloader. Only this module uses what is not public there.
+"""Scrapy's engine, downloader and queues. Only this module uses what is not public there.
 
 :data:`ATTRIBUTES` lists it. :meth:`Engine.open` checks the list when a crawl starts, and logs one
 warning of what is missing. ``total_concurrency`` is changed while robots.txt files are fetched, and
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy import signals
+from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.squeues import FifoMemoryQueue
 from scrapy.utils.asyncio import create_looping_call
 
 from ..logs import get_logger
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.pqueues import QueueProtocol
 
 logger = get_logger(__name__)
 
@@ -37,6 +40,10 @@ ATTRIBUTES = {
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
         "slots"
+    ),
+    "queue._start_queues": (
+        "start requests that an earlier crawl stored in JOBDIR stay there, and a robots.txt that "
+        "only start requests need is fetched without their proxy"
     ),
 }
 """The attributes that are not public, and what happens without each."""
@@ -213,9 +220,17 @@ class Engine:
         self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
 
 
+def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:
+    """Return the queues of start requests in one of Scrapy's priority queues, by priority."""
+    return queue._start_queues if hasattr(queue, "_start_queues") else {}
+
+
 def _has(crawler: Crawler, path: str) -> bool:
-    value: Any = crawler
-    for name in path.split("."):
+    owner, _, rest = path.partition(".")
+    value: Any = getattr(crawler, owner, None)
+    if owner == "queue":
+        value = ScrapyPriorityQueue(crawler, FifoMemoryQueue, "")
+    for name in rest.split("."):
         if not hasattr(value, name):
             return False
         value = getattr(value, name)

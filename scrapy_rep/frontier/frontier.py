@@ -15,7 +15,6 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from enum import Enum
 from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
 
     from ..reports.event_log import CrawlLog
     from ..settings import Settings
@@ -84,7 +84,8 @@ class Kind:
     EXEMPT = "exempt"
     """Not at all: only the pace of the host applies."""
     EXCEPTED = "excepted"
-    """A local rule allows them. They do not wait for an unreachable site."""
+    """They are allowed whatever the robots.txt says, by a local rule or because they are for
+    /robots.txt. They do not wait for an unreachable site."""
 
 
 class Address(NamedTuple):
@@ -300,9 +301,8 @@ class Frontier:
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
         last fetch began."""
-        self._alarms: list[tuple[float, int, Host]] = []
-        self._numbers = count()
-        self._timer = Timer(clock)
+        self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
+        """When the queues of hosts are looked at again. Each host has one alarm at most."""
         self._waiting: dict[Request, Deferred[bool]] = {}
         """The requests that wait in the downloader."""
         self.returned: WeakSet[Request] = WeakSet()
@@ -542,7 +542,7 @@ class Frontier:
             return
         place, seconds = self.condition(queue)
         if place is Place.WAITING and seconds < inf:
-            self._set_alarm(queue.host, self.clock.monotonic() + seconds)
+            self._set_alarm(queue.host, seconds)
         is_ranked = place is Place.READY or place is Place.UNKNOWN
         rank = self._rank(queue, place) if is_ranked else ()
         if place is queue.place and rank == queue.rank:
@@ -689,7 +689,7 @@ class Frontier:
         seconds = host.seconds_left(self.clock.monotonic())
         if seconds:
             if seconds < inf:
-                self._set_alarm(host, self.clock.monotonic() + seconds)
+                self._set_alarm(host, seconds)
             return False
         return not host.delay or self._is_reserved(host)
 
@@ -697,6 +697,7 @@ class Frontier:
         """Remove a host that has no requests and no delay."""
         if not host.is_idle or self.hosts.get(host.name) is not host:
             return
+        self._cancel_alarm(host)
         if host.delays:
             self._idle[host.name] = host
             self._idle.move_to_end(host.name)
@@ -711,24 +712,21 @@ class Frontier:
         else:
             del self.hosts[host.name]
 
-    def _set_alarm(self, host: Host, at: float) -> None:
-        """Look at a host again at a time on the monotonic clock."""
-        if at >= host.alarm or self.is_closing:
+    def _set_alarm(self, host: Host, seconds: float) -> None:
+        """Look at a host again after so many seconds, or earlier."""
+        at = self.clock.monotonic() + seconds
+        if self.is_closing or (host in self._alarms and self._alarms[host][0] <= at):
             return
-        host.alarm = at
-        heappush(self._alarms, (at, next(self._numbers), host))
-        if self._alarms[0][2] is host:
-            self._timer.start(max(at - self.clock.monotonic(), 0), self._ring)
+        self._cancel_alarm(host)
+        self._alarms[host] = at, self.clock.call_later(seconds, self._ring, host)
 
-    def _ring(self) -> None:
-        now = self.clock.monotonic()
-        while self._alarms and self._alarms[0][0] <= now:
-            at, _, host = heappop(self._alarms)
-            if host.alarm == at:
-                host.alarm = inf
-                self.update_host(host)
-        if self._alarms:
-            self._timer.start(max(self._alarms[0][0] - now, 0), self._ring)
+    def _cancel_alarm(self, host: Host) -> None:
+        if host in self._alarms:
+            self._alarms.pop(host)[1].cancel()
+
+    def _ring(self, host: Host) -> None:
+        del self._alarms[host]
+        self.update_host(host)
 
     # Requests that wait in the downloader.
 
@@ -850,8 +848,8 @@ class Frontier:
         """End all waiting in the downloader, and give no more requests: the spider closes."""
         self.is_closing = True
         self.collect_ended()
-        self._timer.cancel()
-        self._alarms.clear()
+        for host in tuple(self._alarms):
+            self._cancel_alarm(host)
         for waiter in tuple(self._waiting.values()):
             fire(waiter, False)
         if self.reservations is not None:
@@ -866,7 +864,7 @@ class Frontier:
             "hosts with requests",
             sum(host.active + len(host.waiters) for host in self.hosts.values()),
         )
-        yield "timers", self._timer.is_active
+        yield "alarms", len(self._alarms)
         yield "requests beyond CONCURRENT_REQUESTS", self._engine.extra
 
 

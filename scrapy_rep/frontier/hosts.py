@@ -25,7 +25,6 @@ class Host:
 
     __slots__ = (
         "active",
-        "alarm",
         "delay",
         "delays",
         "last_end",
@@ -49,8 +48,6 @@ class Host:
         """The longest of these delays. 0: none."""
         self.last_end = -inf
         """When the last request to the host ended."""
-        self.alarm = inf
-        """When its queues are looked at again."""
         self.waiters: deque[Waiter] = deque()
         """Requests that wait in the downloader. Those for a robots.txt are the first."""
 

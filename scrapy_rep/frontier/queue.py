@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.utils.misc import build_from_crawler
 
+from .engine import start_queues
 from .frontier import Queue, Queues, find_frontier
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class OriginQueue(Queue):
         if self._first is not None:
             return -self._first.priority
         queues = self._open()
-        return min((*queues.queues, *queues._start_queues), default=0)
+        return min((*queues.queues, *start_queues(queues)), default=0)
 
     def close(self) -> tuple[str, list[int]]:
         """Close the files. Return the name of the directory, and the priorities in it."""
@@ -265,8 +267,9 @@ class OriginPriorityQueue(Queues):
         for priority in startprios:
             _keep(requests.queues, priority, requests.qfactory(priority))
             if start is not None:
-                _keep(requests._start_queues, priority, requests._sqfactory(priority))
-        requests.curprio = min((*requests.queues, *requests._start_queues), default=None)
+                stored = build_from_crawler(start, self._crawler, f"{key}/{priority}s")
+                _keep(start_queues(requests), priority, stored)
+        requests.curprio = min((*requests.queues, *start_queues(requests)), default=None)
         return requests
 
     def count_open(self, queue: OriginQueue) -> None:
@@ -340,7 +343,7 @@ def _peek(queues: ScrapyPriorityQueue) -> Request | None:
 
     This is not ``queues.peek()``, which may raise KeyError if there are start requests.
     """
-    starts = queues._start_queues
+    starts = start_queues(queues)
     for priority in sorted({*queues.queues, *starts}):
         queue = queues.queues.get(priority) or starts.get(priority)
         if queue:

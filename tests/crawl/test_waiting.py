@@ -28,6 +28,7 @@ from .conftest import (
 from .test_scheduling import QUEUES
 
 if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
     from pathlib import Path
 
@@ -125,6 +126,33 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
         again = await crawl([], settings)
         assert live.page_paths == sorted(paths), "no request is lost"
         assert len(outcome.failures) + len(again.failures) == 200
+
+
+async def test_an_allowed_robots_txt_among_requests_that_are_dropped_has_a_slot(
+    web: Web, crawl: Crawl
+) -> None:
+    in_progress = most = 0
+
+    async def count(received: Received, _: StreamReader, writer: StreamWriter) -> None:
+        nonlocal in_progress, most
+        is_page = "x-page" in received.headers
+        in_progress += is_page
+        most = max(most, in_progress)
+        await asyncio.sleep(0.2 * is_page)
+        in_progress -= is_page
+        writer.write(Page(b"", 503, {"Connection": "close"}).octets())
+
+    sites = [web.site(count, host=f"127.0.0.{number}") for number in range(11, 17)]
+    # Unlike others, these requests are sent to a site that is unreachable.
+    asked = [
+        Request(site.url("/robots.txt"), headers={"X-Page": "1"}, meta={"dont_cache": True})
+        for site in sites
+    ]
+    settings = {"CONCURRENT_REQUESTS": 2, "HTTPERROR_ALLOW_ALL": True}
+    outcome = await crawl(asked, settings)
+    assert len(outcome.responses) == 6
+    assert most == 2
+    assert left_over(outcome.crawler) == []
 
 
 async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Crawl) -> None:

@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_rep.frontier import engine as module
-from scrapy_rep.frontier.engine import ATTRIBUTES, MAX_EXTRA, Engine
+from scrapy_rep.frontier.engine import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
 from tests.import_contracts import ROOT, attributes_used_in
 
 if sys.version_info >= (3, 11):
@@ -49,7 +49,9 @@ def test_every_private_attribute_that_is_used_is_on_the_list() -> None:
     own: Any = Engine(SimpleNamespace())  # type: ignore[arg-type]
     assert used >= USED
     private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)}
-    assert private - set(dir(own)) == {"_slot"}
+    assert private - set(dir(own)) == {"_slot", "_start_queues"}
+    others = Path(module.__file__).with_name("queue.py")
+    assert attributes_used_in(others).isdisjoint({"_start_queues", "_sqfactory"})
 
 
 class Downloader:
@@ -74,7 +76,7 @@ class Fake:
             engine=SimpleNamespace(_slot=self.slot, downloader=self.downloader),
             spider=Spider("test"),
         )
-        if without:
+        if without.startswith("engine"):
             *names, last = without.split(".")
             owner = crawler
             for name in names:
@@ -102,9 +104,11 @@ def test_nothing_is_missing(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("path", ATTRIBUTES)
 def test_one_warning_says_what_is_missing_and_what_happens_then(
-    path: str, caplog: pytest.LogCaptureFixture
+    path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake(path)
+    if path == "queue._start_queues":
+        monkeypatch.setattr(module, "ScrapyPriorityQueue", lambda *_: None)
     (warning,) = fake.warnings(caplog)
     assert f"Missing: {path} ({ATTRIBUTES[path]})." in warning
     engine, (request,) = fake.engine, requests(1)
@@ -115,6 +119,8 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert not engine.is_active(request)
     assert not engine.is_held(request)
     assert not engine.has_only("any")
+    queue: Any = SimpleNamespace()
+    assert start_queues(queue) == {}
     assert engine.shows_active is (path != "engine.downloader.active")
     assert (engine.downloads, engine.extra) == (0, 0)
     assert bool(fake.steps) is (path != "engine._slot.nextcall")

@@ -341,7 +341,6 @@ def test_each_host_has_its_own_alarm() -> None:
         crawl.policies.conditions[origin] = module.READY
     order = []
     for _ in range(3):
-        assert len(crawl.clock.pending) == 1
         crawl.clock.advance(10)
         order += crawl.pop_all()
     assert order == [f"{B}/1", f"{C}/1", f"{A}/1"]
@@ -356,6 +355,29 @@ def test_an_alarm_may_be_set_to_an_earlier_time() -> None:
     crawl.clock.advance(10)
     assert crawl.pop_url() == f"{A}/0"
     crawl.clock.advance(60)
+    assert crawl.clock.pending == []
+
+
+def test_alarms_do_not_pile_up() -> None:
+    crawl = crawl_of(A, number=50)
+    crawl.set(SECURE, Place.WAITING, 30_000)
+    crawl.push(f"{SECURE}/1")
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    for _ in range(50):
+        crawl.end(crawl.pop())
+        assert len(crawl.clock.pending) == 1, "one for the host, at the earlier time"
+        crawl.clock.advance(5)
+    crawl.set_ready(SECURE)
+    crawl.end(crawl.pop())
+    assert crawl.left_over() == {}
+
+
+def test_a_host_that_is_forgotten_has_no_alarm() -> None:
+    crawl = crawl_of(A, number=1)
+    crawl.set(A, Place.WAITING, 30)
+    crawl.set_ready(A)
+    crawl.end(crawl.pop())
+    assert crawl.frontier.hosts == {}
     assert crawl.clock.pending == []
 
 
