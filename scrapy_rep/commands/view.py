@@ -14,7 +14,7 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
-from ..pages.directives import HEADERS, link_targets, statements, statements_of
+from ..pages.directives import header_lines, link_targets
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
@@ -217,9 +217,9 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
 
     found = directives_of(response, agent.tokens, tdm)
     stated = _directives(response, agent, tdm)
-    content_type = _lines(response, "Content-Type")
+    content_type = header_lines(response, "Content-Type")
     own = usage.of_response(
-        *(_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
+        *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
     )
     robots = [check.usage.content_signal, check.usage.content_usage] if check.usage else []
     by_robots = usage.evaluated(robots)
@@ -278,20 +278,13 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
 
 
 def _directives(response: Response, agent: Agent, tdm: TdmRule | None) -> list[Directive]:
-    from ..pages.middleware import page_elements
+    from ..pages.middleware import statements_in
 
-    lines = [(name, line) for name in HEADERS for line in _lines(response, name)]
-    stated = statements(lines, page_elements(response, agent.tokens), agent.tokens)
-    if tdm is not None:
-        stated += statements_of(tdm)
+    stated = statements_in(response, agent.tokens, tdm=tdm)
     return [
         Directive(rule, argument[:MAX_LENGTH], place, name)
         for (rule, place, name), argument in dict.fromkeys(stated)
     ]
-
-
-def _lines(response: Response, name: str) -> list[str]:
-    return [line.decode("latin-1") for line in response.headers.getlist(name)]
 
 
 # The content of a page
@@ -307,7 +300,9 @@ def read_content(response: Response, page: Page) -> None:
     from ..pages.html import document, elements, markup
 
     named = [
-        target for line in _lines(response, "Link") for target in link_targets(line, "canonical")
+        target
+        for line in header_lines(response, "Link")
+        for target in link_targets(line, "canonical")
     ]
     page.canonical = _link(named[0], response.url) if named else None
     if not isinstance(response, HtmlResponse):

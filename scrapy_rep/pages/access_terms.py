@@ -34,7 +34,7 @@ from ..logs import get_logger
 from ..meta_keys import DONT_RETRY, IS_ROBOTSTXT_REQUEST
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable
-from .directives import licenses, remove_annotations
+from .directives import BETWEEN_COMMAS, header_lines, licenses, remove_annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,10 +75,6 @@ MAX_URL = 2000
 """Characters of a URL. A longer one is not kept (ours)."""
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-# A part of the header up to a comma that is not in quotation marks. The last one may be missing.
-_PART = re.compile(
-    r'(?: [^,"]+ | " [^"\\]* (?: \\. [^"\\]* )* (?: " | \\? \Z ) )+', re.VERBOSE | re.DOTALL
-)
 _SCHEME = re.compile(rf"[ \t]* ({_TOKEN}) (?: [ \t]+ (?![ \t=]) | [ \t]* \Z )", re.VERBOSE)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -219,7 +215,7 @@ def _license_parameters(lines: Sequence[str]) -> dict[str, str] | None:
     found: dict[str, str] | None = None
     for line in lines[:MAX_LINES]:
         is_license = False
-        for part in _PART.findall(line[:MAX_LINE]):
+        for part in BETWEEN_COMMAS.findall(line[:MAX_LINE]):
             rest = part
             if scheme := _SCHEME.match(part):
                 is_license = scheme[1].lower() == _SCHEME_NAME
@@ -242,11 +238,9 @@ def _unquoted(value: str) -> str:
 
 def terms_of(response: Response) -> AccessTerms | None:
     """Return what a response requires; None if it requires neither a payment nor a license."""
-    lines = {
-        name: [line.decode("latin-1") for line in response.headers.getlist(name)]
-        for name in HEADERS
-    }
-    return access_terms(response.status, lines)
+    if response.status not in STATUSES:
+        return None
+    return access_terms(response.status, {name: header_lines(response, name) for name in HEADERS})
 
 
 class AccessTermsMiddleware:
@@ -278,10 +272,8 @@ class AccessTermsMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Return the response, after it is counted, logged and excluded from retries."""
-        if response.status not in STATUSES or request.meta.get(IS_ROBOTSTXT_REQUEST):
-            return response
         terms = terms_of(response)
-        if terms is None:
+        if terms is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return response
         if not request.meta.get(DONT_RETRY):
             request.meta[DONT_RETRY] = _NOT_RETRIED
@@ -305,8 +297,7 @@ class AccessTermsMiddleware:
         if len(self._logged) >= MAX_LOGGED_SITES:
             del self._logged[next(iter(self._logged))]
         self._logged[site] = None
-        lines = [line.decode("latin-1") for line in response.headers.getlist("Link")]
-        urls = licenses(lines, response.url)
+        urls = licenses(response)
         logger.info(
             "%(site)s requires %(terms)s for %(url)s (status %(status)d).%(license)s The response "
             "is not retried. scrapy-rep pays nothing and acquires no license. Later responses of "

@@ -32,6 +32,8 @@ from ..protocol.paths import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from scrapy.http import Response
+
     from ..protocol.tdmrep import TdmRule
     from .access_terms import AccessTerms
 
@@ -76,9 +78,10 @@ _AGENT = re.compile(
 _NUMBER = re.compile(r"-1|0*[0-9]{1,9}")
 
 # Text up to a separator that is not in quotation marks, for one separator each. The last quotation
-# mark may be missing, and so may the character behind the last backslash.
+# mark may be missing, and so may the character behind the last backslash. This is linear in the
+# length of a line: no part of a match can be given to another part.
 _QUOTED = r'" [^"\\]* (?: \\. [^"\\]* )* (?: " | \\? \Z )'
-_BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
+BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
     re.compile(rf'(?: [^{separator}"]+ | {_QUOTED} )+', re.VERBOSE | re.DOTALL)
     for separator in ",;"
 )
@@ -349,9 +352,15 @@ def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
 # Headers
 
 
-def licenses(links: Iterable[str], url: str) -> tuple[str, ...]:
-    """Return the licenses in the Link header lines of a page with this URL."""
-    return merge(list(_of_headers(((_LINK, line) for line in links), ()))).at(url).licenses
+def header_lines(response: Response, name: str) -> list[str]:
+    """Return the lines of a header of a response. Text may have any octets."""
+    return [line.decode("latin-1") for line in response.headers.getlist(name)]
+
+
+def licenses(response: Response) -> tuple[str, ...]:
+    """Return the licenses in the Link header of a response."""
+    lines = [(_LINK, line) for line in header_lines(response, _LINK)]
+    return merge(list(_of_headers(lines, ()))).at(response.url).licenses
 
 
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
@@ -402,7 +411,7 @@ def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
     if ";" not in line:
         yield from _rules(line, scoped=True)
         return
-    for member in _BETWEEN_COMMAS.findall(line):
+    for member in BETWEEN_COMMAS.findall(line):
         first, *parameters = _BETWEEN_SEMICOLONS.findall(member) or [""]
         agent = first.strip().strip('"').partition("/")[0].lower()
         if not _BARE_AGENT.fullmatch(agent) or agent in _RULE_NAMES:

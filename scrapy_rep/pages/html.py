@@ -59,14 +59,20 @@ def markup(response: HtmlResponse) -> bytes:
     return body
 
 
-_META_TAG, _LINK_TAG, _BODY_TAG = (
-    re.compile(rb"<%b(?=[\s/>])" % name, re.IGNORECASE) for name in (b"meta", b"link", b"body")
+_META_TAG, _LINK_TAG, _BODY_TAG, _ANY_TAG = (
+    re.compile(rb"<(?:%b)(?=[\s/>])" % name, re.IGNORECASE)
+    for name in (b"meta", b"link", b"body", b"meta|link")
 )
 _TAG_TO_END = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _END_TYPE = "end-of-head"
 _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""
 _NO_LETTERS = re.compile("[^a-z]+")
+
+
+def has_elements(html: bytes) -> bool:
+    """Whether a page has a meta or a link element, in an encoding that is a superset of ASCII."""
+    return _ANY_TAG.search(html) is not None
 
 
 def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]:
@@ -79,8 +85,11 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     html = html[:MAX_PAGE]
     body = _BODY_TAG.search(html)
     head_end = body.start() if body else len(html)
-    parts = ((_part_with_metas(html, head_end), names), (_part_with_links(html, head_end), (rel,)))
-    ends = [part.stop for part, words in parts if part and _may_have(html[part], words)]
+    parts = (
+        (_part_with_metas(html, head_end), _letters(*names)),
+        (_part_with_links(html, head_end), _letters(rel)),
+    )
+    ends = [part.stop for part, words in parts if part and _has_one(html[part].lower(), words)]
     if not ends:
         return
     end = min(max(ends), len(html))
@@ -132,18 +141,18 @@ def _part_with_links(html: bytes, head_end: int) -> slice | None:
     return slice(found.start(), head_end) if found else None
 
 
-def _may_have(part: bytes, words: Iterable[str]) -> bool:
-    part = part.lower()
-    return b"&#" in part or any(_letters(word) in part for word in words)
+def _has_one(html: bytes, words: Iterable[bytes]) -> bool:
+    return any(map(html.__contains__, words))
 
 
 @lru_cache(maxsize=256)
-def _letters(word: str) -> bytes:
-    """Return the longest run of letters in a word.
+def _letters(*names: str) -> tuple[bytes, ...]:
+    """Return texts of which a part of a page in lower case has one, if it has one of some names.
 
-    All other characters may be written as named character references.
+    Of each name, this is the longest run of letters: all other characters may be written as named
+    character references. With a numeric one, any character may be written.
     """
-    return max(_NO_LETTERS.split(word), key=len).encode()
+    return (b"&#", *(max(_NO_LETTERS.split(name), key=len).encode() for name in names))
 
 
 def document(response: HtmlResponse) -> tuple[Selector, str, str]:

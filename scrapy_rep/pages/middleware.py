@@ -32,16 +32,18 @@ from .directives import (
     NO_DIRECTIVES,
     Element,
     PageDirectives,
+    Statement,
+    header_lines,
     merge,
     meta_names,
     statements,
     statements_of,
 )
-from .html import elements, markup
+from .html import elements, has_elements, markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -53,11 +55,9 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-# By the form of the names that Scrapy's Headers use.
-_HEADERS = {name.title().encode(): name for name in HEADERS}
-_SIGNAL, _USAGE = b"Content-Signal", b"Content-Usage"
-_USAGE_HEADERS = frozenset([_SIGNAL, _USAGE])
-_ALL_HEADERS = _USAGE_HEADERS | _HEADERS.keys()
+_SIGNAL, _USAGE = "Content-Signal", "Content-Usage"
+# In the form of the names that Scrapy's Headers use.
+_ALL_HEADERS = frozenset(name.title().encode() for name in (*HEADERS, _SIGNAL, _USAGE))
 
 
 class _Page(NamedTuple):
@@ -89,14 +89,27 @@ def directives_of(
 
     ``tdm`` is the rule of the TDM file for the page, if there is one.
     """
-    return _directives(response, tokens, page_elements(response, tokens), tdm)
+    return _directives(response, statements_in(response, tokens, tdm=tdm))
 
 
-def page_elements(response: Response, tokens: tuple[str, ...]) -> list[Element]:
-    """Return the elements of a response that state something to a crawler with these tokens."""
-    if not isinstance(response, HtmlResponse):
-        return []
-    return list(elements(markup(response), meta_names(tokens), LICENSE))
+def statements_in(
+    response: Response,
+    tokens: tuple[str, ...],
+    found: Iterable[Element] | None = None,
+    tdm: TdmRule | None = None,
+) -> list[Statement]:
+    """Return the statements of a response that apply to a crawler, in the order found.
+
+    ``found`` are the elements of its page, if they are known.
+    """
+    lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
+    if found is None:
+        found = elements(_html(response), meta_names(tokens), LICENSE)
+    return [*statements(lines, found, tokens), *(() if tdm is None else statements_of(tdm))]
+
+
+def _html(response: Response) -> bytes:
+    return markup(response) if isinstance(response, HtmlResponse) else b""
 
 
 class PageDirectivesMiddleware:
@@ -158,8 +171,7 @@ class PageDirectivesMiddleware:
                 links = links or Links(response)
                 if not self._process_request(output, response, page, links):
                     continue
-            elif output is not None and (reason := self._refusal(page)):
-                self._record_drop(response.url, page, reason)
+            elif output is not None and (reason := self._refusal(response.url, page)):
                 await self._drop(output, response, reason)
                 continue
             yield output
@@ -168,17 +180,16 @@ class PageDirectivesMiddleware:
         robots = tdm = None
         if self._robots is not None:
             robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
-        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        found = page_elements(response, tokens)
-        if (
-            robots is None
-            and tdm is None
-            and not found
-            and _ALL_HEADERS.isdisjoint(response.headers)
-            and response.status not in STATUSES
-        ):
+        has_headers = not _ALL_HEADERS.isdisjoint(response.headers)
+        has_more = has_headers or robots or tdm or response.status in STATUSES
+        html = _html(response)
+        if not has_more and not has_elements(html):
             return _Page(NO_DIRECTIVES, {}, {})
-        directives = _directives(response, tokens, found, tdm)
+        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
+        found = list(elements(html, meta_names(tokens), LICENSE))
+        if not has_more and not found:  # the usual case
+            return _Page(NO_DIRECTIVES, {}, {})
+        directives = _directives(response, statements_in(response, tokens, found, tdm))
         stated: list[tuple[str, usage.Signals]] = []
         if robots is not None:
             url = response.url
@@ -187,11 +198,11 @@ class PageDirectivesMiddleware:
                 ("Content-Usage in robots.txt", robots.content_usage(url, tokens)),
                 *usage.training_refusals(robots, url, self._settings.training_tokens),
             ]
-        if not _USAGE_HEADERS.isdisjoint(response.headers):
-            signals = usage.of_response(_lines(response, _SIGNAL), ())
-            usages = usage.of_response((), _lines(response, _USAGE))
-            stated += [("Content-Signal header", statement) for statement in signals]
-            stated += [("Content-Usage header", statement) for statement in usages]
+        if has_headers:
+            signals = header_lines(response, _SIGNAL)
+            *by_line, by_all = usage.of_response(signals, header_lines(response, _USAGE))
+            stated += [(f"{_SIGNAL} header", statement) for statement in by_line]
+            stated.append((f"{_USAGE} header", by_all))
         reserved = directives.tdm_reservation
         if not stated and reserved is None:
             return _Page(directives, {}, {})
@@ -219,31 +230,23 @@ class PageDirectivesMiddleware:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _refusal(self, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
-        """Return why the items of a page are dropped; None if they are not."""
+    def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
+        """Return why an item of a page is dropped, after recording it; None if it is not."""
         if self._settings.noindex == "drop" and not page.directives.indexable:
-            if page.directives.noindex:
-                return ItemNotIndexable("its page says noindex")
-            return ItemNotIndexable(
-                f"its page is unavailable since {page.directives.unavailable_after:%Y-%m-%d}"
-            )
+            name, text = "noindex", "says noindex"
+            if not page.directives.noindex:
+                date = page.directives.unavailable_after
+                name, text = "unavailable_after", f"is unavailable since {date:%Y-%m-%d}"
+            if self._events is not None:
+                self._events.dropped_for_directive(url, name)
+            return ItemNotIndexable(f"its page {text}")
         refused = usage.refused(self._settings.require_usage, page.usage)
         if not refused:
             return None
+        if self._events is not None:
+            self._events.dropped_for_usage(url, [usage.use(name) for name in refused])
         reasons = (f"{name} ({', '.join(page.usage_sources[usage.use(name)])})" for name in refused)
         return ItemUsageRefused(f"its page refuses {', '.join(reasons)}")
-
-    def _record_drop(
-        self, url: str, page: _Page, reason: ItemNotIndexable | ItemUsageRefused
-    ) -> None:
-        if self._events is None:
-            return
-        if isinstance(reason, ItemUsageRefused):
-            refused = usage.refused(self._settings.require_usage, page.usage)
-            self._events.dropped_for_usage(url, [usage.use(name) for name in refused])
-        else:
-            name = "noindex" if page.directives.noindex else "unavailable_after"
-            self._events.dropped_for_directive(url, name)
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -294,28 +297,14 @@ class PageDirectivesMiddleware:
         )
 
 
-def _directives(
-    response: Response, tokens: tuple[str, ...], found: list[Element], tdm: TdmRule | None
-) -> PageDirectives:
-    lines: list[tuple[str, str]] = []
-    if not _HEADERS.keys().isdisjoint(response.headers):
-        lines = [(name, line) for key, name in _HEADERS.items() for line in _lines(response, key)]
-    stated = statements(lines, found, tokens)
-    if tdm is not None:
-        stated += statements_of(tdm)
-    terms = terms_of(response) if response.status in STATUSES else None
+def _directives(response: Response, stated: list[Statement]) -> PageDirectives:
+    terms = terms_of(response)
     if not stated and terms is None:
         return NO_DIRECTIVES
-    directives = merge(stated)
-    if terms is not None:
-        directives = replace(directives, access_terms=terms)
+    directives = replace(merge(stated), access_terms=terms)
     if directives.licenses:
         directives = directives.at(response.url)
     return directives.as_of(_date(response)) if directives.unavailable_after else directives
-
-
-def _lines(response: Response, header: bytes) -> list[str]:
-    return [line.decode("latin-1") for line in response.headers.getlist(header)]
 
 
 def _date(response: Response) -> datetime:
