@@ -45,7 +45,7 @@ _ARCHIVE_PATH = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz")
 class Kind(NamedTuple):
     """The values that a setting may have."""
 
-    expected: str
+    expected: str | Callable[[], str]
     """What a value must be, for error messages."""
     parse: Callable[[object], Any]
     """Returns a value in the type that the package uses. From a command line, it is text. Raises
@@ -176,7 +176,7 @@ ARCHIVE_PATH = Kind(
     "and %% stands for %",
     _archive_path,
 )
-STORE = Kind(f"None, {store_forms()}", _store)
+STORE = Kind(lambda: f"None, {store_forms()}", _store)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
 
@@ -193,7 +193,9 @@ class Setting(NamedTuple):
         try:
             return self.kind.parse(value)
         except (LookupError, TypeError, ValueError):
-            raise _unusable(self.name, value, self.kind.expected) from None
+            expected = self.kind.expected
+            text = expected if isinstance(expected, str) else expected()
+            raise _unusable(self.name, value, text) from None
 
 
 _ROBOTS_AGENT = Setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
