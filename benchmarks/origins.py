@@ -79,7 +79,6 @@ class Files:
     def __init__(self, bodies: list[bytes]) -> None:
         self._bodies = bodies
         self._count = count()
-        self.cancelled: set[Origin] = set()
 
     async def fetch(self, origin: Origin, *_: object) -> Rules:
         """Return the result of a fetch: the next file."""
@@ -130,14 +129,14 @@ class Meter(Spider):
 
     def _add(self, middleware: Any, files: Files, number: int) -> None:
         """Add an origin after a fetch of its file and one verdict."""
-        cache, now = middleware.policies, time.time()
+        cache, now = middleware.policies, middleware.policies.now()
         origin = cache._files.find_or_add(_key(number))
         origin.start_fetch(now)
         origin.apply(files.next_for(origin), now)
         cache._files.count(origin)
         request = Request(f"{_key(number)}/some/page.html")
-        middleware._on_policy(origin, request)
-        middleware.verdict(origin, request.url, ("scrapy",))
+        cache.apply_pace(origin, request)
+        cache.verdict(origin, request.url, ("scrapy",))
         cache.evict()
 
     async def _ask(self, middleware: Any, number: int) -> float:
@@ -152,7 +151,7 @@ class Meter(Spider):
 
     def _known(self, middleware: Any, number: int) -> int:
         """Return one of the last origins that has no Crawl-delay."""
-        while middleware.origins[_key(number)].has_conditions:
+        while middleware.origins[_key(number)].has_pacing:
             number -= 1
         return number
 

@@ -38,7 +38,7 @@ REFRESH_AHEAD = 0.1
 DAY = 86_400
 
 Content = TypeVar("Content")
-"""What the parser of a file returns. Its ``__getstate__`` returns values of built-in types."""
+"""What the parser of a file returns. It can be pickled."""
 
 
 class State(str, Enum):
@@ -153,8 +153,6 @@ class Resource(NamedTuple):
     path: str
     stats: str
     """The beginning of the names of its stats."""
-    content_type: type[Any]
-    """The type of what ``parse`` returns."""
     parse: Parser
 
 
@@ -177,8 +175,6 @@ class OriginFile(Generic[Content]):
     """Where the good copy came from."""
     octets: int = field(default=0, repr=False)
     """The octets of the good copy as it was received."""
-    packed_content: bytes | None = field(default=None, repr=False)
-    """The good copy in compact form, if it was needed."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
@@ -210,6 +206,8 @@ class OriginFile(Generic[Content]):
     last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
+    is_cancelled: bool = field(default=False, repr=False)
+    """Whether the latest fetch was cancelled. A failure of it has no meaning."""
     is_error_reported: bool = field(default=False, repr=False)
     """Whether an error in a fetch that nobody foresaw was logged."""
 
@@ -238,7 +236,7 @@ class OriginFile(Generic[Content]):
         """Note that a fetch has started."""
         self._expire(now)
         self._change_state(FetchStarted)
-        self.in_flight = True
+        self.in_flight, self.is_cancelled = True, False
 
     def apply(self, event: FetchResult, now: float) -> None:
         """Note the result of the fetch in progress."""
@@ -271,7 +269,6 @@ class OriginFile(Generic[Content]):
         ``octets`` is how many octets were received.
         """
         self.content, self.copy, self.octets = content, copy, octets
-        self.packed_content = None
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
@@ -343,14 +340,6 @@ class OriginFile(Generic[Content]):
         self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
         return True
 
-    def shift_clock(self, seconds: float) -> None:
-        """Move all times, so that remaining times stay the same after a change of the clock."""
-        self.refresh_at += seconds
-        self.expires_at += seconds
-        self.fetched_at += seconds
-        if self.unreachable_since is not None:
-            self.unreachable_since += seconds
-
     def _expire(self, now: float) -> None:
         if self.state in (State.FRESH, State.UNAVAILABLE) and now >= self.expires_at:
             self._change_state(Expired)
@@ -387,14 +376,10 @@ class Origin(OriginFile[RobotsTxt]):
     Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path.
     """
 
-    resource: ClassVar[Resource] = Resource(
-        "robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt, RobotsTxt.parse
-    )
+    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
 
     has_pacing: bool = field(default=False, repr=False)
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    has_conditions: bool = field(default=False, repr=False)
-    """Whether more than a verdict is needed before a request may start."""
     is_pace_reported: bool = field(default=False, repr=False)
     """Whether the pace of the good copy was compared with ``reported_pace``."""
     reported_pace: str | None = field(default=None, repr=False)
@@ -418,7 +403,7 @@ class Origin(OriginFile[RobotsTxt]):
     def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
         # Not super(): that needs the class from before `slots` replaced it.
         OriginFile.set_copy(self, content, copy, octets)
-        self.has_conditions = self.has_pacing = content is not None and content.has_pacing
+        self.has_pacing = content is not None and content.has_pacing
         self.is_pace_reported = False
 
     def verdict(

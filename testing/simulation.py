@@ -85,7 +85,6 @@ one comes after 60 seconds."""
 PLACES = (
     "scrapy_rep.crawl.policy_cache.PolicyCache._on_content",
     "scrapy_rep.crawl.policy_cache.PolicyCache._on_result",
-    "scrapy_rep.crawl.policy_cache.PolicyCache._record_result",
     "scrapy_rep.crawl.policy_store.PolicyStore.entry",
     "scrapy_rep.crawl.policy_store.PolicyStore.load",
     "scrapy_rep.fetch.downloader.RobotsTxtDownloader.send",

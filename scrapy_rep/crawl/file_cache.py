@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import failure_to_exc_info
@@ -21,14 +21,14 @@ from .file_table import FileTable
 from .policy_store import StoreLookup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from ..fetch.fetcher import Fetcher, MayFetch
+    from ..fetch.fetcher import Fetcher
     from ..frontier.clock import Clock
     from ..frontier.engine import Engine
     from ..protocol.access import FetchResult
@@ -39,16 +39,16 @@ logger = get_logger(__name__)
 
 File = TypeVar("File", bound=OriginFile[Any])
 
-MIN_CLOCK_STEP = 5.0
-"""Seconds. A smaller change of the clock counts as drift: the clock was not set."""
+
+class Fetch(NamedTuple):
+    """A fetch in progress."""
+
+    file: OriginFile[Any]
+    ended: Deferred[None]
 
 
 class FileCache(Generic[File]):
-    """One file of each origin of a crawl, such as its robots.txt.
-
-    ``new_file`` returns a new file for the normal form of an origin. ``may_fetch`` returns whether
-    a URL may be fetched for a page.
-    """
+    """One file of this type for each origin of a crawl, such as its robots.txt."""
 
     def __init__(
         self,
@@ -58,8 +58,7 @@ class FileCache(Generic[File]):
         clock: Clock,
         fetcher: Fetcher,
         policy_store: PolicyStore | None,
-        new_file: Callable[[str], File],
-        may_fetch: MayFetch | None = None,
+        file_type: type[File],
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -67,13 +66,13 @@ class FileCache(Generic[File]):
         self._settings = settings
         self._engine = engine
         self._clock = clock
-        self._clock_offset = clock.time() - clock.monotonic()
+        self.now = clock.steady
+        """Returns the time on the clock that the times of all files refer to."""
         self._fetcher = fetcher
         self._policy_store = policy_store
-        self._may_fetch = may_fetch
-        self._files = FileTable(settings.cache_size, new_file, self._is_in_use)
+        self._files = FileTable(settings.cache_size, file_type)
         self._parsed = self._files.parsed
-        self._fetches: dict[str, Deferred[None]] = {}
+        self._fetches: dict[str, Fetch] = {}
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for the file of an origin, which is that of their final URL."""
         self._closing = False
@@ -89,7 +88,7 @@ class FileCache(Generic[File]):
     def get_fresh(self, key: str) -> File | None:
         """Return a file that is parsed and fresh, else None. This is the hot path."""
         file = self._parsed.get(key)
-        if file is None or self._clock.time() >= file.refresh_at:
+        if file is None or self.now() >= file.refresh_at:
             return None
         self._parsed.move_to_end(key)
         return file
@@ -99,6 +98,8 @@ class FileCache(Generic[File]):
 
         Also returns None if the file has to be fetched and the spider is closing.
         """
+        if key not in self._files:
+            self.evict(reserve=1)
         file = self._files.find_or_add(key)
         action = self._next_action(file, request)
         if action in (Action.REFRESH, Action.FETCH):
@@ -126,7 +127,7 @@ class FileCache(Generic[File]):
                 if fetch is None:
                     break
                 waiter: Deferred[None] = Deferred()
-                fetch.addBoth(_notify, waiter)
+                fetch.ended.addBoth(_notify, waiter)
                 await maybe_deferred_to_future(waiter)
                 file = self._files.get(key)
                 if file is not None and file.answered_at >= started_at:
@@ -139,9 +140,13 @@ class FileCache(Generic[File]):
             if not self._waiting_responses[key]:
                 del self._waiting_responses[key]
 
-    def _has_waiting(self, key: str) -> bool:
+    def is_wanted(self, key: str) -> bool:
         """Whether a request or a response waits for the file of an origin."""
         return key in self._waiting_responses
+
+    async def may_fetch(self, page: Request, url: str) -> bool:  # noqa: ARG002
+        """Whether a URL may be fetched for a page."""
+        return True
 
     def _is_in_use(self, key: str) -> bool:
         """Whether the file of an origin has to be kept in memory."""
@@ -151,21 +156,6 @@ class FileCache(Generic[File]):
         """Return what must be done before a request can use a file."""
         return file.next_action(self.now())
 
-    def now(self) -> float:
-        """Return the time on the clock that the times of all files refer to.
-
-        If the system clock was changed, the files keep their remaining lifetimes.
-        """
-        now = self._clock.time()
-        step = now - self._clock.monotonic() - self._clock_offset
-        if abs(step) > MIN_CLOCK_STEP:
-            self._clock_offset += step
-            self._shift_clock(step, now)
-        return now
-
-    def _shift_clock(self, step: float, now: float) -> None:  # noqa: ARG002
-        self._files.shift_clock(step)
-
     def close(self) -> None:
         """Cancel all fetches, and start no more: the spider is closing."""
         self._closing = True
@@ -173,14 +163,14 @@ class FileCache(Generic[File]):
 
     def cancel_background_fetches(self) -> None:
         """Cancel the fetches for which no request waits. They would keep the crawl open."""
-        self._cancel(key for key in self._fetches if not self._has_waiting(key))
+        self._cancel(key for key in self._fetches if not self.is_wanted(key))
 
     def _cancel(self, keys: Iterable[str]) -> None:
         for key in tuple(keys):
-            file = self._files[key]
-            if file not in self._fetcher.cancelled:  # it ends already
-                self._fetcher.cancelled.add(file)
-                self._fetches[key].cancel()
+            fetch = self._fetches[key]
+            if not fetch.file.is_cancelled:  # else it ends already
+                fetch.file.is_cancelled = True
+                fetch.ended.cancel()
 
     def _start_fetch(self, file: File, page: Request) -> None:
         if self._closing:
@@ -189,7 +179,7 @@ class FileCache(Generic[File]):
         fetch = deferred_from_coro(self._fetch(file, page))
         fetch.addErrback(self._log_failure, file)
         if file.in_flight:
-            self._fetches[file.key] = fetch
+            self._fetches[file.key] = Fetch(file, fetch)
 
     async def _fetch(self, file: File, page: Request) -> None:
         """Load or fetch a file.
@@ -206,7 +196,6 @@ class FileCache(Generic[File]):
                 raise
         finally:
             self._fetches.pop(file.key, None)
-            self._fetcher.cancelled.discard(file)
             try:
                 self._finish(file, page, None if found.is_hit else event, found)
             finally:
@@ -220,11 +209,10 @@ class FileCache(Generic[File]):
         if self._policy_store is not None:
             await self._policy_store.load(file, found)
         if found.is_hit:
+            file.in_flight = True  # until the end, so that it is not packed
             content = file.content
         else:
-            event = await self._fetcher.fetch(
-                file, page, lambda: self._has_waiting(file.key), self._may_fetch
-            )
+            event = await self._fetcher.fetch(file, page, self)
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
@@ -238,6 +226,7 @@ class FileCache(Generic[File]):
         ``event`` is None if the file came from the store.
         """
         body = event.body if isinstance(event, Rules) else found.body
+        file.in_flight = False
         if event is not None:
             file.apply(event, self.now())
             self._save(file, event, found)
@@ -245,9 +234,16 @@ class FileCache(Generic[File]):
             self.bodies[file.key] = body
         if isinstance(event, Cancelled):
             return
-        self._record_response(file, from_store=event is None)
-        if event is not None:
-            self._record_result(file, event)
+        file.answered_at = self._clock.monotonic()
+        file.from_store = event is None
+        ago = 0.0
+        if event is None:
+            file.redirects = ()
+            ago = max(self.now() - file.fetched_at, 0)
+        elif isinstance(event, (Unavailable, Unreachable)):
+            kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
+            self._stats.inc_value(f"{file.resource.stats}/{kind}")
+        file.last_request = None if file.from_cache else file.answered_at - ago
         self._on_result(file, page, event, body)
 
     async def _on_content(self, content: Any, page: Request) -> None:
@@ -264,15 +260,6 @@ class FileCache(Generic[File]):
 
     def _on_end(self, file: File) -> None:
         """Called when a fetch has ended."""
-
-    def _record_response(self, file: File, *, from_store: bool) -> None:
-        """Record on the monotonic clock when a fetch ended."""
-        now = file.answered_at = self._clock.monotonic()
-        file.from_store = from_store
-        if from_store:
-            file.redirects = ()
-        ago = max(self.now() - file.fetched_at, 0) if from_store else 0
-        file.last_request = None if file.from_cache else now - ago
 
     def _save(self, file: File, event: FetchResult, found: StoreLookup) -> None:
         """Save the result of a fetch in the store, in a task of its own."""
@@ -296,16 +283,9 @@ class FileCache(Generic[File]):
                 extra={"spider": self._crawler.spider},
             )
 
-    def _record_result(self, file: File, event: FetchResult) -> None:
-        """Count a failed fetch."""
-        if isinstance(event, Unavailable):
-            self._stats.inc_value(f"{file.resource.stats}/unavailable")
-        elif isinstance(event, Unreachable):
-            self._stats.inc_value(f"{file.resource.stats}/unreachable")
-
-    def evict(self) -> None:
+    def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the files within its limits. See :meth:`FileTable.evict`."""
-        self._files.evict()
+        self._files.evict(self._is_in_use, reserve)
 
 
 def _notify(result: None, waiter: Deferred[None]) -> None:

@@ -3,30 +3,27 @@
 The files that were used lately are parsed. The others are packed, and parsed again at the next use.
 This takes about as long as parsing them took when they were received.
 
-    packed  = marshal of (clock shift, state, copy, other fields)
-    content = zlib stream (RFC 1950), with a preset dictionary, of marshal of the content's state
+    packed = zlib stream (RFC 1950), with a preset dictionary, of the pickle of the file
 
-The content is one of the other fields: it is compressed once, however often the file is packed.
 The octets never leave the process, so that this form may change at any time.
 """
 
 from __future__ import annotations
 
-import marshal
+import pickle
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..origin import OriginFile, State
-from ..protocol.access import CopyInfo
+from ..origin import OriginFile
 from ..stores.entry import DICTIONARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    IsInUse = Callable[[str], bool]
 
 File = TypeVar("File", bound=OriginFile[Any])
 
@@ -48,24 +45,13 @@ MIN_PACKED_OCTETS = 32 * 2**20
 MAX_PER_PASS = 100
 """How many files in use one call may skip, so that it takes a bounded time."""
 
-_NOT_KEPT = frozenset({"key", "host", "state", "content", "copy", "in_flight", "_paced"})
-"""The fields that are not packed as they are: a new file has them, they are packed separately, or
-they are computed again."""
-
 
 class FileTable(Mapping[str, File]):
-    """The files by the normal form of their origin. ``most`` is how many of them are kept.
+    """The files of one type, by the normal form of their origin. At most ``most`` are kept."""
 
-    ``new_file`` returns a new file of an origin. ``is_in_use`` returns whether the file of an
-    origin has to be kept, however many there are.
-    """
-
-    def __init__(
-        self, most: int, new_file: Callable[[str], File], is_in_use: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, most: int, file_type: type[File]) -> None:
         self._most = most
-        self._new_file = new_file
-        self._is_in_use = is_in_use
+        self._file_type = file_type
         self.parsed: OrderedDict[str, File] = OrderedDict()
         """The parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
@@ -75,7 +61,6 @@ class FileTable(Mapping[str, File]):
         self._parsed_octets = 0
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
-        self._clock_shift = 0.0
 
     def __getitem__(self, key: str) -> File:
         file = self.find(key)
@@ -96,8 +81,7 @@ class FileTable(Mapping[str, File]):
         """Return a file, or None if there is none. A packed file is parsed."""
         file = self.parsed.get(key)
         if file is None and (packed := self._pop_packed(key)) is not None:
-            file = unpack(packed, self._new_file(key), self._clock_shift)
-            self.parsed[key] = file
+            file = self.parsed[key] = unpack(packed, self._file_type)
             self.count(file)
         return file
 
@@ -105,8 +89,7 @@ class FileTable(Mapping[str, File]):
         """Return a file, which is a new one if there is none. It is now the most recently used."""
         file = self.find(key)
         if file is None:
-            self.evict(reserve=1)
-            file = self.parsed[key] = self._new_file(key)
+            file = self.parsed[key] = self._file_type(key)
         self.parsed.move_to_end(key)
         return file
 
@@ -116,15 +99,10 @@ class FileTable(Mapping[str, File]):
             self._parsed_octets += file.octets - self._octets.get(file.key, 0)
             self._octets[file.key] = file.octets
 
-    def shift_clock(self, seconds: float) -> None:
-        """Move the times of all files after a change of the clock."""
-        self._clock_shift += seconds
-        for file in self.parsed.values():
-            file.shift_clock(seconds)
-
-    def evict(self, reserve: int = 0) -> None:
+    def evict(self, is_in_use: IsInUse, reserve: int = 0) -> None:
         """Pack and remove the least recently used files beyond the limits.
 
+        ``is_in_use`` returns whether the file of an origin has to be kept, however many there are.
         ``reserve`` is the number of files that are about to be added. Files that the caller holds
         across this call may be packed, so that changes of them are lost.
         """
@@ -136,7 +114,7 @@ class FileTable(Mapping[str, File]):
         for key in _first_keys(self._packed):
             if excess <= 0 and self._packed_octets <= self._max_packed_octets:
                 break
-            if self._is_in_use(key):
+            if is_in_use(key):
                 self._packed.move_to_end(key)
             else:
                 self._pop_packed(key)
@@ -144,7 +122,7 @@ class FileTable(Mapping[str, File]):
         for key in _first_keys(self.parsed):
             if excess <= 0:
                 break
-            if self.parsed[key].in_flight or self._is_in_use(key):
+            if self.parsed[key].in_flight or is_in_use(key):
                 self.parsed.move_to_end(key)
             else:
                 self._pop_parsed(key)
@@ -157,7 +135,7 @@ class FileTable(Mapping[str, File]):
             if self.parsed[key].in_flight:
                 self.parsed.move_to_end(key)
             else:
-                packed = self._packed[key] = pack(self._pop_parsed(key), self._clock_shift)
+                packed = self._packed[key] = pack(self._pop_parsed(key))
                 self._packed_octets += len(packed)
 
     @property
@@ -188,50 +166,22 @@ def _first_keys(files: OrderedDict[str, Any]) -> Iterator[str]:
         moved += key in files
 
 
-def pack(file: OriginFile[Any], clock_shift: float = 0) -> bytes:
-    """Return the compact form of a file that is not being fetched.
-
-    ``clock_shift`` is the sum of all seconds by which the clock was shifted in this crawl.
-    """
-    if file.content is not None and file.packed_content is None:
-        deflate = zlib.compressobj(zdict=_dictionary(file))
-        octets = deflate.compress(marshal.dumps(file.content.__getstate__()))
-        file.packed_content = octets + deflate.flush()
+def pack(file: OriginFile[Any]) -> bytes:
+    """Return the compact form of a file that is not being fetched."""
     kind: Any = type(file)
-    _, values = _kept_fields(kind)
-    copy = None if file.copy is None else tuple(file.copy)
-    return marshal.dumps((clock_shift, file.state.value, copy, values(file)))
+    deflate = zlib.compressobj(zdict=_dictionary(kind))
+    return deflate.compress(pickle.dumps(file)) + deflate.flush()
 
 
-def unpack(packed: bytes, file: File, clock_shift: float = 0) -> File:
-    """Set the fields of a new file to those that were packed, and return it.
-
-    The file is of the same origin and the same type. Its times are moved by the seconds by which
-    the clock was shifted in between.
-    """
-    packed_shift, state, copy, values = marshal.loads(packed)
-    file.state = State(state)
-    file.copy = None if copy is None else CopyInfo(*copy)
-    kind: Any = type(file)
-    names, _ = _kept_fields(kind)
-    for name, value in zip(names, values, strict=True):
-        setattr(file, name, value)
-    if file.packed_content is not None:
-        inflate = zlib.decompressobj(zdict=_dictionary(file))
-        file.content = object.__new__(file.resource.content_type)
-        file.content.__setstate__(marshal.loads(inflate.decompress(file.packed_content)))
-    if clock_shift != packed_shift:
-        file.shift_clock(clock_shift - packed_shift)
+def unpack(packed: bytes, file_type: type[File]) -> File:
+    """Return the file of this type that was packed."""
+    kind: Any = file_type
+    inflate = zlib.decompressobj(zdict=_dictionary(kind))
+    file: File = pickle.loads(inflate.decompress(packed))  # made by this process
     return file
 
 
 @cache
-def _kept_fields(file_type: type[Any]) -> tuple[tuple[str, ...], attrgetter[tuple[Any, ...]]]:
-    """Return the names of the fields that are packed as they are, and what returns their values."""
-    names = tuple(each.name for each in fields(file_type) if each.name not in _NOT_KEPT)
-    return names, attrgetter(*names)
-
-
-def _dictionary(file: OriginFile[Any]) -> bytes:
-    """Return the preset dictionary for a file. The URL of its origin is common in it."""
-    return DICTIONARY + file.key.encode()
+def _dictionary(file_type: type[Any]) -> bytes:
+    """Return the preset dictionary: what is common in the pickles of such files."""
+    return DICTIONARY + pickle.dumps(file_type("https://www."))

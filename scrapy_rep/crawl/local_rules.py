@@ -26,7 +26,6 @@ from w3lib.url import safe_url_string
 from ..exceptions import SettingError
 from ..fetch.addresses import plain_address
 from ..logs import get_logger
-from ..origin import Origin
 from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
 from ..protocol.paths import host_of, origin_of, other_paths
 
@@ -36,13 +35,11 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy import Spider
 
-    from ..origin import UnreachablePolicy
-    from ..protocol.access import CopyInfo
-    from ..protocol.robotstxt import RobotsTxt
+    from ..origin import Origin
     from ..protocol.verdict import Verdict
 
 logger = get_logger(__name__)
@@ -105,11 +102,6 @@ class LocalRulesFile:
         found = [rules for site in sites for rules in self._by_site.get(site, ())]
         return _joined(found) if found else None
 
-    def origin(self, key: str) -> Origin:
-        """Return a new origin, to which the rules for it apply."""
-        rules = self.find(key)
-        return Origin(key) if rules is None else LocalOrigin(key, rules)
-
     def disallowed(self, key: str, url: str, now: float) -> Verdict | None:
         """Return the verdict of a rule that disallows a URL of an origin, or None."""
         rules = self.find(key)
@@ -119,6 +111,29 @@ class LocalRulesFile:
             if (verdict := rules.disallowed(path, now)) is not None:
                 return verdict
         return None
+
+    def verdict(
+        self, origin: Origin, url: str, now: float, verdict_on: Callable[[str], Verdict]
+    ) -> Verdict:
+        """Return the verdict of an origin on a URL, as the rules for it change it.
+
+        ``verdict_on`` returns what the robots.txt says about a path alone. A local disallow decides
+        before it. An exception decides if the robots.txt, its status or its absence disallows.
+        """
+
+        def decide(path: str) -> Verdict:
+            rules = self.find(origin.key) or LocalRules()
+            local = rules.disallowed(path, now)
+            if local is not None:
+                return local
+            verdict = verdict_on(path)
+            return verdict if verdict.allowed else rules.excepted(path, now) or verdict
+
+        verdict = decide(url)
+        if verdict.allowed:
+            others = (decide(path).as_sent(path) for path in other_paths(url))
+            return next((each for each in others if not each.allowed), verdict)
+        return verdict
 
     def excepts(self, key: str, url: str, now: float) -> bool:
         """Return whether an exception allows a URL of an origin."""
@@ -186,36 +201,6 @@ class LocalRulesFile:
 
     def _error(self, problem: str) -> SettingError:
         return SettingError(f"{SETTING} is {self._path!r}: {problem}")
-
-
-class LocalOrigin(Origin):
-    """An origin to which local rules apply.
-
-    A local disallow decides before the robots.txt. An exception decides if the robots.txt, its
-    status or its absence disallows.
-    """
-
-    __slots__ = ("local",)
-
-    def __init__(self, key: str, local: LocalRules) -> None:
-        super().__init__(key)
-        self.local = local
-        self.has_conditions = True
-
-    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
-        super().set_copy(content, copy, octets)
-        self.has_conditions = True
-
-    def verdict_on(
-        self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
-    ) -> Verdict:
-        local = self.local.disallowed(url, now)
-        if local is not None:
-            return local
-        verdict = super().verdict_on(url, agents, now, unreachable)
-        if verdict.allowed:
-            return verdict
-        return self.local.excepted(url, now) or verdict
 
 
 def _joined(rules: list[LocalRules]) -> LocalRules:

@@ -80,7 +80,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._crawler = crawler
         self._stats = crawler.stats
         self._settings = settings = read_settings(crawler)
-        clock = Clock()
+        self._clock = clock = Clock()
         self.events = open_event_log(crawler, settings, clock)
         """The events for the report; None without REP_REPORT."""
         self._engine = Engine(crawler)
@@ -88,7 +88,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         """The policies of the crawl."""
         self.frontier = self.policies.frontier
         self._in_progress = self.frontier.in_progress
-        self._makes_wait = settings.unreachable == "wait"
+        self._has_conditions = settings.unreachable == "wait" or settings.local_rules is not None
+        """Whether :meth:`PolicyCache.has_conditions` may return True."""
         self._returned: WeakSet[Request] = WeakSet()
         """The requests that went back to a scheduler because the spider is closing."""
         self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
@@ -154,10 +155,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
         if (
             origin is None
-            or origin.has_conditions
+            or origin.has_pacing
             or entry is None
             or entry.host.delay
-            or (self._makes_wait and origin.state is State.UNREACHABLE)
+            or (self._has_conditions and self.policies.has_conditions(origin))
         ):
             return await self._process_when_ready(request, key)
         self.process_request_2(origin, request)
@@ -220,7 +221,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             elif not await self.frontier.wait_turn(request, key):
                 break
         if origin is None and request.callback is NO_CALLBACK and not is_from_queue:
-            origin = self.policies.files.get(key) or self.policies.local_rules.origin(key)
+            origin = self.policies.files.get(key) or Origin(key)
             self.process_request_2(origin, request)
         return self._go_back(request, is_from_queue=is_from_queue)
 
@@ -240,7 +241,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         pacing = self.policies.apply_pace(origin, request)
         if pacing is None:
             return 0
-        seconds = pacing.seconds_until_visit_time(self.policies.now())
+        seconds = pacing.seconds_until_visit_time(self._clock.time())
         if seconds > self._settings.max_wait:
             verdict = request.meta[ROBOTSTXT]._replace(
                 allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
@@ -479,7 +480,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings, type(self))
-        self.policies.local_rules.warn_about_expired(self.policies.now(), self._crawler.spider)
+        self.policies.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         self._engine.open()
         if not self.frontier.has_queues:
             logger.info(

@@ -94,7 +94,7 @@ class PolicyCache(FileCache[Origin]):
         self._has_warned_of_agent = False
         self._events = events
         self.frontier = Frontier(crawler, settings, engine, clock, self, events)
-        self.store = open_policy_store(settings, crawler.stats, clock, self.now)
+        self.store = open_policy_store(settings, crawler.stats, clock)
         """The store; None if the crawl has none."""
         if self.store is not None:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
@@ -115,9 +115,7 @@ class PolicyCache(FileCache[Origin]):
             shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
-        super().__init__(
-            crawler, settings, engine, clock, self.fetcher, self.store, self.local_rules.origin
-        )
+        super().__init__(crawler, settings, engine, clock, self.fetcher, self.store, Origin)
         self.tdm_files: TdmFiles | None = None
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
@@ -147,11 +145,25 @@ class PolicyCache(FileCache[Origin]):
 
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
-        return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
+        now, policy = self.now(), self._unreachable_policy
+        if self._has_local_rules and self.local_rules.find(origin.key) is not None:
+
+            def verdict_on(path: str) -> Verdict:
+                return origin.verdict_on(path, tokens, now, policy)
+
+            return self.local_rules.verdict(origin, url, self._clock.time(), verdict_on)
+        return origin.verdict(url, tokens, now, policy)
+
+    def has_conditions(self, origin: Origin) -> bool:
+        """Whether more than a verdict is needed before a request may start, beside a pace."""
+        is_waiting = self._settings.unreachable == "wait" and origin.state is State.UNREACHABLE
+        return is_waiting or self.local_rules.find(origin.key) is not None
 
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
-        return self.local_rules.disallowed(key, url, self.now()) if self._has_local_rules else None
+        if not self._has_local_rules:
+            return None
+        return self.local_rules.disallowed(key, url, self._clock.time())
 
     def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
         """Return the product tokens for a User-Agent header. Warn of an unclear one, once."""
@@ -207,7 +219,7 @@ class PolicyCache(FileCache[Origin]):
         origin = self._parsed.get(key)
         if origin is None and (origin := self._files.find(key)) is None:
             return Condition(Place.UNKNOWN)
-        now = self._clock.time()
+        now = self.now()
         is_excepted = address.kind == Kind.EXCEPTED
         if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
             match origin.next_action(now):
@@ -223,7 +235,7 @@ class PolicyCache(FileCache[Origin]):
             seconds = self.seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
         if origin.has_pacing and self._settings.obey_crawl_delay:
-            seconds = origin.seconds_until_visit_time(now)
+            seconds = origin.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
             if seconds:
@@ -288,11 +300,12 @@ class PolicyCache(FileCache[Origin]):
         origin = self._parsed.get(key) if key is not None else None
         if key is None or not (self._has_local_rules or (origin is not None and origin.has_pacing)):
             return 0, None
-        seconds = self.local_rules.delay(key, self.now())
+        now = self._clock.time()
+        seconds = self.local_rules.delay(key, now)
         if origin is None:
             return seconds, None
         if self._settings.obey_crawl_delay:
-            pace = origin.last_delay(self.now())
+            pace = origin.last_delay(now)
             seconds = max(seconds, min(pace, self._settings.max_delay))
         return seconds, origin.last_request
 
@@ -306,7 +319,7 @@ class PolicyCache(FileCache[Origin]):
         pacing = None
         if origin.has_pacing and self._settings.obey_crawl_delay:
             pacing = origin.pacing(self.tokens(request))
-        now = self.now()
+        now = self._clock.time()
         seconds = self.local_rules.delay(origin.key, now)
         host = self.frontier.hosts.get(origin.host)
         if origin.robots is None and origin.state is State.UNREACHABLE:
@@ -395,10 +408,10 @@ class PolicyCache(FileCache[Origin]):
         """Whether a URL is allowed, whatever the robots.txt says."""
         if url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT:
             return True
-        return self._has_local_rules and self.local_rules.excepts(key, url, self.now())
+        return self._has_local_rules and self.local_rules.excepts(key, url, self._clock.time())
 
-    def _has_waiting(self, key: str) -> bool:
-        return super()._has_waiting(key) or self.frontier.has_queue(host_of(key), key)
+    def is_wanted(self, key: str) -> bool:
+        return super().is_wanted(key) or self.frontier.has_queue(host_of(key), key)
 
     def _is_in_use(self, key: str) -> bool:
         return super()._is_in_use(key) or self.frontier.is_in_use(host_of(key), key)
@@ -411,7 +424,7 @@ class PolicyCache(FileCache[Origin]):
         self._fetch_limit.poll()
         self.fetcher.disconnect_idle()
         self.evict()
-        self.local_rules.warn_about_expired(self.now(), self._crawler.spider)
+        self.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         if self._engine.is_closing:
             self.close()
         else:
@@ -436,13 +449,6 @@ class PolicyCache(FileCache[Origin]):
         if self.tdm_files is not None:
             self.tdm_files.cancel_background_fetches()
 
-    def _shift_clock(self, step: float, now: float) -> None:
-        super()._shift_clock(step, now)
-        if self.tdm_files is not None:
-            self.tdm_files.now()
-        if self.store is not None:
-            self.store.shift_clock(step, now)
-
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
@@ -457,6 +463,14 @@ class PolicyCache(FileCache[Origin]):
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
     ) -> None:
+        file.is_unused = True
+        if file.state is not State.UNREACHABLE:
+            file.outage_began, file.reported_drops = inf, False
+        elif file.outage_began == inf:
+            file.outage_began = file.answered_at
+        is_new_outage = file.state is State.UNREACHABLE and file.failures <= 1
+        if isinstance(event, Unreachable) and is_new_outage:
+            self._warn_of_outage(file, event)
         if self._events is not None:
             self._events.fetched(file, event, body)
         self.states_usage = self.states_usage or self.may_state_usage(file)
@@ -464,7 +478,7 @@ class PolicyCache(FileCache[Origin]):
         if self.tdm_files is not None:
             self.tdm_files.prefetch(file, page)
         if self._events is not None:
-            local_delay = self.local_rules.delay(file.key, self.now())
+            local_delay = self.local_rules.delay(file.key, self._clock.time())
             delay = self.frontier.delay(file.host)
             self._events.paced(file, self.tokens(page), local_delay, delay)
 
@@ -472,30 +486,16 @@ class PolicyCache(FileCache[Origin]):
         self._recent.pop(file.key, None)
         self.frontier.update_origin(file.host)
 
-    def _record_response(self, file: Origin, *, from_store: bool) -> None:
-        super()._record_response(file, from_store=from_store)
-        file.is_unused = True
-        if file.state is not State.UNREACHABLE:
-            file.outage_began, file.reported_drops = inf, False
-        elif file.outage_began == inf:
-            file.outage_began = file.answered_at
-
-    def _record_result(self, file: Origin, event: FetchResult) -> None:
-        """Count a failed fetch. Warn about the first one of an outage."""
-        super()._record_result(file, event)
-        if not isinstance(event, Unreachable):
-            return
-        if file.state is not State.UNREACHABLE or file.failures > 1:
-            return
-        now = self.now()
+    def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
         if file.robots is not None:
             effect = "Its last good copy is used"
         elif self._settings.unreachable == "allow":
             effect = "All requests to the site are allowed, because REP_UNREACHABLE is 'allow'"
         elif self._settings.unreachable == "wait":
+            seconds = file.refresh_at - self.now()
             effect = (
                 f"Requests to the site wait up to {self._settings.max_wait:g} s (REP_MAX_WAIT), "
-                f"then they are dropped. The next attempt is in {file.refresh_at - now:.0f} s"
+                f"then they are dropped. The next attempt is in {seconds:.0f} s"
             )
         else:
             effect = (

@@ -8,9 +8,8 @@ claims.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
@@ -25,7 +24,7 @@ from ..stores import Entry, StoreError, open_store
 from ..stores.base import MAX_LEASE, TTL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Coroutine, Iterator
 
     from scrapy.statscollectors import StatsCollector
     from twisted.python.failure import Failure
@@ -67,15 +66,9 @@ RENEWAL_INTERVAL = 2.0
 """Seconds between two renewals of a claim. If a call to the store fails after its 5 s, the next one
 is still in time."""
 
-RENEWALS_AT_ONCE = 8
-"""The most renewals in progress: the number of connections to Redis."""
-
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
 entry from further in the future was written on a wrong clock, so that its times mean nothing."""
-
-MAX_CLOCK_STEPS = 100
-"""How many clock steps are kept in memory."""
 
 
 @dataclass(slots=True)
@@ -92,39 +85,20 @@ class StoreLookup:
     """The good copy in the store as it was received; None if the store has none."""
 
 
-class _ClockStep(NamedTuple):
-    """A change of the machine's clock. Times are seconds since 1970 on the clock before it."""
-
-    valid_from: float
-    valid_until: float
-    """When the clock was in use during this crawl."""
-    seconds: float
-    """How far the clock was then set: forward if positive."""
-
-
 class PolicyStore:
     """The store, as one crawl uses it.
 
-    ``clock`` measures durations. ``now`` returns seconds since 1970, and adjusts all origins first
-    if the machine's clock was set.
+    The times of files are on the steady clock of the crawl, those of entries on the machine's.
     """
 
     def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        stats: StatsCollector,
-        clock: Clock,
-        now: Callable[[], float],
+        self, store: Store, settings: Settings, stats: StatsCollector, clock: Clock
     ) -> None:
         self.store = store
         self._settings = settings
         self._stats = stats
         self._clock = clock
-        self._now = now
         self._wait_seconds = min(_longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
-        self._clock_valid_from = clock.time()
-        self._clock_steps: deque[_ClockStep] = deque(maxlen=MAX_CLOCK_STEPS)
         self._saves = 0
         """The number of calls to :meth:`save` in progress."""
         self._closed = False
@@ -176,7 +150,7 @@ class PolicyStore:
                 is_stored = await self.store.put(key, entry, lookup.fence)
                 if not is_stored:
                     if lookup.fence is not None and not file.in_flight:
-                        file.mark_superseded(self._now())
+                        file.mark_superseded(self._clock.steady())
                     self._stats.inc_value(f"{file.resource.stats}/store/superseded_count")
         finally:
             try:
@@ -207,14 +181,6 @@ class PolicyStore:
         self._closed = True
         await self.store.close()
 
-    def shift_clock(self, seconds: float, now: float) -> None:
-        """Note that the machine's clock was just set forward by ``seconds``, to ``now``.
-
-        The times in the store are on the clock that was in use when they were written.
-        """
-        self._clock_steps.append(_ClockStep(self._clock_valid_from, now - seconds, seconds))
-        self._clock_valid_from = now
-
     def entry(self, file: OriginFile[Any], event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
         if file.from_cache:
@@ -222,38 +188,35 @@ class PolicyStore:
         body = event.body if isinstance(event, Rules) else lookup.body
         if body is None and file.content is not None:
             return None  # without the copy, which the store does not have, the entry is incomplete
-        return file.to_entry(body if file.content is not None else None)
+        entry = file.to_entry(body if file.content is not None else None)
+        return entry.moved(self._clock.step())
 
     def _restore(self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup) -> bool:
         """Restore ``file`` from ``entry``. Returns whether this replaces the fetch."""
-        if entry is None or entry.fetched_at > self._now() + MAX_CLOCK_SKEW:
+        if entry is None or entry.fetched_at > self._clock.time() + MAX_CLOCK_SKEW:
             return False
-        entry = self._interpret(file, self._correct_clock(entry))
+        entry = self._interpret(file, self._on_steady_clock(entry))
         content = None
         if entry.fetched_at >= file.fetched_at:
             lookup.body = entry.body
         if entry.body is not None and entry.fetched_at > file.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
             content = file.resource.parse(entry.body, strict=self._settings.strict, url=url)
-        lookup.is_hit = file.restore(entry, content, self._now())
+        lookup.is_hit = file.restore(entry, content, self._clock.steady())
         return lookup.is_hit
 
-    def _correct_clock(self, entry: Entry) -> Entry:
-        """Return the entry with its ``unreachable_since`` on the present clock.
+    def _on_steady_clock(self, entry: Entry) -> Entry:
+        """Return an entry with its times on the steady clock.
 
-        Otherwise a clock that is set forward would end the days of RFC 9309 §2.3.1.4 too early.
-        The other times stay: at worst, they lead to an earlier fetch.
+        Nobody knows on which clock an entry was written. At worst, this leads to an earlier fetch,
+        and to a later end of the days of RFC 9309 §2.3.1.4.
         """
+        moved = entry.moved(-self._clock.step())
         if entry.unreachable_since is None:
-            return entry
+            return moved
         # The clock of the crawl that wrote the entry may have been set back.
-        since = min(entry.unreachable_since, entry.fetched_at)
-        total = shift = 0.0
-        for step in reversed(self._clock_steps):
-            total += step.seconds
-            if step.valid_from <= entry.fetched_at <= step.valid_until:
-                shift = max(shift, total)
-        return entry._replace(unreachable_since=since + shift)
+        since = min(entry.unreachable_since, entry.fetched_at) - self._clock.least_step
+        return moved._replace(unreachable_since=min(since, self._clock.steady()))
 
     def _interpret(self, file: OriginFile[Any], entry: Entry) -> Entry:
         """Return the entry under the settings of this crawl.
@@ -316,33 +279,25 @@ class Claims:
             self._timer.cancel()
 
     def _renew_all(self) -> None:
-        """Start to renew all claims, a few at the same time."""
-        due = deque(self._fences)
-        for _ in range(min(RENEWALS_AT_ONCE - self._in_progress, len(due))):
-            self._in_progress += 1
-            deferred_from_coro(self._renew(due)).addErrback(_log_failure)
-        if self._fences:
-            self._timer.start(RENEWAL_INTERVAL, self._renew_all)
+        """Start to renew all claims, if the last renewals have ended."""
+        for key, fence in tuple(self._fences.items()) if not self._in_progress else ():
+            if fence is not None:
+                self._in_progress += 1
+                deferred_from_coro(self._renew(key, fence)).addErrback(_log_failure)
+        self._timer.start(RENEWAL_INTERVAL, self._renew_all)
 
-    async def _renew(self, due: deque[str]) -> None:
+    async def _renew(self, key: str, fence: int) -> None:
         try:
-            while due:
-                key = due.popleft()
-                fence = self._fences.get(key)
-                if fence is None or await self._store.renew(key, fence, CLAIM_SECONDS):
-                    continue
-                # This crawl did not run for some time, and another crawler has the claim now.
-                if self._fences.get(key) == fence:
-                    self._fences[key] = None
+            is_renewed = await self._store.renew(key, fence, CLAIM_SECONDS)
         finally:
             self._in_progress -= 1
+        if not is_renewed and self._fences.get(key) == fence:
+            # This crawl did not run for some time, and another crawler has the claim now.
+            self._fences[key] = None
 
 
 def open_policy_store(
-    settings: Settings,
-    stats: StatsCollector,
-    clock: Clock,
-    now: Callable[[], float],
+    settings: Settings, stats: StatsCollector, clock: Clock
 ) -> PolicyStore | None:
     """Open the store that the settings select. Returns None if they select none.
 
@@ -354,7 +309,7 @@ def open_policy_store(
         raise SettingError(
             f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {error}"
         ) from None
-    return None if store is None else PolicyStore(store, settings, stats, clock, now)
+    return None if store is None else PolicyStore(store, settings, stats, clock)
 
 
 def _longest_fetch(settings: Settings) -> float:

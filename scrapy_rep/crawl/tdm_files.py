@@ -44,9 +44,7 @@ class TdmFile(OriginFile[TdmRep]):
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource(
-        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", TdmRep, _parse
-    )
+    resource: ClassVar[Resource] = Resource("tdmrep.json", TDM_FILE, "robotstxt/tdmrep", _parse)
 
 
 class TdmFiles(FileCache[TdmFile]):
@@ -61,14 +59,7 @@ class TdmFiles(FileCache[TdmFile]):
         policies: PolicyCache,
     ) -> None:
         super().__init__(
-            crawler,
-            settings,
-            engine,
-            clock,
-            policies.fetcher,
-            policies.store,
-            TdmFile,
-            self._is_allowed,
+            crawler, settings, engine, clock, policies.fetcher, policies.store, TdmFile
         )
         self._pages: dict[str, Request] = {}
         """The request for which the file of an origin is being fetched."""
@@ -116,10 +107,10 @@ class TdmFiles(FileCache[TdmFile]):
             return None
         return file.content.rule(response.url)
 
-    def _has_waiting(self, key: str) -> bool:
+    def is_wanted(self, key: str) -> bool:
         page = self._pages.get(key)
         is_awaited = page is not None and self._engine.is_active(page)  # its response will wait
-        return is_awaited or super()._has_waiting(key)
+        return is_awaited or super().is_wanted(key)
 
     async def _fetch(self, file: TdmFile, page: Request) -> None:
         self._pages[file.key] = page
@@ -128,7 +119,7 @@ class TdmFiles(FileCache[TdmFile]):
         finally:
             del self._pages[file.key]
 
-    async def _is_allowed(self, page: Request, url: str) -> bool:
+    async def may_fetch(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
         key = origin_of(url)
         if key is None or self._policies.local_disallow(key, url) is not None:
@@ -141,32 +132,31 @@ class TdmFiles(FileCache[TdmFile]):
     def _allows(self, origin: Origin, page: Request, url: str) -> bool:
         return self._policies.verdict(origin, url, self._policies.tokens(page)).allowed
 
-    def _record_result(self, file: TdmFile, event: FetchResult) -> None:
-        super()._record_result(file, event)
+    def _on_result(
+        self,
+        file: TdmFile,
+        page: Request,  # noqa: ARG002
+        event: FetchResult | None,
+        body: bytes | None,  # noqa: ARG002
+    ) -> None:
+        content = file.content
         if isinstance(event, Unreachable) and file.failures == 1:
-            has_copy = file.content is not None
             logger.info(
                 "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
                 {
                     "origin": file.key,
                     "failure": event.failure.rstrip("."),
-                    "effect": "Its last good copy is used" if has_copy else "It states nothing",
+                    "effect": "It states nothing"
+                    if content is None
+                    else "Its last good copy is used",
                 },
                 extra={"spider": self._crawler.spider},
             )
-
-    def _on_result(
-        self,
-        file: TdmFile,
-        page: Request,  # noqa: ARG002
-        event: FetchResult | None,  # noqa: ARG002
-        body: bytes | None,  # noqa: ARG002
-    ) -> None:
-        if file.state is State.FRESH and file.content is not None and file.content.problem:
+        if file.state is State.FRESH and content is not None and content.problem:
             self._stats.inc_value("robotstxt/tdmrep/unreadable")
             logger.info(
                 "The tdmrep.json of %(origin)s is not readable: %(problem)s.",
-                {"origin": file.key, "problem": file.content.problem},
+                {"origin": file.key, "problem": content.problem},
                 extra={"spider": self._crawler.spider},
             )
 

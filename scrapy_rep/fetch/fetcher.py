@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import IgnoreRequest
@@ -44,7 +44,7 @@ from .downloader import (
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from .downloader import Exchange, RobotsTxtResponse
 
-    MayFetch = Callable[[Request, str], Awaitable[bool]]
-    """Returns whether a URL may be fetched for a page."""
-
 logger = get_logger(__name__)
 
 FIRST_RETRY_PAUSE = 1
@@ -73,6 +70,16 @@ TOO_MANY_REDIRECTS = "too many redirects"
 
 MAX_FAILURE_LENGTH = 300
 """The number of characters of an error message that are kept and shown."""
+
+
+class Cache(Protocol):
+    """What needs the files that are fetched."""
+
+    def is_wanted(self, key: str) -> bool:
+        """Whether a request or a response waits for the file of an origin."""
+
+    async def may_fetch(self, page: Request, url: str) -> bool:
+        """Whether a URL may be fetched for a page."""
 
 
 class Fetcher:
@@ -108,33 +115,28 @@ class Fetcher:
         self._record = record
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
-        self.cancelled: set[OriginFile[Any]] = set()
-        """The files whose fetch is being cancelled. A failure of such a fetch has no meaning."""
 
     def disconnect_idle(self) -> None:
         """Disconnect the signal handlers of downloads if no robots.txt is being downloaded."""
         self._downloader.disconnect_idle()
 
-    async def fetch(
-        self,
-        file: OriginFile[Any],
-        page: Request,
-        is_wanted: Callable[[], bool],
-        may_fetch: MayFetch | None = None,
-    ) -> FetchResult:
-        """Fetch a file, and retry as the settings say.
+    async def fetch(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
+        """Fetch a file for a cache, and retry as the settings say.
 
         ``page`` is the request that needs the file. The fetch uses its proxy and its
-        User-Agent. There is no retry once ``is_wanted()`` is false, which means that no request
-        waits for the result. A file is unavailable if ``may_fetch`` does not allow its URL, or a
-        URL that it redirects to.
+        User-Agent. There is no retry once no request waits for the result. A file is unavailable if
+        the cache does not allow its URL, or a URL that it redirects to.
         """
-        event = await self._attempt(file, page, may_fetch)
+        event = await self._attempt(file, page, cache)
         for retry in range(self._settings.retry_times):
-            if not isinstance(event, Unreachable) or event.retry_after or not is_wanted():
+            if (
+                not isinstance(event, Unreachable)
+                or event.retry_after
+                or not cache.is_wanted(file.key)
+            ):
                 break
             await self._clock.sleep(min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE))
-            if not is_wanted():
+            if not cache.is_wanted(file.key):
                 break
             self._count(file, "retry_count")
             logger.debug(
@@ -146,15 +148,13 @@ class Fetcher:
                     "failure": event.failure,
                 },
             )
-            event = await self._attempt(file, page, may_fetch)
+            event = await self._attempt(file, page, cache)
         return event
 
-    async def _attempt(
-        self, file: OriginFile[Any], page: Request, may_fetch: MayFetch | None
-    ) -> FetchResult:
+    async def _attempt(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
         """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
         try:
-            return await self._follow(file, page, may_fetch)
+            return await self._follow(file, page, cache)
         except Exception as error:
             return self.unexpected(file, error)
 
@@ -175,9 +175,7 @@ class Fetcher:
             )
         return result
 
-    async def _follow(
-        self, file: OriginFile[Any], page: Request, may_fetch: MayFetch | None
-    ) -> FetchResult:
+    async def _follow(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
@@ -188,7 +186,7 @@ class Fetcher:
         failure: Unreachable | None = None
         while True:
             visited.add(url)
-            if may_fetch is not None and not await may_fetch(page, url):
+            if not await cache.may_fetch(page, url):
                 return self._disallowed(file, url)
             asked = self._clock.monotonic()
             permit = await self._fetch_limit.acquire()
@@ -254,7 +252,7 @@ class Fetcher:
             if received is not None:
                 default = _default_lifetime(response.status)
                 expires_at = self._expires_at(response.cache_headers(), received, default)
-                if self._now() < expires_at:
+                if self._clock.steady() < expires_at:
                     return event._replace(expires_at=expires_at)
         return failure
 
@@ -401,7 +399,7 @@ class Fetcher:
         return Unavailable(url, expires_at, from_cache=True)
 
     def _failed(self, file: OriginFile[Any], error: BaseException, url: str) -> FetchResult:
-        if file in self.cancelled:
+        if file.is_cancelled:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
             self._count(file, f"exception_count/{type(error)}")
@@ -411,7 +409,8 @@ class Fetcher:
     def _expires_at(
         self, cache_headers: CacheHeaders, now: float, default: float | None = None
     ) -> float:
-        return freshness.expires_at(
+        """Return when a response expires, on the steady clock. The site's clock shows ``now``."""
+        expires_at = freshness.expires_at(
             cache_headers,
             now,
             least=self._settings.cache_min,
@@ -419,6 +418,7 @@ class Fetcher:
             default=freshness.DEFAULT_LIFETIME if default is None else default,
             shared=self._shared,
         )
+        return expires_at - self._clock.step()
 
 
 def status_policy(settings: Settings, file: OriginFile[Any]) -> StatusPolicy:

@@ -60,6 +60,16 @@ class Entry(NamedTuple):
     failures: int = 0
     """The number of failed fetches in a row."""
 
+    def moved(self, seconds: float) -> Entry:
+        """Return the entry with all times moved, to another clock."""
+        since = self.unreachable_since
+        return self._replace(
+            fetched_at=self.fetched_at + seconds,
+            refresh_at=self.refresh_at + seconds,
+            expires_at=self.expires_at + seconds,
+            unreachable_since=None if since is None else since + seconds,
+        )
+
 
 BODY_LIMIT = SIZE_LIMIT + 1
 """The most octets of a body: one more than the parser reads, so that it can detect a cut line."""

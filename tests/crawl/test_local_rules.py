@@ -15,7 +15,6 @@ from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.clock import sleep
-from scrapy_rep.origin import UnreachablePolicy
 from testing.faults import answer_when
 from testing.web import Page, redirect, text
 
@@ -152,9 +151,9 @@ async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: 
     rules = exception("127.0.0.1", "/private") + disallow(site.root, "/private/2")
     outcome = await crawl(site.urls("/private/1", "/private/2"), write(rules))
     assert site.page_paths == ["/private/1"]
-    origin = outcome.middleware.origins[site.root]  # it says so, too, whoever asks it
+    origin = outcome.middleware.origins[site.root]
     verdicts = [
-        origin.verdict(url, (), time.time(), UnreachablePolicy())
+        outcome.middleware.policies.verdict(origin, url, ())
         for url in ("/private/1", "/private/2", "/private")
     ]
     assert [(one.allowed, one.reason) for one in verdicts] == [

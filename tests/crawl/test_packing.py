@@ -11,13 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.crawl.file_table import pack, unpack
-from scrapy_rep.crawl.local_rules import LocalOrigin
 from scrapy_rep.crawl.tdm_files import TdmFile
 from scrapy_rep.origin import Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import Cancelled, CopyInfo, NotModified, Rules, Unavailable
 from scrapy_rep.protocol.access import Unreachable as Failed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.local_rules import LocalRule, LocalRules, parse_local_rules
 from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
@@ -51,9 +49,9 @@ LIMITS = {
 }
 
 
-def packed_and_unpacked(file: Any, shift: float = 0) -> Any:
+def packed_and_unpacked(file: Any) -> Any:
     """Return a new file with what the compact form of a file holds."""
-    return unpack(pack(file), type(file)(file.key), shift)
+    return unpack(pack(file), type(file))
 
 
 def origin_after(*events: FetchResult, now: float = T) -> Origin:
@@ -150,39 +148,6 @@ def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
 
 def _values(file: OriginFile[Any]) -> dict[str, object]:
     return {each.name: getattr(file, each.name) for each in fields(file)}
-
-
-def test_a_second_packing_compresses_nothing() -> None:
-    unpacked = packed_and_unpacked(origin_after(rules(ROBOTS)))
-    compressed = unpacked.packed_content
-    assert compressed is not None
-    pack(unpacked)
-    assert unpacked.packed_content is compressed
-    unpacked.start_fetch(T + 1)
-    unpacked.apply(rules(b"User-agent: *\nDisallow: /\n"), T + 1)
-    assert packed_and_unpacked(unpacked).robots == RobotsTxt(
-        b"User-agent: *\nDisallow: /\n", url=URL
-    )
-
-
-def test_a_change_of_the_clock_moves_the_times() -> None:
-    origin = origin_after(rules(ROBOTS), Failed("status 503", 503, URL))
-    octets = pack(origin, 100.0)
-    origin.shift_clock(3600)
-    unpacked = unpack(octets, Origin(KEY), 3700.0)
-    assert _values(unpacked) == _values(origin)
-
-
-def test_local_rules_are_those_of_the_new_file() -> None:
-    disallowed = LocalRule(parse_local_rules("Disallow: /", allow=False), "no", inf)
-    local = LocalRules((disallowed,))
-    origin = LocalOrigin(KEY, local)
-    origin.start_fetch(T)
-    origin.apply(rules(b"User-agent: *\nAllow: /\n"), T)
-    unpacked = unpack(pack(origin), LocalOrigin(KEY, local))
-    assert unpacked.has_conditions
-    assert not unpacked.has_pacing
-    assert not unpacked.verdict(KEY + "/a", ("x",), T, POLICY).allowed
 
 
 def test_a_tdm_file() -> None:

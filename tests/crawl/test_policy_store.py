@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
 BODY = b"User-agent: *\nDisallow: /\n"
-NOW = 1_000_000.0
+NOW = 1_700_000_000.0
 
 
 def rules(expires_at: float, body: bytes = BODY) -> Rules:
@@ -144,11 +144,12 @@ class VirtualClock(Clock):
 
     def __init__(self, now: float = NOW) -> None:
         self.now = now
-        self.step = 0.0
-        """Seconds by which the machine's clock was set forward."""
+        self.set_forward = 0.0
+        """Seconds by which the machine's clock was set."""
+        super().__init__()
 
     def time(self) -> float:
-        return self.now + self.step
+        return self.now + self.set_forward
 
     def monotonic(self) -> float:
         return self.now
@@ -169,7 +170,7 @@ class Stats:
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
     clock = clock or VirtualClock()
     read = Settings.read(ScrapySettings(settings))
-    return PolicyStore(store, read, Stats(), clock, clock.time)  # type: ignore[arg-type]
+    return PolicyStore(store, read, Stats(), clock)  # type: ignore[arg-type]
 
 
 async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
@@ -376,31 +377,53 @@ async def test_the_first_failure_is_not_later_than_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "failed_at", "moved_by"),
+    ("steps", "failed_after"),
     [
-        pytest.param([40 * DAY], NOW + 10, 40 * DAY, id="forward"),
-        pytest.param([40 * DAY], NOW - 10, 0, id="before this crawl"),
-        pytest.param([DAY, 2 * DAY], NOW + 10, 3 * DAY, id="forward twice"),
-        pytest.param([DAY, 2 * DAY], NOW + DAY + 30, 2 * DAY, id="forward twice, failed between"),
-        pytest.param([DAY, -DAY], NOW + 10, 0, id="forward and back"),
-        pytest.param([-DAY], NOW + 10, 0, id="back"),
+        pytest.param([40 * DAY], 0, id="forward"),
+        pytest.param([40 * DAY], 1, id="forward, failed afterwards"),
+        pytest.param([DAY, 2 * DAY], 0, id="forward twice"),
+        pytest.param([DAY, 2 * DAY], 1, id="forward twice, failed between"),
+        pytest.param([-DAY, DAY], 1, id="back and forward, failed between"),
+        pytest.param([DAY, -DAY], 0, id="forward and back"),
+        pytest.param([-DAY], 0, id="back"),
     ],
 )
 async def test_unreachable_days_do_not_include_a_clock_step(
-    steps: list[float], failed_at: float, moved_by: float
+    steps: list[float], failed_after: int
 ) -> None:
+    """``failed_after`` is how many of the steps were before the failure."""
     clock, store = VirtualClock(), MemoryStore()
-    policies = policy_store(store, clock)
-    for step in steps:
+    policies, origin = policy_store(store, clock), Origin(KEY)
+    for number in range(len(steps) + 1):
+        if number == failed_after:
+            failed_at = clock.now
+            origin = origin_after((DOWN[0], clock.steady()))
+            await policies.save(
+                origin, policies.entry(origin, DOWN[0], StoreLookup()), StoreLookup()
+            )
         clock.now += 20
-        clock.step += step
-        policies.shift_clock(step, clock.time())
-    await store.put(KEY, origin_after((DOWN[0], failed_at)).to_entry(None))
-    clock.now += 2 * DAY  # so that the next attempt is due
-    origin = Origin(KEY)
-    origin.start_fetch(clock.time())
-    await policies.load(origin, StoreLookup())
-    assert origin.unreachable_since == failed_at + moved_by
+        clock.set_forward += steps[number] if number < len(steps) else 0
+    clock.now += 2 * DAY  # so that the next attempt is due, and no entry is from the future
+    restored = Origin(KEY)
+    restored.start_fetch(clock.steady())
+    await policies.load(restored, StoreLookup())
+    assert restored.unreachable_since is not None
+    assert restored.unreachable_since >= failed_at
+
+
+async def test_a_lifetime_in_the_store_does_not_include_a_clock_step() -> None:
+    clock, store = VirtualClock(), MemoryStore()
+    clock.set_forward = 40 * DAY
+    policies = policy_store(store, clock)
+    origin = origin_after((rules(clock.steady() + 100), clock.steady()))
+    await policies.save(origin, policies.entry(origin, RULES[0], StoreLookup()), StoreLookup())
+    entry = await store.get(KEY)
+    assert entry is not None
+    assert (entry.fetched_at, entry.expires_at) == (clock.time(), clock.time() + 100)
+    restored = Origin(KEY)
+    restored.start_fetch(clock.steady())
+    await policies.load(restored, StoreLookup())
+    assert (restored.state, restored.expires_at) == (State.FRESH, NOW + 100)
 
 
 @pytest.mark.parametrize(("retries", "seconds"), [(0, 330), (2, 993), (10, 3595)])
@@ -412,7 +435,7 @@ def test_a_crawler_waits_longer_than_the_longest_fetch(retries: int, seconds: fl
 async def test_a_result_that_the_store_refuses_is_counted() -> None:
     stats = Stats()
     read = Settings.read(ScrapySettings())
-    policies = PolicyStore(ClaimedStore(), read, stats, Clock(), Clock.time)  # type: ignore[arg-type]
+    policies = PolicyStore(ClaimedStore(), read, stats, Clock())  # type: ignore[arg-type]
     entry = origin_after(RULES).to_entry(BODY)
     for fence in (6, 7):
         await policies.save(Origin(KEY), entry, StoreLookup(fence=fence))
