@@ -304,9 +304,9 @@ class Settings:
             connections=connection_limit(settings),
             zyte_api_params=zyte_api_params(settings),
             splash_url=str(settings.get("SPLASH_URL") or "http://127.0.0.1:8050"),
-            zyte_api_transparent_mode=_boolean(settings, "ZYTE_API_TRANSPARENT_MODE"),
-            http_cache=_boolean(settings, "HTTPCACHE_ENABLED"),
-            http_cache_only=_boolean(settings, "HTTPCACHE_IGNORE_MISSING"),
+            zyte_api_transparent_mode=_flag(settings, "ZYTE_API_TRANSPARENT_MODE"),
+            http_cache=_flag(settings, "HTTPCACHE_ENABLED"),
+            http_cache_only=_flag(settings, "HTTPCACHE_IGNORE_MISSING"),
             page_agent=agent,
             has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
         )
@@ -410,14 +410,14 @@ def _integer(settings: BaseSettings, name: str) -> int:
         return settings.getint(name)
 
 
-def _boolean(settings: BaseSettings, name: str) -> bool:
+def _flag(settings: BaseSettings, name: str) -> bool:
     with _readable(settings, name, "True or False"):
         return settings.getbool(name)
 
 
 def robotstxt_obey(crawler: Crawler) -> bool:
     """Whether the setting ROBOTSTXT_OBEY is on."""
-    return _boolean(crawler.settings, "ROBOTSTXT_OBEY")
+    return _flag(crawler.settings, "ROBOTSTXT_OBEY")
 
 
 def uses_async_process(settings: BaseSettings) -> bool:
@@ -461,7 +461,7 @@ def zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
     """Return the names in ZYTE_API_AUTOMAP_PARAMS; None without scrapy-zyte-api."""
     with _readable(settings, "ZYTE_API_AUTOMAP_PARAMS", "a dict"):
         params = settings.getdict("ZYTE_API_AUTOMAP_PARAMS")
-    return tuple(params) if params or _boolean(settings, "ZYTE_API_TRANSPARENT_MODE") else None
+    return tuple(params) if params or _flag(settings, "ZYTE_API_TRANSPARENT_MODE") else None
 
 
 def slot_concurrency(settings: BaseSettings) -> dict[str, int]:
