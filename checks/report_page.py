@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from parsel import Selector
 
-from scrapy_rep.reports.page import html_text
+from scrapy_rep.reports.pages import report_page
 from testing import report_samples
 from testing.harness import Duration, Parameter, Result, Row
 from testing.hostile_texts import ATTACKS
@@ -50,13 +50,13 @@ def run(options: Options) -> Result:
         return Result([], ["not run: there is no Chromium (set CHROMIUM, or install chromium)"])
     problems = []
     names: dict[str, set[str]] = {}
-    usual = html_text(report_samples.report())
+    usual = report_page(report_samples.report())
     with TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
         for name, page in {
             "usual": usual,
-            "troubled": html_text(report_samples.troubled()),
-            "hostile": html_text(report_samples.hostile(ATTACKS)),
+            "troubled": report_page(report_samples.troubled()),
+            "hostile": report_page(report_samples.hostile(ATTACKS)),
         }.items():
             path.write_text(page, "utf-8")
             names[name], console = _open(browser, path)

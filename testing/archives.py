@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.paths import origin_of
-from scrapy_rep.reports.warc_records import Records, file_sha256
+from scrapy_rep.reports.archive import Records, file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -42,14 +42,14 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
         raise CommandError(str(error)) from None
     if html is not None or not context.output.as_json:
         try:
-            from ..reports import page
+            from ..reports import pages
         except ModuleNotFoundError as error:
             raise CommandError(
                 f"report needs the package {error.name}: pip install scrapy-rep[report]"
             ) from None
     if html is not None:
         with writing(html):
-            Path(html).write_text(page.html_text(report), "utf-8")
+            Path(html).write_text(pages.report_page(report), "utf-8")
     context.output.show(report, summary)
     return exit_code_of(report)
 
@@ -64,6 +64,6 @@ def exit_code_of(report: Report) -> ExitCode:
 
 def summary(report: Report) -> Iterator[RenderableType]:
     """Yield the summary of a report."""
-    from ..reports import page
+    from ..reports.pages import report_summary
 
-    return laid_out(page.summary(report), {"Disallowed": _STYLES[exit_code_of(report)]})
+    return laid_out(report_summary(report), {"Disallowed": _STYLES[exit_code_of(report)]})

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..reports.quantities import moment
-from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey, page, summary
+from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey
 from .context import Context, tool
 from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
@@ -83,17 +82,19 @@ def survey_tool(
             if rows is not None:
                 database.write(Path(rows))
             found = database.survey(
-                made_at=moment(time.time(), "%Y-%m-%dT%H:%M:%SZ"),
+                made_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 complete=is_complete and not inputs.problems,
                 problems=inputs.problems,
                 compared=compare is not None,
             )
         except RowFileError as error:
             raise CommandError(str(error)) from None
-    context.output.show(found, lambda each: laid_out(summary(each), {}))
+    from ..reports import pages
+
+    context.output.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
-            Path(html).write_bytes(page(found).encode())
+            Path(html).write_bytes(pages.survey_page(found).encode())
         context.output.note(f"the page is {html}")
     if not is_complete:
         context.output.note("interrupted: this is what was counted until then")

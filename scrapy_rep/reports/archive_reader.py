@@ -24,7 +24,6 @@ from ..logs import get_logger
 from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
-from .warc_records import DIGEST_FIELD, ORIGIN_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -32,6 +31,13 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 logger = get_logger(__name__)
+
+ORIGIN_FIELD = "X-Robots-Txt-Origin"
+"""The origin whose robots.txt was requested. After a redirect, the URL is of another origin."""
+
+DIGEST_FIELD = "X-Robots-Txt-Digest"
+"""The digest of the decoded file, up to the size limit, as stores and reports have it. The
+WARC-Payload-Digest is that of the body with its content coding."""
 
 RECORD_LIMIT = 1 << 22
 """The octets of a record that are kept. A longer body of a robots.txt is of no use."""

@@ -29,7 +29,7 @@ from ..logs import get_logger
 from ..protocol.agents import product_tokens
 from ..protocol.printable import cut, printable
 from ..settings import changed_settings, scrapy_settings
-from . import practices
+from .answers import SETTINGS
 from .background_file import BackgroundFile, new_file
 from .event_log import CrawlLog
 from .reading import ReportError, read_reports
@@ -76,9 +76,9 @@ MAX_MESSAGE = 500
 def html_text(report: Report) -> str:
     """Return the page of a report."""
     # Its libraries are loaded only when a crawl ends, and only for a page.
-    from . import page
+    from .pages import report_page
 
-    return page.html_text(report)
+    return report_page(report)
 
 
 RENDERERS: dict[str, Callable[[Report], str]] = {".json": json_text, ".html": html_text}
@@ -117,7 +117,7 @@ class CrawlReport(CrawlLog):
             utc(now),
             tokens,
             _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
-            scrapy_settings=_cut(scrapy_settings(crawler, practices.SETTINGS)),
+            scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
         )
         descriptor, _ = new_file(str(self._log_path))
         self._file = BackgroundFile(descriptor)

@@ -1,24 +1,35 @@
-"""The HTML pages of the package: what their templates share.
+"""The HTML pages of reports and surveys, and their summaries for a terminal.
 
 A page is one file that loads nothing. Jinja2 escapes each value, and :func:`shown` cuts it and
 makes its invisible characters visible, whatever the template says. A template of a page extends
-``base.html``, and quotes all attributes. ``charts.html`` has the charts.
+``base.html``, and quotes all attributes. ``charts.html`` has the charts, and ``sentences.html``
+what the page and the summary of a report both say. A report needs no script: ``page.js`` adds
+sorting and filtering to its table of origins.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
-from math import log10
-from typing import Any
+from math import isfinite, log10
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..protocol.lint import lint
 from ..protocol.printable import printable
-from . import answers, quantities
+from . import answers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..protocol.lint import Finding
+    from .records import HostPace, OriginReport, Report, Version
+    from .survey import Survey
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
 """The links to other pages. Nothing loads them until the reader follows them."""
@@ -34,6 +45,196 @@ STATES = {
 
 MAX_TEXT = 2_000
 """Characters of one value that are shown."""
+
+MAX_DETAILS = 3_000_000
+"""Characters of the details of all origins. A browser reads about 10 MB in a second, and 10,000
+rows of the table have about 4 MB."""
+
+MAX_DETAILS_OF_ONE = 60_000
+"""Characters of the details of one origin. Beyond it, its robots.txt is left out."""
+
+MAX_LINT = 2_000_000
+MAX_LINT_OF_ONE = 100_000
+"""Octets of robots.txt files that are checked for findings, and of one of them."""
+
+STAR_COST = 20
+"""The octets for which a ``*`` counts: rules with stars are compared with each other."""
+
+MAX_LINES = 80
+"""Lines of a robots.txt that are shown. Of a longer file, only those around the deciding lines are.
+"""
+
+CONTEXT = 2
+"""Lines before and after a deciding line."""
+
+ROWS_TOGETHER = 200
+"""The rows of one table of origins. A browser lays out a table when it becomes visible."""
+
+SECTIONS = (
+    ("answers", "Answers"),
+    ("charts", "Charts"),
+    ("origins", "Origins"),
+    ("practice", "Best practice"),
+    ("runs", "Runs"),
+    ("limits", "What is left out"),
+)
+
+
+def report_page(report: Report) -> str:
+    """Return the page of a report."""
+    spiders = ", ".join(dict.fromkeys(shown(run.spider, 100) for run in report.runs[:100]))
+    disallowed = [
+        each
+        for origin in report.origins
+        for each in origin.deciding
+        if each.allowed is False and (each.sent or each.final_url)
+    ]
+    return render(
+        "report.html",
+        title=f"Crawl report: {spiders}",
+        description="What the robots.txt files of the sites said, and what the crawl did.",
+        script_name="page.js",
+        report=report,
+        sections=SECTIONS,
+        obedience=answers.obedience(report).value,
+        disallowed=sorted(disallowed, key=lambda each: -(each.sent + each.final_url)),
+        unreachable=answers.unreachable(report),
+        pace=answers.pace(report),
+        frequent=answers.frequent(report),
+        rows_together=ROWS_TOGETHER,
+        details=Details(report),
+        judged=answers.judged(report),
+        agents=answers.user_agents(report),
+    )
+
+
+def report_summary(report: Report) -> str:
+    """Return the summary of a report for a terminal, as ``templates/summary.html`` describes it."""
+    return render_text(
+        "summary.html",
+        report=report,
+        obedience=answers.obedience(report).value,
+        unreachable=answers.unreachable(report),
+        pace=answers.pace(report),
+    )
+
+
+def survey_page(survey: Survey) -> str:
+    """Return the page of a survey: one HTML file, which loads nothing and has no script."""
+    return render(
+        "survey.html",
+        title=f"Survey of {survey.sites:,} robots.txt files",
+        description="The state of the robots.txt files of many sites.",
+        survey=survey,
+    )
+
+
+def survey_summary(survey: Survey) -> str:
+    """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
+    return render_text("survey_summary.html", survey=survey)
+
+
+# The details of origins
+
+
+class File(NamedTuple):
+    """A robots.txt of an origin."""
+
+    sha256: str
+    is_last: bool
+    lines: list[str] | str | None
+    """None if the report does not have its text. It is empty if the file is."""
+    decided: dict[int, tuple[int, int]]
+    """The requests that each line decided, by its number: sent and dropped."""
+    shown: Sequence[int]
+    """The numbers of the lines that are shown."""
+
+
+class Details:
+    """The details of origins, within the limits of a page. Many origins may have the same file."""
+
+    max_of_one = MAX_DETAILS_OF_ONE
+
+    def __init__(self, report: Report) -> None:
+        self._files = report.files
+        self._hosts = {host.host: host for host in report.hosts}
+        self._found: dict[str, list[Finding] | None] = {}
+        self._lint_room = MAX_LINT
+        self._room = MAX_DETAILS
+        self.omitted = 0
+        """The origins without details."""
+
+    @property
+    def unchecked(self) -> int:
+        """The files that were not checked for findings."""
+        return sum(found is None for found in self._found.values())
+
+    def host(self, name: str) -> HostPace | None:
+        """Return the pace of a host."""
+        return self._hosts.get(name)
+
+    def fitted(self, make: Callable[..., Markup], *values: Any) -> Markup:
+        """Return the details of an origin; nothing if the page has no room for them."""
+        details = make(*values, self) if self._room else Markup()
+        if not self._room or len(details) > self._room:
+            self._room = 0
+            self.omitted += 1
+            return Markup()
+        self._room -= len(details)
+        return details
+
+    def text(self, sha256: str | None) -> str | None:
+        """Return the text of a robots.txt, if the report has it."""
+        file = self._files.get(sha256) if sha256 is not None else None
+        return file.text if file is not None else None
+
+    def findings(self, version: Version | None) -> list[Finding] | None:
+        """Return the findings of a robots.txt; None if there is none, or if it is not checked."""
+        sha256 = version.sha256 if version else None
+        text = self.text(sha256)
+        if sha256 is None or text is None:
+            return None
+        if sha256 not in self._found:
+            self._found[sha256] = None
+            cost = len(text) + STAR_COST * text.count("*")
+            if cost <= min(self._lint_room, MAX_LINT_OF_ONE):
+                self._lint_room -= cost
+                self._found[sha256] = lint(text.encode("utf-8", "surrogatepass"))
+        return self._found[sha256]
+
+    def files(self, origin: OriginReport) -> Iterator[File]:
+        """Yield the files of an origin: the last one, and earlier ones that decided."""
+        last = next((each.sha256 for each in reversed(origin.versions) if each.sha256), None)
+        numbers: dict[str | None, dict[int, tuple[int, int]]] = {last: {}}
+        for each in origin.deciding:
+            if each.rule is not None:
+                decided = numbers.setdefault(each.sha256, {})
+                sent, dropped = decided.get(each.rule.line, (0, 0))
+                sent += each.sent + each.final_url
+                decided[each.rule.line] = sent, dropped + each.dropped
+        for sha256, decided in numbers.items():
+            if sha256 is not None:
+                text = self.text(sha256)
+                lines = (
+                    None if text is None else text.removesuffix("\n").split("\n") if text else []
+                )
+                yield File(sha256, sha256 == last, lines, decided, _shown(lines or [], decided))
+
+
+def _shown(lines: Sequence[str], decided: dict[int, tuple[int, int]]) -> Sequence[int]:
+    """Return the numbers of the lines of a file that are shown."""
+    numbers = range(1, len(lines) + 1)
+    if len(lines) <= MAX_LINES:
+        return numbers
+    near = {
+        number + offset
+        for number in sorted(decided)[:MAX_LINES]
+        for offset in range(-CONTEXT, CONTEXT + 1)
+    }
+    return sorted(near.intersection(numbers)) or numbers[:MAX_LINES]
+
+
+# Templates
 
 
 def render(template: str, **values: Any) -> str:
@@ -64,16 +265,16 @@ def environment() -> Environment:
     )
     made.filters |= {
         "asset": asset,
-        "count": quantities.count,
+        "count": count,
         "deciding_text": answers.deciding_text,
         "link": link,
         "log10": log10,
-        "moment": quantities.moment,
+        "moment": moment,
         "number": "{:,}".format,
-        "octets": quantities.octets,
-        "percent": quantities.percent,
+        "octets": octets,
+        "percent": percent,
         "reason_text": answers.reason_text,
-        "seconds": quantities.seconds,
+        "seconds": seconds,
         "shown": shown,
         "source": source,
         "state_text": lambda state: STATES.get(state, state),  # a later version has others
@@ -114,3 +315,67 @@ def source(text: str) -> Markup:
 
 def _visible(value: Any) -> Any:
     return value if isinstance(value, Markup) else shown(value)
+
+
+# Numbers, times and lengths of time, as a reader sees them
+
+ABSENT = "\N{EN DASH}"
+"""Is in place of a number that there is not."""
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 request``, ``1,200 requests``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share. A share above 0 % never reads 0 %, and one below 100 % never 100 %."""
+    if not whole:
+        return ABSENT
+    share = 100 * part / whole
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    if 99.9 < share < 100:
+        return "> 99.9 %"
+    return f"{share:.0f} %" if share in (0, 100) or share >= 10 else f"{share:.1f} %"
+
+
+def seconds(number: float) -> str:
+    """Return a length of time, such as ``0.25 s``, ``12 s``, ``3 min 20 s`` and ``3 d 4 h``."""
+    if not isfinite(number):
+        return "unknown"
+    if number < 0.0005:
+        return "< 0.001 s" if number > 0 else "0 s"
+    if number < 1:
+        return f"{number:.3f}".rstrip("0").rstrip(".") + " s"
+    if number < 100:
+        return f"{number:.3g}" + " s"
+    whole = round(number)
+    if whole >= 86_400:
+        return _two_units(whole, 86_400, "d", 3_600, "h")
+    if whole >= 3_600:
+        return _two_units(whole, 3_600, "h", 60, "min")
+    return _two_units(whole, 60, "min", 1, "s")
+
+
+def _two_units(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    rest = whole % large // small
+    return f"{whole // large:,} {large_name}" + (f" {rest} {small_name}" if rest else "")
+
+
+def octets(number: int) -> str:
+    """Return a size: ``120 B``, ``4.2 KiB``, ``500 KiB``."""
+    if number < 1_024:
+        return f"{number:,} B"
+    kibibytes = number / 1_024
+    return f"{kibibytes:.1f} KiB" if kibibytes < 10 else f"{kibibytes:,.0f} KiB"
+
+
+def moment(time: datetime | float, parts: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Return a time in UTC; seconds are since 1970. A file may have any time."""
+    try:
+        if not isinstance(time, datetime):
+            return datetime.fromtimestamp(time, timezone.utc).strftime(parts)
+        return time.astimezone(timezone.utc).strftime(parts)
+    except (OverflowError, OSError, ValueError):
+        return "unknown"

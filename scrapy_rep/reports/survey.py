@@ -215,22 +215,3 @@ class Rows:
             made_at=made_at, complete=complete, problems=problems, sites=sites, files=read,
             left_out=left_out, **lists,
         )  # fmt: skip
-
-
-def page(survey: Survey) -> str:
-    """Return the page of a survey: one HTML file, which loads nothing and has no script."""
-    from .pages import render
-
-    return render(
-        "survey.html",
-        title=f"Survey of {survey.sites:,} robots.txt files",
-        description="The state of the robots.txt files of many sites.",
-        survey=survey,
-    )
-
-
-def summary(survey: Survey) -> str:
-    """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
-    from .pages import render_text
-
-    return render_text("survey_summary.html", survey=survey)

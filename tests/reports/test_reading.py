@@ -16,7 +16,7 @@ from scrapy_rep.pages.access_terms import AccessTerms
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
-from scrapy_rep.reports.page import html_text
+from scrapy_rep.reports.pages import report_page
 from scrapy_rep.reports.queries import Database
 from scrapy_rep.reports.reading import MAX_LINE, ReportError, read_reports
 from scrapy_rep.reports.records import Limits, Report, json_text, utc
@@ -157,7 +157,7 @@ def test_a_log_of_another_program_has_a_report(tmp_path: Path) -> None:
         text = json_text(report)
         assert text.isascii()
         assert msgspec.json.decode(text, type=Report) == report
-        html_text(report)
+        report_page(report)
 
 
 def test_a_line_without_an_end_is_not_kept(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports.warc_records import Records, file_sha256
+from scrapy_rep.reports.archive import Records, file_sha256
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 URL = "https://a.example/robots.txt?a=1"
