@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.crawlers import well_known_crawlers
+
+if TYPE_CHECKING:
+    from scrapy_rep.commands.crawlers import Crawler
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "crawlers.md"
 START, END = "<!-- The table: python -m testing.crawlers_page -->\n", "<!-- End of the table -->\n"
 
+PURPOSES = {
+    "search": "the index of a search engine",
+    "ads": "the choice of ads for a page, or checks of the pages that ads link to",
+    "ai-training": "data to train a model with",
+    "ai-use": "input for the answers of a model",
+    "archive": "an archive of the web",
+    "seo": "data about sites and links, for search engine optimization",
+    "preview": "the preview of a link that was shared",
+    "other": "anything else, such as feeds and tests",
+}
+"""What the pages are fetched for."""
+
+MARKS = {"may-ignore": " (may ignore)", "ignores": " (ignores)", "unknown": "?"}
+"""What follows the name of a crawler that does not say that it follows robots.txt."""
+
 
 def table() -> str:
     """Return the table as Markdown, with an empty line above and below."""
-    crawlers = well_known_crawlers()
-    lines = [
-        "| Name | Operator | Purposes | Groups, the first that exists | Follows robots.txt "
-        "| Source | Note |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for crawler in crawlers:
-        groups = " → ".join(f"`{group}`" for group in crawler.groups.split(", "))
-        source = f"[{crawler.source.seen.isoformat()}]({crawler.source.url})"
-        cells = (
-            f"`{crawler.name}`",
-            crawler.operator,
-            ", ".join(crawler.purposes),
-            "none" if crawler.groups == "none" else groups,
-            crawler.compliance_text,
-            source,
-            (crawler.note or "").replace("*", r"\*"),
-        )
-        lines.append(f"| {' | '.join(cells)} |".replace("  ", " "))
+    lines = ["| Purpose | The pages are fetched for | Crawlers |", "|---|---|---|"]
+    for purpose, meaning in PURPOSES.items():
+        found = [crawler for crawler in well_known_crawlers() if purpose in crawler.purposes]
+        operators = [
+            f"{operator}: {', '.join(map(_entry, crawlers))}"
+            for operator, crawlers in groupby(found, lambda crawler: crawler.operator)
+        ]
+        lines.append(f"| `{purpose}` | {meaning} | {'; '.join(operators)} |")
     return "\n" + "\n".join(lines) + "\n\n"
+
+
+def _entry(crawler: Crawler) -> str:
+    """Return the name with a link to its source, and what is unusual about the crawler."""
+    _, *others = crawler.groups.split(", ")
+    groups = "".join(f" → {other}" for other in others if other != "*")
+    if "*" not in others and crawler.groups != "none":
+        groups += " (not \\*)"
+    return f"[{crawler.name}]({crawler.source.url}){MARKS.get(crawler.compliance, '')}{groups}"
 
 
 def page(text: str) -> str:

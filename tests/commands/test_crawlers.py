@@ -22,6 +22,7 @@ from scrapy_rep.commands.crawlers import (
 )
 from scrapy_rep.commands.main import main
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
+from testing import crawlers_page
 
 from .conftest import validate
 
@@ -320,3 +321,9 @@ EXAMPLES = re.findall(
 def test_the_page_has_the_real_output(run: Run, command: str, output: str) -> None:
     found = run(*shlex.split(command))
     assert [line.rstrip() for line in found.out.splitlines()] == output.splitlines()
+
+
+def test_the_table_of_the_page_is_that_of_the_package() -> None:
+    text = crawlers_page.PAGE.read_text("utf-8")
+    assert crawlers_page.page(text) == text  # else run python -m testing.crawlers_page
+    assert {*PURPOSES} == crawlers_page.PURPOSES.keys()
