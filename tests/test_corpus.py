@@ -7,8 +7,6 @@ import lzma
 import tarfile
 from typing import TYPE_CHECKING
 
-import pytest
-
 from testing import generated
 from testing.corpus import Expected, Row, load
 
@@ -47,8 +45,3 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     assert corpus.bodies == [BODY]
     assert [row.file for row in corpus.rows] == ["a.txt"] * 5
     assert {row.expected for row in corpus.rows} == {None}
-
-
-def test_a_folder_without_files_raises_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="neither"):
-        load(tmp_path, files=9)

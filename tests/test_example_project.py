@@ -84,12 +84,6 @@ def test_demo_fails_without_robotstxt_obey() -> None:
     assert re.search(r"ERROR: http://127.0.0.12:\d+/about: .*, 0 expected", without.stderr)
 
 
-def test_demo_fails_with_the_middleware_of_scrapy() -> None:
-    by_itself = scrapy("crawl", "demo", "-s", "ADDONS={}", "-s", "ROBOTSTXT_OBEY=True")
-    assert by_itself.returncode == 1
-    assert re.search(r"ERROR: http://127.0.0.22:\d+/linked/3: .*, 0 expected", by_itself.stderr)
-
-
 def test_workers_share_robots_txt_files_and_delays() -> None:
     done = scrapy("workers", "-n", "3")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,14 +94,6 @@ def test_workers_share_robots_txt_files_and_delays() -> None:
         "No robots.txt fetched twice, no disallowed page received, every delay kept"
     )
     assert len(re.findall(r"^worker \d: 1[78] URLs", done.stdout, re.MULTILINE)) == 3
-
-
-@pytest.mark.parametrize("url", [[], ["-a", "url=example.com"]])
-def test_an_invalid_url_is_reported(url: list[str]) -> None:
-    refused = scrapy("crawl", "site", *url)
-    assert refused.returncode == 1
-    assert "ERROR: url must be" in refused.stderr
-    assert "Traceback" not in refused.stderr
 
 
 @pytest.fixture
@@ -139,11 +125,3 @@ def test_site_lists_disallowed_urls(web: str, tmp_path: Path) -> None:
     items = [json.loads(line) for line in pages.read_text().splitlines()]
     assert items[0] == {"url": f"{web}/", "title": "the group for all other crawlers: /"}
     assert {item["url"].removeprefix(web) for item in items} == {"/", "/shop/", "/shop/shoes"}
-
-
-def test_site_obeys_closespider_pagecount(web: str, tmp_path: Path) -> None:
-    pages = tmp_path / "pages.jsonl"
-    settings = ["-s", "DOWNLOAD_DELAY=0", "-s", "CLOSESPIDER_PAGECOUNT=1"]
-    site = scrapy("crawl", "site", "-a", f"url={web}/", *settings, "-O", str(pages))
-    assert site.returncode == 0, site.stderr
-    assert len(pages.read_text().splitlines()) < 3

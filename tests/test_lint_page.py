@@ -57,11 +57,6 @@ def examples(section: str) -> list[bytes]:
     return [text.encode() if kind == "text" else eval(text) for kind, text in found]
 
 
-def test_links_within_the_page() -> None:
-    anchors = {anchor(heading) for heading in re.findall(r"^#+ (.*)", TEXT, re.MULTILINE)}
-    assert set(re.findall(r"\]\(#([^)]*)\)", TEXT)) <= anchors
-
-
 def test_the_fields_of_the_json() -> None:
     command = ROOT / "docs" / "usage" / "commands" / "lint.md"
     table = command.read_text(encoding="utf-8").partition("| Field |")[2].partition("\n\n")[0]

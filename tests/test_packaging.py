@@ -91,15 +91,6 @@ def test_no_link_of_the_description_is_relative() -> None:
     assert bool(setup["FILES"]) == ("urls" in PROJECT)
 
 
-def test_links_of_the_description_lead_to_the_published_files() -> None:
-    setup = runpy.run_path(str(ROOT / "setup.py"))
-    setup["description"].__globals__["FILES"] = "https://example.com/files/"
-    links = LINK.findall(setup["description"]())
-    paths = [link for link in LINK.findall(README) if not link.startswith("https://")]
-    assert {f"https://example.com/files/{path}" for path in paths} <= set(links)
-    assert all(link.startswith("https://") for link in links)
-
-
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows(path: Path) -> None:
     text = path.read_text("utf-8")
@@ -115,9 +106,3 @@ def test_workflows(path: Path) -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert targets
     assert all(f"\n{target}:" in makefile for target in targets)
-
-
-def test_relative_links_of_the_readme_lead_to_files() -> None:
-    for link in LINK.findall(README):
-        if not link.startswith("https://"):
-            assert (ROOT / link.partition("#")[0]).exists(), link

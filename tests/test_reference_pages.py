@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import json
 import re
@@ -18,7 +17,6 @@ import scrapy_rep
 from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.commands.output import EXIT_CODES
-from scrapy_rep.origin import TRANSITIONS
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
 
@@ -232,38 +230,3 @@ def test_public_names() -> None:
 
 
 # Design
-
-
-def test_the_table_of_transitions() -> None:
-    rows = re.findall(
-        r"^\| (\w+) \| (`.*`) \| (\w+) \|$", TEXTS["docs/about/design.md"], re.MULTILINE
-    )
-    assert {
-        (state, event, target)
-        for state, events, target in rows
-        for event in re.findall(r"\w+", events)
-    } == {
-        (str(state), event.__name__, str(target))
-        for state, events in TRANSITIONS.items()
-        for event, target in events.items()
-    }
-
-
-def test_the_performance_page_names_benchmarks_that_exist() -> None:
-    named = re.findall(r"python -m benchmarks (\w+)", TEXTS["docs/about/performance.md"])
-    assert set(named) == {
-        path.stem for path in (ROOT / "benchmarks").glob("*.py") if not path.stem.startswith("_")
-    }
-
-
-def test_the_steps_of_a_request_exist() -> None:
-    names = re.findall(r"`(scrapy_rep\.[\w.]+)`", TEXTS["docs/about/design.md"])
-    assert len(names) > 10
-    for name in names:
-        module, _, attribute = name.rpartition(".")
-        try:
-            owner = importlib.import_module(module)
-        except ModuleNotFoundError:
-            module, _, cls = module.rpartition(".")
-            owner = getattr(importlib.import_module(module), cls)
-        assert hasattr(owner, attribute), name

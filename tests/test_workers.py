@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 import sys
 import threading
 import time
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PRIVATE = "User-agent: *\nDisallow: /private\n"
+TIMEOUT = 300
+"""Seconds after which a process hangs. Each takes a few on a machine that is not busy."""
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -61,19 +61,19 @@ def workers(
             process.communicate()
 
 
-def test_four_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
+def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
     late = Page(PRIVATE, delay=0.05)
     sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 51)]
     asked = []
-    for worker in range(4):
+    for worker in range(3):
         paths = (f"/{worker}", f"/private/{worker}")
         asked.append([store, *(url for site in sites for url in site.urls(*paths))])
     with workers(*asked) as running:
         for process in running:
-            _, errors = process.communicate(timeout=300)
+            _, errors = process.communicate(timeout=TIMEOUT)
             assert process.returncode == 0, errors
         assert [site.robots_fetches for site in sites] == [1] * 50
-    assert all(site.page_paths == ["/0", "/1", "/2", "/3"] for site in sites)
+    assert all(site.page_paths == ["/0", "/1", "/2"] for site in sites)
 
 
 class Held:
@@ -97,70 +97,34 @@ class Held:
         await writer.drain()
 
 
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: str) -> None:
     """One worker is killed and one is stopped, each during a fetch. A third replaces both.
 
     The stopped worker goes on later. The answer that it then gets does not reach the store.
     """
     killed, stopped = Held(web), Held(web)
-    options = [store, "CLAIM_SECONDS=2"]
+    options = [store, "CLAIM_SECONDS=5"]
     with workers([*options, killed.site.url("/first")], [*options, stopped.site.url("/first")]) as (
         one,
         other,
     ):
-        assert killed.is_asked.wait(300)
-        assert stopped.is_asked.wait(300)
+        assert killed.is_asked.wait(TIMEOUT)
+        assert stopped.is_asked.wait(TIMEOUT)
         both = [killed.site.url("/third"), stopped.site.url("/third")]
         with workers([*options, *both]) as (third,):
-            time.sleep(3)  # longer than a claim: both workers renew theirs
+            time.sleep(6)  # longer than a claim: both workers renew theirs
             assert [killed.site.robots_fetches, stopped.site.robots_fetches] == [1, 1]
             one.kill()
             other.send_signal(signal.SIGSTOP)
-            _, errors = third.communicate(timeout=300)
+            _, errors = third.communicate(timeout=TIMEOUT)
             assert third.returncode == 0, errors
         stopped.is_released.set()
         other.send_signal(signal.SIGCONT)
-        _, errors = other.communicate(timeout=300)
+        _, errors = other.communicate(timeout=TIMEOUT)
         assert other.returncode == 0, errors
     with workers([*options, killed.site.url("/last"), stopped.site.url("/last")]) as (last,):
-        _, errors = last.communicate(timeout=300)
+        _, errors = last.communicate(timeout=TIMEOUT)
         assert last.returncode == 0, errors
     for held in (killed, stopped):
         assert held.site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
-
-
-def links(*paths: str) -> Page:
-    return Page("".join(f'<a href="{path}">{path}</a>' for path in paths))
-
-
-def test_workers_share_a_queue_of_scrapy_redis(web: Web, redis_server: RedisServer) -> None:
-    """Three workers crawl 24 sites like one crawl. The last site has a Crawl-delay."""
-    pytest.importorskip("scrapy_redis")
-    # It is late enough for all workers to need it before it is there.
-    late = Page(PRIVATE, delay=0.2)
-    alike = {"/": links("/", "/a", "/b", "/c", "/private/a", "/private/b")}
-    sites = [web.site(late, alike, host=f"127.0.2.{number}") for number in range(1, 24)]
-    numbered = [f"/{number}" for number in range(1, 7)]
-    paced = web.site(
-        PRIVATE + "Crawl-delay: 1\n",
-        {"/": links("/", *numbered, "/private/a")},
-        host="127.0.2.24",
-    )
-    asked = [redis_server.url, *(site.url("/") for site in (*sites, paced))]
-    done = []
-    with workers(*[asked] * 3, module="tests.queue_worker") as running:
-        for process in running:
-            output, errors = process.communicate(timeout=120)
-            assert process.returncode == 0, errors
-            assert "WARNING" not in errors
-            assert "ERROR" not in errors
-            done.append(json.loads(output))
-    # The servers received each robots.txt and each allowed page once, and nothing else.
-    assert [site.robots_fetches for site in (*sites, paced)] == [1] * 24
-    assert all(sorted(site.page_paths) == ["/", "/a", "/b", "/c"] for site in sites)
-    assert sorted(paced.page_paths) == ["/", *numbered]
-    times = [received.at for received in paced.received]
-    assert min(later - earlier for earlier, later in pairwise(times)) > 0.9
-    assert sum(len(site.paths) for site in (*sites, paced)) == 123
-    assert sum(worker["pages"] for worker in done) == 99
-    assert sum(worker["fetched"] for worker in done) == 24

@@ -228,6 +228,15 @@ def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
     return run
 
 
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition, for as long as the slowest machine needs."""
+    for _ in range(3000):
+        if condition():
+            return
+        await sleep(0.01)
+    raise AssertionError("it does not happen")
+
+
 def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The warnings of the package."""
     return [

@@ -12,9 +12,9 @@ from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.stores.redis import SOCKET_TIMEOUT
 from scrapy_rep.stores.sqlite import MemoryStore
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .conftest import until
 
+if TYPE_CHECKING:
     from scrapy_rep.stores import Claim
 
 pytestmark = pytest.mark.each_loop
@@ -48,14 +48,6 @@ class RecordingStore(MemoryStore):
 def store(monkeypatch: pytest.MonkeyPatch) -> RecordingStore:
     monkeypatch.setattr(claims_module, "RENEWAL_INTERVAL", 0.02)
     return RecordingStore()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if condition():
-            return
-        await sleep(0.01)
-    raise AssertionError("it does not happen")
 
 
 def test_a_claim_is_replaced_within_ten_seconds() -> None:

@@ -275,15 +275,6 @@ async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> N
 SLOW_SLOT = {"DOWNLOAD_DELAY": 2.2, "DOWNLOAD_DELAY_JITTER": 0, "REP_TIMEOUT": 2}
 
 
-async def test_rep_timeout_does_not_include_time_in_the_queue_of_a_slot(
-    web: Web, crawl: Crawl
-) -> None:
-    """All sites of 127.0.0.1 share one download slot."""
-    sites = [web.site(RULES) for _ in range(2)]
-    await crawl([site.url("/private") for site in sites], SLOW_SLOT)
-    assert [site.paths for site in sites] == [["/robots.txt"]] * 2
-
-
 async def test_rep_timeout_does_not_include_time_in_the_queue_between_hops(
     web: Web, crawl: Crawl
 ) -> None:
@@ -325,13 +316,6 @@ async def test_rfc_the_first_500_kib_are_read(web: Web, crawl: Crawl) -> None:
     sites = [web.site(body), web.site(raw(GZIP + length(packed) + packed))]
     await crawl([url for site in sites for url in site.urls(*PATHS)])
     assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2
-
-
-async def test_gzip_is_the_only_content_coding_that_is_accepted(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES)
-    await crawl(site.urls("/a"))
-    assert site.received[0].headers["accept-encoding"] == "gzip"
-    assert site.received[1].headers["accept-encoding"] != "gzip"
 
 
 BROTLI = bytes.fromhex("0b1080557365722d6167656e743a202a0a446973616c6c6f773a202f707269766174650a03")
@@ -444,13 +428,6 @@ async def test_too_large_responses_take_little_memory(web: Web) -> None:
     assert {name: outcome_of(site) for name, site in sites.items()} == {
         name: expected for name, (_, expected) in too_large.items()
     }
-
-
-async def test_endless_header_lines_end_with_rep_timeout(web: Web, crawl: Crawl) -> None:
-    """Twisted keeps all of them, so only the timeout limits their memory."""
-    site = web.site(endless(HEAD, piece=b"X-Header: some value\r\n"))
-    await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 0.3})
-    assert outcome_of(site) == DISALLOWED
 
 
 # Other components that change a download

@@ -13,7 +13,7 @@ from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.faults import stall
 from testing.web import Page, redirect, text
 
-from .conftest import Closer, our_warnings
+from .conftest import our_warnings
 from .following import FOLLOWING
 from .test_http_cache import DUMMY, TemporaryWeb, cache_settings
 from .test_other_downloads import Splash
@@ -263,30 +263,3 @@ async def test_requests_without_robots_txt_are_not_checked(web: Web, crawl: Craw
     settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
     outcome = await crawl([*browsed("data:,", site.url("/a"))], settings)
     assert list(outcome.responses) == site.urls("/a")
-
-
-@pytest.mark.parametrize("mode", ["annotate", "drop"])
-async def test_a_spider_that_closes_does_not_wait(
-    web: Web, crawl: Crawl, tmp_path: Path, mode: str
-) -> None:
-    silent = web.site(stall(), host="127.0.0.2")
-    site = web.site(RULES, {"/moved": redirect(silent.url("/a"))})
-    settings = {
-        **FOLLOWING,
-        "REP_CHECK_FINAL_URL": mode,
-        "REP_TIMEOUT": 300,
-        "JOBDIR": str(tmp_path),
-        "CLOSESPIDER_TIMEOUT": 60,
-    }
-    moved = Request(site.url("/moved"))
-    outcome = await crawl([moved], settings, spider=Closer, awaited=[silent])
-    assert not outcome.failures
-    if mode == "annotate":
-        response: Response = outcome.responses[silent.url("/a")]
-        assert response.meta["robotstxt"].reason is Reason.UNREACHABLE
-        return
-    assert not outcome.responses
-    silent.pages["/robots.txt"] = text(RULES)
-    outcome = await crawl([], settings)
-    assert site.paths.count("/moved") == 2
-    assert outcome.stats["robotstxt/final_url"] == 1

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 HOUR = 3600
 DAY = 24 * HOUR
-DOWN = Page(status=503)
 OTHER_RULES = "User-agent: *\nDisallow: /public\n"
 
 
@@ -93,42 +92,6 @@ def travel(crawl: Crawl) -> Travel:
         return outcome
 
     return run
-
-
-async def test_rfc_a_file_holds_for_a_day(web: Web, travel: Travel, clock: Clock) -> None:
-    site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
-        assert not await spider.fetches(site.url("/private"))
-        clock.ahead += 0.89 * DAY
-        assert not await spider.fetches(site.url("/private"))
-        assert site.robots_fetches == 1
-        clock.ahead += 0.12 * DAY
-        assert not await spider.fetches(site.url("/private"))
-        assert site.robots_fetches == 2
-
-    await travel(story)
-    assert site.page_paths == []
-
-
-async def test_a_changed_file_takes_effect_with_the_next_request(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
-        assert await spider.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = text(OTHER_RULES)
-        assert await spider.fetches(site.url("/public"))
-        clock.ahead += DAY
-        assert not await spider.fetches(site.url("/public"))
-        assert await spider.fetches(site.url("/private"))
-        site.pages["/robots.txt"] = Page(status=404)
-        clock.ahead += DAY
-        assert await spider.fetches(site.url("/public"))
-
-    await travel(story)
-    assert site.robots_fetches == 3
 
 
 @pytest.mark.parametrize(
@@ -352,29 +315,6 @@ async def test_in_the_last_tenth_it_is_refreshed_and_no_request_waits(
     await travel(story)
 
 
-async def test_a_refresh_that_fails_leaves_the_copy_in_use(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
-        assert await spider.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = DOWN
-        clock.ahead += 0.95 * DAY
-        for _ in range(3):
-            assert await spider.fetches(site.url("/public"))
-            await spider.refreshed(site)
-        assert site.robots_fetches == 2, "neither at once again, nor with each request"
-        clock.ahead += 61
-        assert not await spider.fetches(site.url("/private"))
-        await spider.refreshed(site)
-        assert site.robots_fetches == 3
-        origin = spider.outcome.middleware.origins[site.root]
-        assert (str(origin.state), origin.failure) == ("fresh", None)
-
-    await travel(story, {"REP_RETRY_TIMES": 3})
-
-
 async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, clock: Clock) -> None:
     site = web.site(RULES)
 
@@ -390,78 +330,6 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
 
 
 # Unreachable sites
-
-
-async def test_the_last_good_copy_is_used_while_a_site_is_down(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = DOWN
-        for days in (1, 2, 40):
-            clock.ahead += days * DAY
-            assert await spider.fetches(site.url("/public"))
-            assert not await spider.fetches(site.url("/private"))
-        site.pages["/robots.txt"] = text(OTHER_RULES)
-        clock.ahead += DAY
-        assert not await spider.fetches(site.url("/public"))
-
-    outcome = await travel(story)
-    assert outcome.stats["robotstxt/unreachable"] == 3
-
-
-async def test_rfc_after_thirty_days_of_silence_a_site_may_be_crawled(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(DOWN)
-
-    async def story(spider: Traveller) -> None:
-        assert not await spider.fetches(site.url("/a"))
-        clock.ahead += 29.9 * DAY
-        assert not await spider.fetches(site.url("/a"))
-        clock.ahead += 0.2 * DAY
-        assert await spider.fetches(site.url("/a"))
-        assert site.robots_fetches == 3, "it was asked once more"
-        site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
-        clock.ahead += DAY
-        assert not await spider.fetches(site.url("/a"))
-
-    await travel(story)
-
-
-async def test_an_unreachable_site_is_asked_again_at_growing_intervals(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(DOWN)
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/a"))
-        for fetches, interval in enumerate((60, 120, 240, 480, 960, 1920, 3600, 3600), 1):
-            clock.ahead += interval - 20
-            await spider.fetches(site.url("/a"))
-            assert site.robots_fetches == fetches
-            clock.ahead += 21
-            await spider.fetches(site.url("/a"))
-            assert site.robots_fetches == fetches + 1
-
-    await travel(story)
-
-
-async def test_rfc_retry_after_is_waited_for(web: Web, travel: Travel, clock: Clock) -> None:
-    site = web.site(Page(b"", 503, {"Retry-After": "7200"}))
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/a"))
-        clock.ahead += 7100
-        await spider.fetches(site.url("/a"))
-        assert site.robots_fetches == 1
-        clock.ahead += 101
-        await spider.fetches(site.url("/a"))
-        assert site.robots_fetches == 2
-
-    await travel(story)
 
 
 # Changes of the system clock. The next request comes before the crawl checks the clock.

@@ -82,17 +82,6 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
     assert PoolHandler.most_robots == 2
 
 
-async def test_pages_are_crawled_while_silent_sites_are_fetched(web: Web, crawl: Crawl) -> None:
-    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 14)]
-    live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
-    paths = [f"/{number}" for number in range(10)]
-    urls = [*live.urls(*paths), *(site.url("/") for site in silent)]
-    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 2, "REP_TIMEOUT": 0.7})
-    assert live.page_paths == paths
-    asked = sorted(site.received[0].at for site in silent)
-    assert max(received.at for received in live.received) < asked[-1]
-
-
 @pytest.mark.parametrize("connections", [1, 2])
 async def test_the_wait_for_a_connection_is_not_time_that_the_site_took(
     web: Web, crawl: Crawl, connections: int

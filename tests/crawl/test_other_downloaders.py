@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 
-from scrapy_rep.fetch.body_reader import WIRE_LIMIT
 from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.reading import read_reports
-from testing.web import text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from testing.web import Web
@@ -57,36 +51,6 @@ class Viewed(Downloader):
             return response
         finally:
             self.signals.send_catch_log(signals.request_left_downloader, request=request)
-
-
-class OwnHandlers(Viewed):
-    """A downloader whose handlers are not those of Scrapy: it sends the signals of Scrapy."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        scrapy_handlers = self.handlers
-        self.handlers = SimpleNamespace(get=scrapy_handlers.download_request_async)  # type: ignore[assignment]
-
-    async def _enqueue_request(self, request: Request) -> Response:
-        request.meta["download_slot"], _ = self._get_slot(request)
-        self.signals.send_catch_log(signals.request_reached_downloader, request=request)
-        handlers: Any = self.handlers
-        response: Response = await handlers.get(request)
-        self.signals.send_catch_log(signals.response_downloaded, response=response, request=request)
-        self.signals.send_catch_log(signals.request_left_downloader, request=request)
-        return response
-
-
-@pytest.mark.parametrize("downloader", [Downloader, OwnHandlers])
-async def test_a_long_file_is_cut_whatever_downloads_it(
-    web: Web, crawl: Crawl, downloader: Any
-) -> None:
-    # With its Content-Length, the download fails unless the limit of Scrapy is off.
-    long_file = gzip.compress(SLOWLY.encode() + os.urandom(2 * WIRE_LIMIT), 1)
-    site = web.site(text(long_file, Content_Encoding="gzip"))
-    outcome = await crawl(site.urls("/a", "/private"), {**PLAIN, "DOWNLOADER": downloader})
-    assert site.page_paths == ["/a"]
-    assert list(outcome.failures) == site.urls("/private")
 
 
 async def test_a_websocket_page_obeys_the_file_of_http(web: Web, crawl: Crawl) -> None:

@@ -15,9 +15,6 @@ from testing.faults import answer_when
 from testing.web import Page, text
 
 from .conftest import (
-    Caller,
-    CallerAndCloser,
-    Closer,
     Visitor,
     make_crawler,
     our_warnings,
@@ -27,7 +24,6 @@ from .conftest import (
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from testing.web import Misbehaviour, Received, Web
 
@@ -203,37 +199,6 @@ async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) ->
 
 
 # A spider that closes
-
-
-async def test_a_stopped_crawl_loses_no_waiting_requests(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = web.site(Failing(1, "250"))
-    settings = {**WAIT, "JOBDIR": str(tmp_path)}
-    urls = site.urls("/private", *numbers(20))
-    first = await crawl(urls, settings, spider=Closer, awaited=[site])
-    assert first.stats["finish_reason"] == "enough"
-    assert not first.failures
-    assert site.paths == ["/robots.txt"]
-    assert left_over(first.crawler) == []
-    (tmp_path / "robotstxt.sqlite").unlink()  # which says when to ask again
-    await crawl([], settings)
-    assert site.page_paths == sorted(numbers(20))
-
-
-async def test_calls_of_the_engine_wait_too(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(1))
-    outcome = await crawl(site.urls("/private", *numbers(5)), WAIT, spider=Caller)
-    assert site.page_paths == numbers(5)
-    assert reasons(outcome) == {site.url("/private"): Reason.RULES}
-
-
-async def test_closing_ends_a_call_of_the_engine(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(1, "250"))
-    outcome = await crawl(site.urls("/a"), WAIT, spider=CallerAndCloser, awaited=[site])
-    await sleep(0.3)  # the crawl does not wait for those who called
-    assert set(outcome.failures) == {site.url("/a")}
-    assert site.paths == ["/robots.txt"]
 
 
 async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:

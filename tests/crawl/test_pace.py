@@ -7,28 +7,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
-from scrapy.exceptions import IgnoreRequest
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from testing.faults import raw
 from testing.web import Page, between, gaps, redirect, text
 
 from .conftest import (
-    CallerAndCloser,
-    Closer,
-    FirstPageCloser,
     Outcome,
     Visitor,
     our_warnings,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from scrapy.crawler import Crawler
 
     from testing.web import Site, Web
@@ -193,26 +185,6 @@ async def test_requests_that_wait_for_a_robots_txt_are_counted(
     assert waits(outcome) == {"count/robots_txt": 1, "seconds/robots_txt": True}
 
 
-async def test_requests_that_wait_for_a_pace_are_counted(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(delayed(0.1), delay=0.2))
-    outcome = await crawl(site.urls(*PATHS))
-    assert waits(outcome) == {
-        "count/robots_txt": 1,
-        "count/pace": 5,
-        "seconds/robots_txt": True,
-        "seconds/pace": True,
-    }
-
-
-async def test_two_origins_on_one_host_keep_the_slower_pace(web: Web, crawl: Crawl) -> None:
-    quick, slow = web.site(delayed(0.05)), web.site(delayed(0.2))
-    await crawl([url for site in (quick, slow) for url in site.urls("/a", "/b", "/c")])
-    assert quick.page_paths == slow.page_paths == ["/a", "/b", "/c"]
-    received = [each for site in (quick, slow) for each in site.received]
-    known = max(site.received[0].at for site in (quick, slow))
-    assert min(between(each.at for each in received if each.at >= known)) >= 0.2
-
-
 class OneSlot(Downloader):
     """Has one slot for every request."""
 
@@ -278,44 +250,6 @@ async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
     assert plain.received[-1].at < slow.received[3].at
 
 
-class Dropper:
-    """Drops some requests, after they were found to be allowed."""
-
-    def process_request(self, request: Request) -> None:
-        if request.url.endswith("/dropped"):
-            raise IgnoreRequest
-
-
-@pytest.mark.parametrize("settings", [{}, {"DOWNLOADER": OneSlot}], ids=["own slot", "one slot"])
-async def test_a_pace_that_comes_late_applies_to_queued_requests(
-    web: Web, crawl: Crawl, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # On a slow machine, the request to the slow site would be read after the others have ended.
-    paced = web.site(delayed(0.1), host="127.0.0.2")
-    plain = web.site(Page(ALL, delay=0.3), {path: Page(delay=0.3) for path in PATHS})
-    slow = web.site(Page(delayed(0.2), delay=0.3))
-    one_by_one = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.01}
-    await crawl(
-        [*paced.urls("/1"), *plain.urls(*PATHS), *slow.urls("/dropped")],
-        {**settings, **one_by_one, "DOWNLOADER_MIDDLEWARES": {Dropper: 900}},
-    )
-    assert plain.page_paths == PATHS
-    assert slow.paths == ["/robots.txt"]
-    late = [each.at for each in plain.received if each.at > slow.received[0].at]
-    assert len(late) == 5
-    assert min(between(late)) >= 0.2
-
-
-async def test_a_pace_that_comes_late_waits_for_requests_in_progress(
-    web: Web, crawl: Crawl
-) -> None:
-    plain = web.site(ALL, {path: Page(delay=1) for path in PATHS})
-    slow = web.site(Page(delayed(0.4), delay=0.3))
-    await crawl([*plain.urls(*PATHS), *slow.urls("/1")])
-    assert plain.page_paths == PATHS
-    assert max(each.at for each in plain.received) < slow.received[1].at - 1.4
-
-
 async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
     web: Web, crawl: Crawl
 ) -> None:
@@ -354,96 +288,6 @@ async def test_the_pace_is_kept_without_download_slots_too(
     [warning] = our_warnings(caplog)
     for path in ("engine.downloader.slots", "engine.downloader.total_concurrency"):
         assert f"{path} ({ATTRIBUTES[path]})" in warning
-
-
-async def test_other_sites_are_not_slowed(web: Web, crawl: Crawl) -> None:
-    slow = [web.site(delayed(2), host=f"127.0.0.{number}") for number in range(31, 35)]
-    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(41, 44)]
-    urls = [url for site in slow for url in site.urls("/1", "/2")]
-    urls += [url for site in live for url in site.urls(*(f"/{number}" for number in range(10)))]
-    await crawl(urls, {"CONCURRENT_REQUESTS": 3})
-    assert [site.page_paths for site in slow] == [["/1", "/2"]] * 4
-    assert [len(site.page_paths) for site in live] == [10] * 3
-    assert min(min(gaps(site)) for site in slow) >= 2
-    last = max(received.at for site in live for received in site.received)
-    second = min(site.received[2].at for site in slow)
-    assert last < second, "thirty quick pages were there before the second of a slow site"
-
-
-class Returning(Visitor):
-    """Returns to a site with exempt requests, after its host was idle."""
-
-    others: list[str]
-
-    async def parse(self, response: Any, **_: Any) -> AsyncIterator[Request]:
-        super().parse(response)
-        if response.url.endswith("/last"):
-            await sleep(0.8)  # the engine is watched twice a second
-            for url in self.others:
-                yield Request(url, meta={"dont_obey_robotstxt": True})
-
-
-async def test_exempt_requests_keep_the_pace_of_a_host_that_was_removed(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_rep.frontier.frontier.MAX_IDLE_HOSTS", 1)
-    site, other = web.site(delayed(0.3)), web.site(delayed(1), host="127.0.0.2")
-    first, last = site.url("/first"), Request(other.url("/last"), priority=-1)
-    await crawl([first, last], spider=Returning, others=site.urls(*FEW))
-    assert len(site.page_paths) == 4
-    assert min(gaps(site)) >= 0.3
-
-
-async def test_closing_does_not_wait_for_the_pace_and_loses_no_request(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = web.site(delayed(0.4))
-    settings = {"JOBDIR": str(tmp_path)}
-    await crawl(site.urls(*PATHS), settings, spider=FirstPageCloser)
-    first = site.page_paths
-    assert len(first) == 1
-    site.pages["/robots.txt"] = text(ALL)
-    await crawl([], settings)
-    assert site.page_paths == PATHS
-
-
-class LateComer(Visitor):
-    """Closes itself while the robots.txt of one site waits for the pace of its host."""
-
-    late: str
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        await sleep(0.5)
-        yield Request(self.late)
-        await sleep(0.5)
-        engine = self.crawler.engine
-        assert engine is not None
-        self.waiting = [request.url for request in engine.downloader.active]
-        self.stop()
-
-
-async def test_closing_does_not_wait_for_a_robots_txt_that_waits_for_the_pace(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    slow, other = web.site(delayed(30)), web.site(ALL)
-    settings = {"JOBDIR": str(tmp_path)}
-    outcome = await crawl(slow.urls("/1"), settings, spider=LateComer, late=other.url("/2"))
-    assert other.url("/robots.txt") in outcome.crawler.spider.waiting  # type: ignore[union-attr]
-    assert (slow.paths, other.paths) == (["/robots.txt"], [])
-    await crawl([], {**settings, "REP_OBEY_CRAWL_DELAY": False})
-    assert (slow.page_paths, other.page_paths) == (["/1"], ["/2"])
-
-
-async def test_closing_ends_calls_of_the_engine_that_wait_for_the_pace(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(delayed(30))
-    outcome = await crawl(site.urls("/1", "/2"), spider=CallerAndCloser, awaited=[site])
-    assert site.page_paths == []
-    assert set(outcome.failures) == set(site.urls("/1", "/2"))
-    assert set(map(str, outcome.failures.values())) == {"the spider is closing"}
 
 
 class Changer(Visitor):
@@ -513,14 +357,3 @@ async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
     assert error.verdict.reason is Reason.VISIT_TIME
     assert str(error) == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
-
-
-async def test_closing_does_not_wait_for_the_visit_time(
-    web: Web, crawl: Crawl, clock: Clock
-) -> None:
-    clock.set(at(5, 0, 0))
-    site = web.site(WINDOW)
-    settings = {"REP_MAX_WAIT": 7200}
-    outcome = await crawl(site.urls(*PATHS), settings, spider=Closer, awaited=[site])
-    assert site.paths == ["/robots.txt"]
-    assert outcome.stats["finish_reason"] == "enough"

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from threading import Event
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.crawl.policy_store import CLAIM_SECONDS, WAIT_MARGIN, PolicyStore, StoreLookup
+from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
-    AccessResult,
     Cancelled,
     CopyInfo,
     FetchResult,
@@ -185,15 +183,6 @@ async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> En
     return entry
 
 
-async def test_a_304_is_saved_with_the_file_of_the_store() -> None:
-    store = MemoryStore()
-    await store.put(KEY, origin_after((rules(NOW - 1), NOW - WEEK)).to_entry(BODY))
-    entry = await fetch(policy_store(store), Origin(KEY), NotModified(NOW + 100))
-    assert entry is not None
-    assert (entry.body, entry.status) == (BODY, 304)
-    assert await store.get(KEY) == entry
-
-
 async def test_without_a_file_in_the_store_the_fetch_is_unconditional() -> None:
     store = MemoryStore()
     origin = origin_after((rules(NOW - 1), NOW - WEEK))
@@ -209,12 +198,6 @@ async def test_an_older_file_in_the_store_is_not_the_copy_in_memory() -> None:
     origin = origin_after((rules(NOW - 1), NOW - WEEK))
     assert await fetch(policy_store(store), origin, DOWN[0]) is None
     assert origin.copy is None or origin.copy.etag is None
-
-
-async def test_a_cancelled_fetch_is_not_saved() -> None:
-    store = MemoryStore()
-    await fetch(policy_store(store), Origin(KEY), Cancelled())
-    assert await store.get(KEY) is None
 
 
 async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
@@ -272,48 +255,6 @@ class ClaimedStore(MemoryStore):
         self.calls.append("close")
 
 
-async def test_a_crawler_waits_for_a_claim_only_as_long_as_it_can_last() -> None:
-    store, clock, origin, lookup = ClaimedStore(), VirtualClock(), Origin(KEY), StoreLookup()
-    origin.start_fetch(NOW)
-    policies = policy_store(store, clock, REP_TIMEOUT=30, REP_MAX_DELAY=7, REP_RETRY_TIMES=0)
-    await policies.load(origin, lookup)
-    assert (lookup.is_hit, lookup.claimed) == (False, False)
-    assert len(store.calls) > 2
-    assert clock.now == pytest.approx(NOW + 30 + 7 + WAIT_MARGIN)
-    entry = await fetch(policies, Origin(KEY), RULES[0])
-    assert entry is not None, "it is saved without a claim"
-    assert store.calls[-1] == "put 7", "with the token of the latest claim"
-
-
-async def test_the_result_of_a_fetch_that_times_out_reaches_the_other_crawler() -> None:
-    class SharedClock(VirtualClock):
-        async def sleep(self, seconds: float) -> None:
-            await super().sleep(seconds)
-            assert lookup.fence is not None
-            await owner.store.renew(KEY, lookup.fence, CLAIM_SECONDS)
-            if self.now > NOW + 31 and origin.in_flight:  # the time-out and some overhead
-                origin.apply(DOWN[0], self.now)
-                await owner.save(origin, owner.entry(origin, DOWN[0], lookup), lookup)
-
-    clock = SharedClock()
-    name = uuid4().hex
-    owner, waiting = (
-        policy_store(
-            MemoryStore(name, now=clock.monotonic), clock, REP_TIMEOUT=30, REP_RETRY_TIMES=0
-        )
-        for _ in range(2)
-    )
-    origin, lookup = Origin(KEY), StoreLookup()
-    origin.start_fetch(NOW)
-    await owner.load(origin, lookup)
-    assert lookup.claimed
-    other, other_lookup = Origin(KEY), StoreLookup()
-    other.start_fetch(NOW)
-    await waiting.load(other, other_lookup)
-    assert other_lookup.is_hit
-    assert other.state is State.UNREACHABLE
-
-
 @pytest.mark.parametrize("is_broken", [True, False])
 async def test_an_entry_is_saved_before_the_store_closes(
     is_broken: bool, monkeypatch: pytest.MonkeyPatch
@@ -346,24 +287,6 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     with pytest.raises(StopIteration):  # a later save puts nothing
         saving.send(None)
     assert store.calls == ["close"]
-
-
-async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    store, origin, lookup = ClaimedStore(), Origin(KEY), StoreLookup()
-
-    async def claim(origin: str, seconds: float) -> Claim:
-        return Claim(True, None, 1)
-
-    monkeypatch.setattr(store, "claim", claim)
-    origin.start_fetch(NOW)
-    policies = policy_store(store)
-    await policies.load(origin, lookup)
-    await policies.close()
-    assert store.calls == ["release", "close"]
-    await policies.save(origin, origin_after(RULES).to_entry(BODY), lookup)
-    assert store.calls == ["release", "close"]
 
 
 async def test_the_first_failure_is_not_later_than_the_last() -> None:
@@ -480,7 +403,3 @@ async def test_a_slow_save_does_not_release_the_next_claim_of_its_crawl() -> Non
     other = MemoryStore(store._name)
     assert not (await other.claim(KEY, 1)).claimed
     await policies.close()
-
-
-def test_results_have_names() -> None:
-    assert str(AccessResult.RULES) == "rules"

@@ -10,10 +10,9 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.frontier import frontier
 from testing.web import Page, gaps, text
 
-from .test_scheduling import ALL, Until, delayed, numbers
+from .test_scheduling import ALL, delayed, numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,20 +182,3 @@ async def test_requests_that_others_drop_delay_no_request(
 
 
 # A flood
-
-
-async def test_the_paces_that_are_remembered_are_bounded(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(frontier, "MAX_IDLE_HOSTS", 3)
-    busy = web.site(delayed(60))
-    sites = [web.site(delayed(0.001), host=f"127.0.1.{number}") for number in range(1, 31)]
-    last = web.site(ALL, {"/last": Page(delay=1)}, host="127.0.0.2")
-    asked = [Request(url) for url in busy.urls(*numbers(5))]
-    asked += [Request(site.url("/a")) for site in sites]
-    asked += [Request(last.url("/last"), priority=-1)]
-    settings = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 120}
-    outcome = await crawl(asked, settings, spider=Until, pages=31)
-    assert outcome.stats["finish_reason"] == "enough"
-    outcome.middleware.policies.poll()  # as every half second of the crawl
-    assert len(outcome.middleware.frontier.hosts) <= 10

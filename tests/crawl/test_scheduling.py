@@ -87,20 +87,6 @@ async def test_priority_flags_meta_and_dont_filter_stay(
     assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
 
 
-@pytest.mark.parametrize(
-    "robots",
-    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.02)), id="paced")],
-)
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_requests_leave_in_the_order_in_which_they_came(
-    web: Web, crawl: Crawl, robots: Page, queue: str
-) -> None:
-    site = web.site(robots)
-    settings = {**FIFO, "CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": queue}
-    await crawl(site.urls(*numbers(16)), settings)
-    assert site.paths == ["/robots.txt", *numbers(16)]
-
-
 class Urgent(Visitor):
     """Asks for an urgent page once its first page is there."""
 

@@ -19,7 +19,7 @@ from scrapy import Request
 
 from testing.redis_server import RedisCluster, wait_until
 from testing.web import Page, Received, Web, between, gaps, text
-from tests.test_workers import links, workers
+from tests.test_workers import TIMEOUT, workers
 
 from .conftest import Caller, Crawl, needs_connections, our_warnings
 
@@ -84,10 +84,10 @@ def test_a_worker_that_is_killed_and_one_that_is_stopped_are_replaced(
     free = web.site(PRIVATE, host="127.0.3.3")
     one = arguments(redis_server, CONCURRENT_REQUESTS=1, DOWNLOAD_TIMEOUT=600)
     with workers([*one, *killed.urls(*pages, "/private")], module="tests.queue_worker") as (first,):
-        assert held[0].is_asked.wait(60)
+        assert held[0].is_asked.wait(TIMEOUT)
         urls = stopped.urls(*pages, "/private")
         with workers([*one, *urls], module="tests.queue_worker") as (second,):
-            assert held[1].is_asked.wait(60)
+            assert held[1].is_asked.wait(TIMEOUT)
             urls = free.urls(*pages, "/private")
             with workers([*one, *urls], module="tests.queue_worker") as (third,):
                 wait_until(lambda: free.received, "the third worker")
@@ -102,9 +102,13 @@ def test_a_worker_that_is_killed_and_one_that_is_stopped_are_replaced(
     assert min(gaps(stopped)) > DELAY - 0.001
 
 
+def links(*paths: str) -> Page:
+    return Page("".join(f'<a href="{path}">{path}</a>' for path in paths))
+
+
 def pages_of(process: Any) -> int:
     """Return how many pages a worker has scraped, when it has ended."""
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, errors
     assert "WARNING" not in errors
     assert "ERROR" not in errors

@@ -15,20 +15,19 @@ import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
-from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from testing.redis_server import RedisServer
 from testing.web import Page
 
 from .conftest import Closer, Visitor, make_crawler, our_warnings, run_crawler
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy_rep.stores import Store
+    from testing.redis_server import RedisServer
     from testing.web import Web
 
     from .conftest import Crawl
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")
 DAY = 86_400
+NOW = time.time()
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -167,36 +167,6 @@ async def test_a_reservation_that_never_expires_is_ignored(
 # Clocks
 
 
-class Sequential(Visitor):
-    """Sends each request after the previous one has ended, and calls a function before it."""
-
-    before: dict[str, Callable[[], None]]
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            self.before.get(request.url, lambda: None)()
-            yield request
-            while not {request.url} & {*self.outcome.responses, *self.outcome.failures}:
-                await sleep(0.02)
-
-
-async def test_a_clock_that_is_set_does_not_add_to_the_thirty_days(
-    web: Web, crawl: Crawl, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The origin is evicted from memory, and only the store keeps since when it is unreachable."""
-    ahead = [0.0]
-    monkeypatch.setattr("scrapy_rep.frontier.clock.Clock.time", lambda _: time.time() + ahead[0])
-    site, other = web.site(Page(b"", 503)), web.site(PRIVATE)
-    outcome = await crawl(
-        [site.url("/a"), other.url("/"), site.url("/b")],
-        {**kept, "REP_CACHE_SIZE": 1},
-        spider=Sequential,
-        before={site.url("/b"): lambda: ahead.append(ahead.pop() + 40 * DAY)},
-    )
-    assert site.paths == ["/robots.txt"] * 2
-    assert set(outcome.failures) == set(site.urls("/a", "/b"))
-
-
 # Entries
 
 
@@ -226,6 +196,11 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
     "entry",
     [
         pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
+        pytest.param(octets(fetched_at=NOW + 400 * DAY, expires_at=NOW + 401 * DAY), id="future"),
+        pytest.param(  # REP_CACHE_MAX of this crawl is a day
+            octets(fetched_at=NOW - 2 * DAY, refresh_at=NOW + 28 * DAY, expires_at=NOW + 28 * DAY),
+            id="fresh for a month",
+        ),
         pytest.param(octets(copy=copy('"1"\r\nX-Injected: 1')), id="a header in a header"),
         pytest.param(
             VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"
@@ -252,41 +227,4 @@ async def test_an_invalid_entry_is_ignored_and_replaced(
     assert our_warnings(caplog) == []
 
 
-async def test_an_entry_that_is_fresh_for_too_long_is_ignored(
-    web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Store
-) -> None:
-    """The entry is fresh for a month. REP_CACHE_MAX of this crawl is a day."""
-    site = web.site(PRIVATE)
-    month = 30 * 86_400
-    then = time.time() - 2 * 86_400
-    entry = octets(fetched_at=then, refresh_at=then + month, expires_at=then + month)
-    put(site.root, entry, kind, path, kept["REP_STORE"])
-    await crawl(site.urls(*PATHS), kept)
-    assert site.paths == ["/robots.txt", "/"]
-
-
 # Passwords
-
-
-@pytest.mark.parametrize(
-    "form", ["redis://:{}@127.0.0.1:{}/0", "redis://127.0.0.1:{1}/0?password={0}"]
-)
-async def test_the_warning_about_a_failed_store_has_no_password(
-    web: Web,
-    crawl: Crawl,
-    form: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="Zk9")
-    site = web.site(Page(PRIVATE, delay=1))
-    running = deferred_from_coro(
-        crawl(site.urls("/"), {"REP_STORE": form.format("Zk9", server.port)})
-    )
-    await sleep(0.5)
-    server.kill()
-    await maybe_deferred_to_future(running)
-    assert site.paths == ["/robots.txt", "/"]
-    (warning,) = our_warnings(caplog)
-    assert "The crawl goes on without it" in warning
-    assert "Zk9" not in caplog.text

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
-from testing.faults import answer_when, stall
+from testing.faults import answer_when
 from testing.web import Page, gaps, redirect, text
 
-from .conftest import CallerAndCloser, Closer, Visitor, make_crawler, our_warnings, together
+from .conftest import Visitor, our_warnings
 from .following import FOLLOWING
 from .test_page_middleware import Reader, reader
 
@@ -259,60 +259,12 @@ async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
     ]
 
 
-async def test_while_it_is_unreachable_the_last_good_copy_is_used(
-    web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = site_with(web, in_turn(tdmrep(Cache_Control="max-age=1000"), Page(b"", 503)))
-    urls = site.urls("/1", "/2", "/3")
-    outcome = await crawl(urls, ON, spider=OneByOne, clock=clock, seconds=1001)
-    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
-    assert site.paths.count(TDM) == 3
-    line = f"The tdmrep.json of {site.root} is unreachable: status 503. Its last good copy is used."
-    assert caplog.messages.count(line) == 1
-
-
-async def test_an_unreachable_file_is_retried(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, in_turn(Page(b"", 503), tdmrep()))
-    outcome = await crawl(site.urls("/1", "/2"), {**ON, "REP_RETRY_TIMES": 1})
-    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (True, POLICY))
-    assert outcome.stats["robotstxt/tdmrep/retry_count"] == 1
-    assert "robotstxt/retry_count" not in outcome.stats
-
-
 async def test_pages_are_requested_while_the_file_is_fetched(web: Web, crawl: Crawl) -> None:
     file = answer_when(lambda: len(site.page_paths) == 21, tdmrep())  # the file and the pages
     site = site_with(web, file)
     paths = [f"/{number:02}" for number in range(20)]
     outcome = await crawl(site.urls(*paths), {**ON, "CONCURRENT_REQUESTS": 4})
     assert stated(outcome) == dict.fromkeys(paths, (True, POLICY))
-
-
-async def test_a_file_that_does_not_arrive_is_given_up(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, stall())
-    outcome = await crawl(site.urls("/1", "/2"), {**ON, "REP_TIMEOUT": 0.3})
-    assert stated(outcome) == dict.fromkeys(["/1", "/2"], (None, None))
-    assert site.paths.count(TDM) == 1
-
-
-async def test_a_page_that_waits_when_the_spider_closes_is_requested_by_the_next_crawl(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = site_with(web, stall())
-    settings = {**ON, "JOBDIR": str(tmp_path)}
-    outcome = await crawl(site.urls("/1"), settings, spider=Closer, awaited=[site])
-    assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1"])
-    assert outcome.responses == {}
-    site.pages[TDM] = tdmrep()
-    outcome = await crawl([], settings)
-    assert stated(outcome) == {"/1": (True, POLICY)}
-
-
-async def test_a_call_that_waits_when_the_spider_closes_gets_its_response(
-    web: Web, crawl: Crawl
-) -> None:
-    site = site_with(web, stall())
-    outcome = await crawl(site.urls("/1"), ON, spider=CallerAndCloser, awaited=[site])
-    assert site.url("/1") in outcome.responses
 
 
 async def test_the_delay_of_the_site_applies(web: Web, crawl: Crawl) -> None:
@@ -340,17 +292,6 @@ async def test_a_second_crawl_fetches_none(
     assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1", "/2"])
     assert outcome.stats["robotstxt/tdmrep/store/hit_count"] == 1
     assert outcome.stats["robotstxt/store/hit_count"] == 1
-
-
-async def test_crawlers_that_share_a_store_make_one_fetch(web: Web) -> None:
-    site = site_with(web, tdmrep())
-    settings = {**ON, "REP_STORE": "memory://tdm-shared"}
-    crawlers = [make_crawler(Visitor, settings) for _ in range(3)]
-    await together(*crawlers, requests=[site.urls(f"/{number}") for number in range(3)])
-    assert site.paths.count(TDM) == site.robots_fetches == 1
-    for number, crawler in enumerate(crawlers):
-        outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
-        assert stated(outcome) == {f"/{number}": (True, POLICY)}
 
 
 async def test_it_expires_and_is_revalidated(web: Web, crawl: Crawl, clock: Clock) -> None:

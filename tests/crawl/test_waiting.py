@@ -10,9 +10,6 @@ import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 
-from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.frontier import fetch_limit
-from scrapy_rep.frontier.clock import sleep
 from testing.counters import left_over
 from testing.faults import answer_when, silence
 from testing.web import Page, text
@@ -20,10 +17,7 @@ from testing.web import Page, text
 from .conftest import (
     AllAsked,
     Caller,
-    CallerAndCloser,
-    Closer,
     Visitor,
-    our_warnings,
 )
 from .test_scheduling import QUEUES
 
@@ -172,19 +166,6 @@ async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Cr
     assert left_over(outcome.crawler) == []
 
 
-async def test_no_more_robots_txt_are_fetched_at_once_than_the_setting_says(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch_limit, "SLOW", 60)  # also if the machine is slow
-    late = [web.site(Page(NOTHING_PRIVATE, delay=0.3)) for _ in range(9)]
-    urls = [site.url("/a") for site in late]
-    await crawl(urls, {"CONCURRENT_REQUESTS": 16, "REP_CONCURRENT_FETCHES": 3})
-    assert [site.paths for site in late] == [["/robots.txt", "/a"]] * 9
-    asked = sorted(site.received[0].at for site in late)
-    for first, fourth in zip(asked, asked[3:]):
-        assert fourth - first > 0.25, "three at a time"
-
-
 class Busy:
     """A page that counts how many requests for it are in progress."""
 
@@ -200,19 +181,6 @@ class Busy:
         self.now -= 1
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
         await writer.drain()
-
-
-async def test_requests_that_waited_keep_the_concurrency_of_the_crawl(
-    web: Web, crawl: Crawl
-) -> None:
-    busy = Busy()
-    site = web.site(Page(NOTHING_PRIVATE, delay=0.5), {"*": busy})
-    paths = [f"/{number}" for number in range(60)]
-    settings = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 60}
-    outcome = await crawl(site.urls(*paths), settings)
-    assert site.page_paths == sorted(paths)
-    assert len(outcome.responses) == 60
-    assert 2 <= busy.most <= 8
 
 
 @pytest.mark.parametrize(
@@ -253,22 +221,6 @@ async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_co
     assert left_over(outcome.crawler) == []
 
 
-# Far more than a test may take: a request that waits for it hangs.
-FOR_EVER = {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}
-
-
-async def test_closing_does_not_wait_for_a_silent_site(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    silent = [web.site(silence) for _ in range(3)]
-    urls = [url for site in silent for url in site.urls("/a", "/b")]
-    outcome = await crawl(urls, FOR_EVER, spider=Closer, awaited=silent)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert [site.paths for site in silent] == [["/robots.txt"]] * 3
-    assert not our_warnings(caplog)
-    assert "Traceback" not in caplog.text
-
-
 class CarelessCaller(Caller):
     """Does not say that there is no callback."""
 
@@ -288,14 +240,6 @@ async def test_callers_of_the_engine_wait_for_the_response(
     assert site.robots_fetches == 1
     assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
     assert set(outcome.failures) == {site.url("/private")}
-
-
-async def test_closing_ends_a_call_of_the_engine_too(web: Web, crawl: Crawl) -> None:
-    site = web.site(silence)
-    outcome = await crawl(site.urls("/a"), FOR_EVER, spider=CallerAndCloser, awaited=[site])
-    await sleep(0.3)  # the crawl does not wait for those who called
-    assert isinstance(outcome.failures[site.url("/a")], RobotsTxtDisallowed)
-    assert site.paths == ["/robots.txt"]
 
 
 class OtherDownloader(Downloader):
