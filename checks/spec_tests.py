@@ -185,7 +185,8 @@ def run(options: Options) -> Result:
 
 def _difference(expected: Expectation) -> tuple[str, bool] | None:
     """Return a wrong answer, and whether it is known."""
-    verdict = RobotsTxt.parse(expected.body).verdict(expected.url, expected.agent)
+    # Four of the published tests have an empty URL. It is not a URL, and is read as "/".
+    verdict = RobotsTxt.parse(expected.body).verdict(expected.url or "/", expected.agent)
     if verdict.allowed == expected.allowed:
         return None
     agent = expected.agent if isinstance(expected.agent, str) else expected.agent[0]
