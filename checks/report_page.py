@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from parsel import Selector
 
-from scrapy_rep.reports.pages import report_page
+from scrapy_rep.reports.pages import report_page, survey_page
 from testing import report_samples
 from testing.harness import Duration, Parameter, Result, Row
 from testing.hostile_texts import ATTACKS
@@ -56,13 +56,17 @@ def run(options: Options) -> Result:
         for name, page in {
             "usual": usual,
             "troubled": report_page(report_samples.troubled()),
+            "survey": survey_page(report_samples.survey("a", "b")),
             "hostile": report_page(report_samples.hostile(ATTACKS)),
+            "hostile survey": survey_page(report_samples.survey(*ATTACKS)),
         }.items():
             path.write_text(page, "utf-8")
             names[name], console = _open(browser, path)
             problems += [f"{name}: on the console: {line}" for line in console]
-        more = names["hostile"] - names["usual"] - names["troubled"]
-        problems += [f"hostile: a text became {name}" for name in sorted(more)]
+        names["hostile"] -= names["troubled"]
+        for name, other in (("hostile", "usual"), ("hostile survey", "survey")):
+            more = sorted(names[name] - names[other])
+            problems += [f"{name}: a text became {each}" for each in more]
         path.write_text(usual.replace("</body>", f"{_CONTROL}</body>"), "utf-8")
         if not _open(browser, path)[1]:
             problems.append("the Content-Security-Policy does not stop a script")
@@ -72,7 +76,7 @@ def run(options: Options) -> Result:
             for name, arguments in IMAGES.items():
                 image = Path(images, f"{name}.png").resolve()
                 _chromium(browser, path, *arguments, f"--screenshot={image}")
-    rows = [Row("pages", 4, "pages"), Row("problems", len(problems), "problems", 0)]
+    rows = [Row("pages", len(names), "pages"), Row("problems", len(problems), "problems", 0)]
     return Result(rows, problems)
 
 

@@ -1,4 +1,7 @@
-"""Reports without a crawl: one of a usual crawl, large ones, and one whose sites are hostile."""
+"""Reports without a crawl: one of a usual crawl, large ones, and one whose sites are hostile.
+
+Also surveys, whose rows may come from another program.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from scrapy_rep.reports.records import (
     Version,
     utc,
 )
+from scrapy_rep.reports.survey import Count, Difference, Extents, Quantiles, Stratum, Survey
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
@@ -328,3 +332,18 @@ def large(origins: int = 10_000, rules: int = 20) -> Report:
                 for rule in range(rules)
             ]
     return made
+
+
+def survey(*texts: str) -> Survey:
+    """Return a survey in which each list has these names."""
+    counts = [Count(text, 1, 0.5) for text in texts]
+    extents = [Extents(text, 3, 0.5, 1, 1, 1) for text in texts]
+    return Survey(
+        made_at=texts[0], complete=False, problems=0, sites=2, files=2, results=counts,
+        statuses=counts, numbers=[Quantiles(text, *range(7)) for text in texts], features=counts,
+        agents=extents, blocked_agents=counts, ai_agents=extents, purposes=extents,
+        preferences=counts, findings=counts, unknown_fields=counts,
+        strata=[Stratum(text, 1, *(0.5,) * 6) for text in texts],
+        differences=[Difference(text, 0.5, 1.0, 0.5) for text in texts],
+        left_out={"features": 30},
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """What a crawl leaves behind as evidence: its report, and an archive of robots.txt files.
 
-The report (REP_REPORT): ``event_log`` appends the ``events`` of a crawl to a file, ``queries``
+The report (REP_REPORT): ``event_log`` appends the ``events`` of a crawl to a file, ``reading``
 computes a report from such files with SQL, and ``page`` makes the HTML page of it. The records of a
 report are in ``records``, and ``answers`` has what a reader asks first.
 

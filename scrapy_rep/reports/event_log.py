@@ -1,7 +1,7 @@
 """The events of a crawl (REP_REPORT), as lines of a file.
 
 The methods of :class:`CrawlLog` run for each request, so they only make a line. Nothing is counted
-while the crawl runs: ``queries`` makes the report from the file.
+while the crawl runs: ``reading`` makes the report from the file.
 """
 
 from __future__ import annotations

@@ -1,22 +1,49 @@
-"""Reads event logs and JSON reports."""
+"""Reads event logs and JSON reports.
+
+The report of one or more event logs is computed with SQL: ``report.sql`` has the queries. The
+events are rows of a temporary database, which SQLite keeps on the disk if there are many. The
+memory that this uses depends on the limits of a report, not on the number of events.
+"""
 
 from __future__ import annotations
 
 import gzip
 import sqlite3
+import time
 import zlib
 from contextlib import closing
+from functools import lru_cache, partial
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, structs
 
-from .events import Event, RunEvent
-from .queries import Database
-from .records import VERSION, Report
+from ..protocol.paths import host_of
+from .events import Event, FetchEvent, FileEvent, PaceEvent, PageEvent, RequestEvent, RunEvent
+from .records import (
+    MAX_EXAMPLES,
+    VERSION,
+    AskedPace,
+    Counts,
+    Deciding,
+    HostPace,
+    Limits,
+    OriginReport,
+    Report,
+    RobotsFile,
+    Seen,
+    Timeline,
+    TimeSlot,
+    Version,
+    utc,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from .records import Run
 
 MAX_LINE = 1 << 20
 """Octets of one line of an event log. A crawl writes shorter ones."""
@@ -29,6 +56,34 @@ _GZIP = b"\x1f\x8b"
 _UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 _decode = msgspec.json.Decoder(Event).decode
+
+CACHE_SIZE = 1 << 16
+"""KiB of rows that SQLite keeps in memory."""
+
+BATCH = 1_000
+"""Rows that are added at once."""
+
+_TABLES: dict[type[Struct], str] = {
+    RequestEvent: "request",
+    FetchEvent: "fetch",
+    PaceEvent: "pace",
+    PageEvent: "page",
+    FileEvent: "file",
+}
+_TABLE_SQL = "".join(
+    f"CREATE TABLE {name}(place INTEGER PRIMARY KEY, run, host, "
+    f"{', '.join(each.name for each in structs.fields(kind))});"
+    for kind, name in _TABLES.items()
+)
+_TABLE_SQL += "CREATE UNIQUE INDEX file_of ON file(sha256);"
+
+_FIELDS = {"directive": "directives", "usage": "usage", "terms": "terms", "license": "licenses"}
+"""The field of an origin for each kind of :class:`PageEvent`."""
+
+convert = partial(msgspec.convert, strict=False)
+"""Makes a record of a row: times of seconds, and truth values of 0 and 1."""
+
+sqlite3.register_converter("msgspec", msgspec.json.decode)
 
 
 class ReportError(ValueError):
@@ -143,3 +198,136 @@ def _read_json(path: str | Path) -> Report:
 def _problem(error: Exception) -> str:
     problem = error.strerror if isinstance(error, OSError) else None
     return problem or str(error)
+
+
+# Computing a report
+
+
+@lru_cache(10_000)
+def _host_of(origin: str) -> str:
+    """Return the host of an origin, which another program may have written."""
+    try:
+        return host_of(origin)
+    except ValueError:
+        return origin
+
+
+class Database:
+    """The events of several logs. Raises sqlite3.Error, for example if the disk is full."""
+
+    def __init__(self) -> None:
+        self._sql = sqlite3.connect(
+            "", isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_COLNAMES
+        )
+        self._sql.execute("PRAGMA journal_mode = OFF")
+        self._sql.execute("PRAGMA synchronous = OFF")
+        self._sql.execute(f"PRAGMA cache_size = -{CACHE_SIZE}")
+        self._sql.create_aggregate("first_five", 1, _FirstFive)  # type: ignore[arg-type]
+        self._sql.executescript(_TABLE_SQL)
+        self._runs: list[Run] = []
+        self._places = 0
+
+    def close(self) -> None:
+        """Remove the database."""
+        self._sql.close()
+
+    def add(self, run: Run, events: Iterable[Event]) -> Run:
+        """Add the events of one run. Returns the run as it was at its last event."""
+        last = 0.0
+        rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _TABLES.values()}
+        number = len(self._runs)
+        self._sql.execute("BEGIN")
+        for event in events:
+            self._places += 1
+            if isinstance(event, RunEvent):
+                if event.run.id == run.id:
+                    run = event.run
+            else:
+                host = None
+                if not isinstance(event, FileEvent):
+                    last = max(last, event.at)
+                    host = None if event.origin is None else _host_of(event.origin)
+                values = structs.astuple(event)
+                if isinstance(event, FetchEvent):
+                    event.redirects = msgspec.json.encode(event.redirects).decode()  # type: ignore
+                    values = structs.astuple(event)
+                rows[_TABLES[type(event)]].append((self._places, number, host, *values))
+            if self._places % BATCH == 0:
+                self._insert(rows)
+        self._insert(rows)
+        self._sql.execute("COMMIT")
+        run.written_at = max(run.written_at, utc(last), run.ended_at or run.written_at)
+        self._runs.append(run)
+        return run
+
+    def _insert(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+        for name, values in rows.items():
+            if values:
+                marks = ", ".join("?" * len(values[0]))
+                self._sql.executemany(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
+                values.clear()
+
+    def report(self, limits: Limits | None = None) -> Report:
+        """Return the report of all runs. The database cannot be used after that."""
+        limits = limits or Limits()
+        fields = structs.asdict(limits)
+        self._sql.execute(f"CREATE TABLE limits({', '.join(fields)})")
+        marks = ", ".join("?" * len(fields))
+        self._sql.execute(f"INSERT INTO limits VALUES ({marks})", list(fields.values()))
+        self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
+        origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
+        for view, field, kind in (
+            ("versions", "versions", Version),
+            ("deciding", "deciding", Deciding),
+            ("paces", "pace", AskedPace),
+        ):
+            for row in self._rows(view):
+                getattr(origins[row["origin"]], field).append(convert(row, kind))
+        for row in self._rows("seen"):
+            said = getattr(origins[row["origin"]], _FIELDS[row["kind"]])
+            said[row["name"]] = convert(row, Seen)
+        hosts = convert(list(self._rows("hosts")), list[HostPace])
+        for host in hosts:
+            host.gaps.median = self._median("gap IS NOT NULL", host.host, host.gaps.count)
+            host.paced_gaps.median = self._median("is_paced", host.host, host.paced_gaps.count)
+        (totals,), (left_out,), (whole,) = map(self._rows, ("totals", "left_out", "whole"))
+        slots = convert(list(self._rows("slots")), list[TimeSlot])
+        return Report(
+            utc(time.time()),
+            sorted(self._runs, key=lambda run: run.started_at),
+            limits=structs.replace(limits, **left_out),
+            totals=convert(totals, Counts),
+            invalid_hosts=whole["invalid_hosts"],
+            timeline=Timeline(whole["seconds"], slots),
+            origins=list(origins.values()),
+            hosts=hosts,
+            files={row["sha256"]: convert(row, RobotsFile) for row in self._rows("texts")},
+        )
+
+    def _median(self, which: str, host: str, number: int) -> float | None:
+        """Return the gap in the middle, which an index has. SQL itself would number all gaps."""
+        query = f"SELECT gap FROM gap WHERE host = ? AND {which} ORDER BY gap LIMIT 1 OFFSET ?"
+        found = self._sql.execute(query, (host, number // 2)).fetchone()
+        return None if found is None else found[0]
+
+    def _rows(self, view: str) -> Iterator[dict[str, Any]]:
+        cursor = self._sql.execute(f"SELECT * FROM {view}")
+        names = [each[0] for each in cursor.description]
+        for row in cursor:
+            yield dict(zip(names, row, strict=True))
+
+
+class _FirstFive:
+    """An aggregate of SQL: up to five different texts, as a JSON array."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def step(self, text: str | None) -> None:
+        """Called by SQLite with each value."""
+        if text is not None and len(self._texts) < MAX_EXAMPLES and text not in self._texts:
+            self._texts.append(text)
+
+    def finalize(self) -> str:
+        """Called by SQLite for the result."""
+        return msgspec.json.encode(self._texts).decode()

@@ -1,5 +1,5 @@
 -- The records of a report, as views over its events. The columns of a view are the fields of a
--- record; those with [msgspec] in their name are JSON, which a converter of queries.py decodes.
+-- record; those with [msgspec] in their name are JSON, which a converter of reading.py decodes.
 --
 -- request, fetch, pace, page, file: the events. ``place`` is the position of an event in all logs,
 -- and ``run`` the number of its log. limits: the fields of `Limits`, in one row.

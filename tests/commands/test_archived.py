@@ -11,7 +11,7 @@ import pytest
 from scrapy_rep.commands.output import CommandError
 from scrapy_rep.commands.sources import moment_of, until_of
 from testing.archives import response, write_archive
-from tests.reports.test_archive_reader import http, record
+from tests.reports.test_archive import http, record
 
 from .conftest import Run, validate
 

@@ -1,22 +1,214 @@
+"""The archive of robots.txt files: its records, what it loses, and how any WARC file is read."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+import io
+import logging
+import random
+import tracemalloc
+import zlib
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
+from warcio.archiveiterator import ArchiveIterator
 
+from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import archive as module
-from scrapy_rep.reports.archive import Archive, read
+from scrapy_rep.reports.archive import (
+    Archive,
+    ArchivedRobotsTxt,
+    ArchiveProblem,
+    Records,
+    file_sha256,
+    read,
+)
 from scrapy_rep.settings import Settings
-
-from .test_warc_records import EXCHANGE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+RULES = b"User-agent: *\nDisallow: /private\n"
+PAGE = b"<html><head></head><body><pre>User-agent: *\n</pre></body></html>"
+URL = "https://a.example/robots.txt"
+EXCHANGE = Exchange(
+    url=URL,
+    sent_at=1_800_000_000.25,
+    method="GET",
+    request_fields=((b"User-Agent", b"bot"),),
+    status=200,
+    response_fields=((b"Content-Type", b"text/plain"),),
+    body=RULES,
+    protocol="HTTP/1.1",
+    ip_address=ip_address("2001:db8::1"),
+    file=RULES,
+    origin="https://b.example",
+)
+
+
+class Record(NamedTuple):
+    kind: str
+    headers: dict[str, str]
+    block: bytes
+
+
+def records_of(octets: bytes) -> list[Record]:
+    records = [
+        Record(record.rec_type, dict(record.rec_headers.headers), record.raw_stream.read())
+        for record in ArchiveIterator(io.BytesIO(octets), no_record_parse=True)
+    ]
+    for record in ArchiveIterator(io.BytesIO(octets), check_digests="raise"):
+        record.content_stream().read()
+    return records
+
+
+def written(**values: Any) -> list[Record]:
+    """The records of an exchange: of the response and of the request."""
+    return records_of(Records().exchange(EXCHANGE._replace(**values)))
+
+
+def test_the_fields_of_the_records() -> None:
+    response, request = written(url=f"{URL}?a=1")
+    assert (response.kind, request.kind) == ("response", "request")
+    assert response.headers["WARC-Date"] == "2027-01-15T08:00:00.250000Z"
+    assert response.headers["WARC-IP-Address"] == "2001:db8::1"
+    assert response.headers["WARC-Target-URI"] == f"{URL}?a=1"
+    assert response.headers["X-Robots-Txt-Origin"] == "https://b.example"
+    assert response.block == b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + RULES
+    assert request.block == (
+        b"GET /robots.txt?a=1 HTTP/1.1\r\nUser-Agent: bot\r\nHost: a.example\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "line", "field"),
+    [
+        ("HTTP/1.0", b"HTTP/1.0 200 OK", "http/1.0"),
+        ("HTTP/1.1", b"HTTP/1.1 200 OK", "http/1.1"),
+        ("h2", b"HTTP/1.1 200 OK", "h2"),
+        ("HTTP/2", b"HTTP/1.1 200 OK", "h2"),
+        ("h3", b"HTTP/1.1 200 OK", "h3"),
+        ("x\r\ny: z", b"HTTP/1.1 200 OK", None),
+        (None, b"HTTP/1.1 200 OK", None),
+    ],
+)
+def test_the_protocol(protocol: str | None, line: bytes, field: str | None) -> None:
+    response, request = written(protocol=protocol)
+    assert response.block.split(b"\r\n")[0] == line
+    assert {record.headers.get("WARC-Protocol") for record in (response, request)} == {field}
+
+
+def test_a_status_that_is_not_registered_has_no_phrase() -> None:
+    response, _ = written(status=299)
+    assert response.block.startswith(b"HTTP/1.1 299 \r\n")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"a" * 65_536, id="64 KiB"),
+        pytest.param("caf\xe9".encode("latin-1"), id="Latin-1"),
+        pytest.param('ünïcode; a="☃"'.encode(), id="UTF-8"),
+        pytest.param(bytes(range(0x80, 0x100)), id="octets that are not UTF-8"),
+        pytest.param(b"\0\x0b\x0c\x1b[2J", id="control characters"),
+        pytest.param(b"", id="empty"),
+    ],
+)
+def test_any_value_of_a_header_is_written_as_it_is(value: bytes) -> None:
+    fields = ((b"X-Value", value), (b"X-Other", b"1"))
+    response, request = written(response_fields=fields, request_fields=fields)
+    assert response.block.split(b"\r\n\r\n")[0].split(b"\r\n")[1:] == [
+        b"X-Value: " + value,
+        b"X-Other: 1",
+    ]
+    assert b"\r\nX-Value: " + value + b"\r\n" in request.block
+
+
+def test_a_line_break_in_a_value_does_not_end_the_head() -> None:
+    fields = ((b"X-\r\nValue", b"1\r\n\r\nWARC/1.1\r\nX: y\n"),)
+    for record in written(response_fields=fields, request_fields=fields):
+        assert b"X- Value: 1 WARC/1.1 X: y \r\n" in record.block
+
+
+def test_a_transfer_coding_is_renamed() -> None:
+    response, _ = written(response_fields=((b"Transfer-Encoding", b"chunked"),))
+    assert b"\r\nX-Crawler-Transfer-Encoding: chunked\r\n" in response.block
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"Authorization", b"Proxy-Authorization", b"Cookie", b"cookie2", b"X-Api-Key", b"X-Token"],
+)
+def test_values_that_may_be_secrets_are_replaced(name: bytes) -> None:
+    fields = ((name, b"Zk9"), (b"Accept", b"*/*"))
+    _, request = written(request_fields=fields)
+    assert name + b": ***\r\nAccept: */*" in request.block
+
+
+def test_a_host_header_is_not_written_twice() -> None:
+    _, request = written(request_fields=((b"host", b"other"),))
+    assert request.block == b"GET /robots.txt HTTP/1.1\r\nhost: other\r\n\r\n"
+    _, request = written(url="http://[2001:db8::1]:8080/robots.txt")
+    assert b"\r\nHost: [2001:db8::1]:8080\r\n" in request.block
+
+
+def test_behind_a_proxy_the_target_of_http_is_absolute() -> None:
+    response, request = written(by_proxy=True, url="http://a.example/robots.txt")
+    assert request.block.startswith(b"GET http://a.example/robots.txt HTTP/1.1\r\n")
+    assert "WARC-IP-Address" not in response.headers
+    _, request = written(by_proxy=True)  # https goes through a tunnel
+    assert request.block.startswith(b"GET /robots.txt HTTP/1.1\r\n")
+
+
+def test_a_304_is_a_revisit_only_if_there_is_a_copy() -> None:
+    revisit, _ = written(status=304, copy_sha256="0" * 64, body=b"ignored", file=None)
+    assert revisit.kind == "revisit"
+    assert revisit.headers["X-Robots-Txt-Digest"] == "sha256:" + "0" * 64
+    assert revisit.block.endswith(b"\r\n\r\n")
+    response, _ = written(status=304, body=b"", file=None)
+    assert response.kind == "response"
+    response, _ = written(copy_sha256="0" * 64)  # the file has changed
+    assert response.kind == "response"
+
+
+def test_the_digest_is_that_of_the_file_that_a_browser_shows() -> None:
+    response, _ = written(body=PAGE, file=PAGE)
+    digest = sha256(b"User-agent: *\n").hexdigest()
+    assert response.headers["X-Robots-Txt-Digest"] == f"sha256:{digest}"
+    assert response.headers["WARC-Payload-Digest"] == f"sha256:{sha256(PAGE).hexdigest()}"
+    long = bytes(SIZE_LIMIT + 1)
+    assert file_sha256(long) == sha256(long).hexdigest()
+
+
+def test_a_body_that_cannot_be_decoded_has_no_digest_of_a_file() -> None:
+    for values in ({"file": None}, {"status": 404}):
+        response, _ = written(**values)
+        assert "X-Robots-Txt-Digest" not in response.headers
+
+
+def test_a_file_over_ftp() -> None:
+    [resource] = written(url="ftp://a.example/robots.txt", protocol=None)
+    assert (resource.kind, resource.block) == ("resource", RULES)
+    assert resource.headers["Content-Type"] == "text/plain"
+    missing = EXCHANGE._replace(url="ftp://a.example/robots.txt", status=404)
+    assert Records().exchange(missing) == b""
+
+
+def test_each_value_of_a_warcinfo_record_is_one_line() -> None:
+    fields = {"software": "a\r\nb: c", "isPartOf": "ü\ud800"}
+    [info] = records_of(Records().warcinfo("a\r\nb.warc.gz", 0, fields))
+    assert info.block == b"software: a b: c\r\nisPartOf: \xc3\xbc?\r\n"
+    assert info.headers["WARC-Filename"] == "a b.warc.gz"
+
+
+# What is lost
 
 
 def opened(path: Path, **settings: object) -> tuple[Archive, StatsCollector]:
@@ -62,3 +254,236 @@ async def test_an_exchange_that_cannot_be_written_as_a_record_is_counted(tmp_pat
 def test_a_user_agent_in_octets(tmp_path: Path) -> None:
     settings = Settings.read(ScrapySettings({"USER_AGENT": b"b\xfcr/1"}))
     assert module._info("visitor", settings)["http-header-user-agent"] == "bür/1"
+
+
+# Reading
+
+DATE = "2026-11-22T07:00:00Z"
+AT = 1795330800.0
+PLAIN_TEXT = "Content-Type: text/plain"
+
+
+def record(kind: str, block: bytes, url: str = URL, date: str = DATE, **fields: str) -> bytes:
+    """A record of another program."""
+    more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
+    return (
+        f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: {date}\r\n"
+        "WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
+        f"{more}Content-Length: {len(block)}\r\n\r\n"
+    ).encode() + (block + b"\r\n\r\n")
+
+
+def http(body: bytes = RULES, *fields: str, status: int = 200) -> bytes:
+    head = "".join(f"{field}\r\n" for field in fields)
+    return f"HTTP/1.1 {status} Status\r\n{head}\r\n".encode() + body
+
+
+class Read:
+    """What is read from a file."""
+
+    def __init__(self, path: Path, *records: bytes, compress: bool = True) -> None:
+        path.write_bytes(b"".join(gzip.compress(each) if compress else each for each in records))
+        self.problems: list[ArchiveProblem] = []
+        self.found = list(read(path, self.problems.append))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.warc.gz"
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_files_of_another_program(path: Path, compress: bool) -> None:
+    seen = Read(
+        path,
+        record("warcinfo", b"software: x\r\n", ""),
+        record("request", b"GET /robots.txt HTTP/1.1\r\n\r\n"),
+        record("response", http()),
+        record("response", http(), "https://a.example/other"),
+        record("response", http(), "data:,x"),
+        record("metadata", b"x: y\r\n"),
+        record("response", http(b"", status=404), "https://b.example/robots.txt"),
+        compress=compress,
+    )
+    rules, missing = seen.found
+    offset = rules.offset
+    origin = "https://a.example"
+    assert rules == ArchivedRobotsTxt(URL, origin, AT, 200, RULES, None, None, offset)
+    octets = path.read_bytes()[offset:]
+    assert octets.startswith(b"\x1f\x8b" if compress else b"WARC/1.0\r\nWARC-Type: response")
+    assert (missing.origin, missing.status, missing.body) == ("https://b.example", 404, b"")
+    assert seen.problems == []
+
+
+def chunked(*pieces: bytes) -> bytes:
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in (*pieces, b""))
+
+
+@pytest.mark.parametrize(
+    ("block", "body"),
+    [
+        pytest.param(http(gzip.compress(RULES), "Content-Encoding: gzip"), RULES, id="gzip"),
+        pytest.param(http(RULES[:5] + gzip.compress(RULES), "Content-Encoding: gzip"), None,
+                     id="no gzip"),
+        pytest.param(http(gzip.compress(RULES)[:-9], "Content-Encoding: gzip"), None,
+                     id="incomplete gzip"),
+        pytest.param(http(gzip.compress(RULES), "content-encoding: gzip",
+                          "Content-Encoding: gzip"), None, id="two codings"),
+        pytest.param(http(RULES, "Content-Encoding: xyzzy"), None, id="an unknown coding"),
+        pytest.param(http(chunked(RULES[:9], RULES[9:]), "Transfer-Encoding: chunked"), RULES,
+                     id="chunks"),
+        pytest.param(http(chunked(gzip.compress(RULES)), "Transfer-Encoding: chunked",
+                          "Content-Encoding: gzip"), RULES, id="chunks of gzip"),
+        pytest.param(http(bytes(SIZE_LIMIT + 9)), bytes(SIZE_LIMIT + 1), id="a long file"),
+        pytest.param(http(bytes(6_000_000)), bytes(SIZE_LIMIT + 1), id="a very long file"),
+        pytest.param(http(gzip.compress(bytes(50_000_000)), "Content-Encoding: gzip"),
+                     bytes(SIZE_LIMIT + 1), id="a bomb"),
+        pytest.param(http(PAGE), b"User-agent: *\n", id="the page of a browser"),
+        pytest.param(http(b""), b"", id="empty"),
+    ],
+)  # fmt: skip
+def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes | None) -> None:
+    seen = Read(path, record("response", block))
+    assert [found.body for found in seen.found] == [body]
+    assert seen.problems == []
+
+
+def test_another_coding_that_warcio_decodes(path: Path) -> None:
+    [found] = Read(path, record("response", http(zlib.compress(RULES), "Content-Encoding: deflate"))
+                   ).found  # fmt: skip
+    assert found.body == RULES
+
+
+def test_a_body_that_is_cut_off_is_no_file(path: Path) -> None:
+    [found] = Read(path, record("response", http(), WARC_Truncated="disconnect")).found
+    assert (found.body, found.truncated) == (None, "disconnect")
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        pytest.param(record("response", http())[:-20], "the file ends before", id="a short block"),
+        pytest.param(record("response", http(), date="yesterday"), "invalid literal",
+                     id="no date"),
+        pytest.param(record("response", http(), date="2026-02-30T00:00:00Z"), "day", id="February"),
+        pytest.param(record("response", b"HTTP/1.1 x\r\n\r\n"), "status", id="no status"),
+        pytest.param(record("revisit", b""), "there is no HTTP message", id="no HTTP"),
+    ],
+)  # fmt: skip
+def test_a_broken_record_is_reported_and_the_others_are_read(
+    path: Path, broken: bytes, reason: str
+) -> None:
+    first = gzip.compress(record("response", http()))
+    seen = Read(path, record("response", http()), broken, record("response", http()))
+    assert [found.body for found in seen.found] == [RULES, RULES]
+    (problem,) = seen.problems
+    assert (problem.path, problem.offset) == (str(path), len(first))
+    assert reason in problem.reason
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        pytest.param(b"text\r\n" * 9, "Invalid WARC record", id="no record"),
+        pytest.param(b"WARC/1.1", "the file ends before", id="a version alone"),
+        pytest.param(b"WARC/1.1\r\nA: " + b"a" * 100_000, "header of a record is too long",
+                     id="a long line"),
+        pytest.param(b"WARC/1.1\r\n" + b"A: b\r\n" * 100_000, "header of a record is too long",
+                     id="many lines"),
+        pytest.param(b"WARC/1.1\r\nA: b\r\n\r\n", "the file ends before",
+                     id="no length"),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_damaged_file_is_reported(
+    path: Path, broken: bytes, reason: str, compress: bool
+) -> None:
+    seen = Read(path, record("response", http()), broken, compress=compress)
+    assert [found.body for found in seen.found] == [RULES]
+    (problem,) = seen.problems
+    assert reason in problem.reason
+
+
+def test_an_empty_file(path: Path) -> None:
+    for seen in (Read(path), Read(path, b""), Read(path, b"", record("response", http()), b"")):
+        assert seen.problems == []
+    assert [found.body for found in seen.found] == [RULES]
+
+
+@pytest.mark.parametrize("code", ["x", "-5", "20", "099", "2000", "1" * 5000, "20\u00b2"])
+def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
+    """A survey counts each status, so there must not be any number of them."""
+    seen = Read(path, record("response", f"HTTP/1.1 {code} OK\r\n\r\n".encode()))
+    assert seen.found == []
+    (problem,) = seen.problems
+    assert problem.reason == "the status code is not valid"
+
+
+def test_problems_are_logged(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    one = gzip.compress(record("response", http()))
+    for cut in (-30, 5):
+        path.write_bytes(one + one[:cut])
+        assert len(list(read(path))) == 1
+    expected = f"no readable record at offset {len(one)}: the file ends before the record does"
+    assert caplog.messages == [f"{path}: {expected}"] * 2
+
+
+def test_damage_inside_of_a_member(path: Path) -> None:
+    one = gzip.compress(record("response", http()))
+    damaged = bytearray(one)
+    damaged[40:60] = bytes(20)
+    path.write_bytes(one + damaged + one)
+    problems: list[ArchiveProblem] = []
+    assert len(list(read(path, problems.append))) == 1
+    assert [problem.offset for problem in problems] == [len(one)]
+
+
+def test_a_file_with_one_member_for_all_records(path: Path) -> None:
+    records = record("response", http()) + record("response", http(bytes(5_000_000)))
+    seen = Read(path, records * 2)
+    assert [len(found.body or b"") for found in seen.found] == [len(RULES), SIZE_LIMIT + 1] * 2
+    assert seen.problems == []
+
+
+def test_octets_after_a_record_are_reported_and_not_printed(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    longer = record("response", http())[:-4] + b"x" * 50
+    seen = Read(path, record("response", http()), longer, record("response", http()))
+    assert [found.body for found in seen.found] == [RULES] * 3
+    [problem] = seen.problems
+    assert problem.reason == "a record is longer than its Content-Length"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_file(path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(read(path))
+
+
+def test_any_damage_is_survived(path: Path) -> None:
+    source = random.Random(1)
+    whole = b"".join(gzip.compress(record("response", http(RULES * n, PLAIN_TEXT))) for n in (1, 9))
+    plain = record("response", http()) * 3
+    for _ in range(300):
+        octets = bytearray(source.choice([whole, plain]))
+        for _ in range(source.randint(1, 5)):
+            octets[source.randrange(len(octets))] = source.randrange(256)
+        path.write_bytes(octets[: source.randint(1, len(octets))])
+        problems: list[Any] = []
+        assert len(list(read(path, problems.append))) <= 3
+        # And the member itself is whole, but its content is damaged.
+        path.write_bytes(gzip.compress(bytes(octets)))
+        list(read(path, problems.append))
+
+
+def test_the_memory_is_limited(path: Path) -> None:
+    bomb = gzip.compress(record("response", http(bytes(100_000_000))))
+    path.write_bytes(bomb * 2)
+    tracemalloc.start()
+    try:
+        assert [len(found.body or b"") for found in read(path)] == [SIZE_LIMIT + 1] * 2
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()

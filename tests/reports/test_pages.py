@@ -57,7 +57,6 @@ from scrapy_rep.reports.records import (
     json_text,
     utc,
 )
-from scrapy_rep.reports.survey import Count, Difference, Extents, Quantiles, Stratum, Survey
 from testing import report_samples
 from testing.hostile_texts import ATTACKS
 
@@ -565,27 +564,13 @@ def test_what_sites_demanded() -> None:
 # Surveys
 
 
-def survey(*texts: str) -> Survey:
-    counts = [Count(text, 1, 0.5) for text in texts]
-    extents = [Extents(text, 3, 0.5, 1, 1, 1) for text in texts]
-    return Survey(
-        made_at=texts[0], complete=False, problems=0, sites=2, files=2, results=counts,
-        statuses=counts, numbers=[Quantiles(text, *range(7)) for text in texts], features=counts,
-        agents=extents, blocked_agents=counts, ai_agents=extents, purposes=extents,
-        preferences=counts, findings=counts, unknown_fields=counts,
-        strata=[Stratum(text, 1, *(0.5,) * 6) for text in texts],
-        differences=[Difference(text, 0.5, 1.0, 0.5) for text in texts],
-        left_out={"features": 30},
-    )  # fmt: skip
-
-
 def test_a_row_without_a_name_has_a_header() -> None:
-    rows = tree_of(survey_page(survey(" ", "\t"))).xpath("//th[@scope='row']")
+    rows = tree_of(survey_page(report_samples.survey(" ", "\t"))).xpath("//th[@scope='row']")
     assert {row.text for row in rows} == {"(empty)"}
 
 
 def test_the_answers_and_the_lists() -> None:
-    made = survey("size", "crawl_delay")
+    made = report_samples.survey("size", "crawl_delay")
     text = " ".join(" ".join(tree_of(survey_page(made)).itertext()).split())
     for part in (
         "This survey is not complete", "How many files are there? 2 among 2 sites.", "0 B",
@@ -613,13 +598,16 @@ def names_of(text: str) -> set[str]:
 @cache
 def usual_names() -> tuple[set[str], set[str]]:
     usual = report_page(report_samples.troubled())
-    return names_of(usual), names_of(survey_page(survey("a", "b")))
+    return names_of(usual), names_of(survey_page(report_samples.survey("a", "b")))
 
 
 @pytest.mark.parametrize("texts", [*([each, each] for each in ATTACKS), ATTACKS])
 def test_no_text_becomes_an_element_or_an_attribute(texts: list[str]) -> None:
     """The rows of a survey, too, may come from another program."""
-    report, other = report_page(report_samples.hostile(texts)), survey_page(survey(*texts))
+    report, other = (
+        report_page(report_samples.hostile(texts)),
+        survey_page(report_samples.survey(*texts)),
+    )
     assert names_of(report) <= usual_names()[0]
     assert names_of(other) <= usual_names()[1]
     tree = tree_of(report)
@@ -627,7 +615,7 @@ def test_no_text_becomes_an_element_or_an_attribute(texts: list[str]) -> None:
     assert len(tree.xpath("//section")) == 6
     assert tree.xpath("//script/text()") == [str(asset("page.js"))]
     assert len(tree_of(other).xpath("//section")) == 8
-    summary = survey_summary(survey(*texts))
+    summary = survey_summary(report_samples.survey(*texts))
     assert len(summary.split("\n\n")) == 14
     for character in {*report, *other, *summary} - {"\n", "\t", "\x1f"}:
         assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}

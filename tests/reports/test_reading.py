@@ -1,4 +1,4 @@
-"""Event logs and JSON reports, whole and damaged."""
+"""Event logs and JSON reports, whole and damaged; the report of the events of a crawl."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import gzip
 import json
 import random
 import sqlite3
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import msgspec
 import pytest
+from scrapy import Request
 
 from scrapy_rep.pages.access_terms import AccessTerms
 from scrapy_rep.pages.directives import PageDirectives
+from scrapy_rep.protocol.access import NotModified, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
 from scrapy_rep.reports.pages import report_page
-from scrapy_rep.reports.queries import Database
-from scrapy_rep.reports.reading import MAX_LINE, ReportError, read_reports
-from scrapy_rep.reports.records import Limits, Report, json_text, utc
+from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
+from scrapy_rep.reports.records import MAX_NAMES, Limits, Report, json_text, utc
 from testing.hostile_texts import ATTACKS
 
 from .samples import NOW, SampleLog, fetched, log, sent
@@ -27,8 +29,16 @@ from .samples import NOW, SampleLog, fetched, log, sent
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from scrapy_rep.origin import Origin
+    from scrapy_rep.reports.records import Version
+
+A = "http://a.example"
+BODIES = [b"User-agent: *\nDisallow: /a\n", b"User-agent: *\nDisallow: /b\n"]
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
-DENIED = Verdict(False, Reason.RULES, Rule(False, "/a", 2), "*")
+
+
+def denied(line: int = 2) -> Verdict:
+    return Verdict(False, Reason.RULES, Rule(False, "/a", line), "*")
 
 
 def crawled(run_id: str = "run", now: float = NOW, pages: int = 3) -> SampleLog:
@@ -39,7 +49,7 @@ def crawled(run_id: str = "run", now: float = NOW, pages: int = 3) -> SampleLog:
         for number in range(pages):
             made.clock.now += 1
             sent(made, f"{host}/{run_id}/{number}", ALLOWED)
-        made.dropped(f"{host}/a", DENIED)
+        made.dropped(f"{host}/a", denied())
     made.end({"request_count": 1}, "finished")
     return made
 
@@ -50,19 +60,14 @@ def read(*paths: Path) -> tuple[Report, list[str]]:
     return msgspec.structs.replace(report, generated_at=utc(NOW)), notes
 
 
-def test_a_log_without_requests_has_a_report_that_can_be_read(tmp_path: Path) -> None:
-    report, _ = read(log().write(tmp_path / "one.events.gz"))
-    (tmp_path / "one.json").write_text(json_text(report))
-    assert read(tmp_path / "one.json") == (report, [])
-    assert report.limits == Limits()
-
-
-def test_a_log_and_a_json_report_have_the_same_report(tmp_path: Path) -> None:
-    events = crawled().write(tmp_path / "one.events.gz")
-    report, notes = read(events)
+@pytest.mark.parametrize("made", [log(), crawled()])
+def test_a_log_and_a_json_report_have_the_same_report(made: SampleLog, tmp_path: Path) -> None:
+    report, notes = read(made.write(tmp_path / "one.events.gz"))
     (tmp_path / "one.json").write_text(json_text(report))
     assert read(tmp_path / "one.json") == (report, notes) == (report, [])
-    assert (report.runs[0].finish_reason, report.runs[0].ended_at) == ("finished", utc(NOW + 6))
+    assert report.limits == Limits()
+    if made.run.ended_at is not None:
+        assert (report.runs[0].finish_reason, report.runs[0].ended_at) == ("finished", utc(NOW + 6))
 
 
 def test_a_log_that_is_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
@@ -195,7 +200,7 @@ def test_a_rule_belongs_to_the_file_of_its_run(tmp_path: Path) -> None:
     for number in (1, 2):
         made = log(str(number), NOW)  # at the same time
         fetched(made, "http://a.example", b"User-agent: *\nDisallow: /a\n# %d" % number)
-        made.dropped("http://a.example/a", DENIED)
+        made.dropped("http://a.example/a", denied())
         paths.append(made.write(tmp_path / str(number)))
     report, _ = read(*paths)
     rows = report.origins[0].deciding
@@ -211,30 +216,20 @@ def test_the_same_run_counts_once(tmp_path: Path) -> None:
     assert notes == [f"{paths[1]} is not used: another file has the same run"]
 
 
-def test_what_a_full_disk_did_not_take_is_stated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("agent", ["mybot", "x" * BUFFER_SIZE])
+def test_what_a_full_disk_did_not_take_is_stated(tmp_path: Path, agent: str) -> None:
     made = crawled()
+    made.flush()
+    made.run.user_agent = agent  # it is in the line about the loss, too
     made.file.is_full = True
-    sent(made, "http://a.example/lost", ALLOWED)
+    sent(made, f"{A}/lost", ALLOWED)
     made.flush()
     made.file.is_full = False
-    sent(made, "http://a.example/later", ALLOWED)
+    sent(made, f"{A}/later", ALLOWED)
     report, notes = read(made.write(tmp_path / "one"))
     assert report.totals.sent == 7
     assert report.runs[0].damage == "the disk did not take 1 events"
     assert len(notes) == 1
-
-
-def test_a_loss_is_stated_by_a_run_that_is_longer_than_the_buffer(tmp_path: Path) -> None:
-    made = log()
-    path = tmp_path / "one"
-    made.flush()
-    made.run.user_agent = "x" * BUFFER_SIZE
-    made.file.is_full = True
-    sent(made, "http://a.example/lost", ALLOWED)
-    made.flush()
-    made.file.is_full = False
-    report, _ = read(made.write(path))
-    assert report.runs[0].damage == "the disk did not take 1 events"
 
 
 @pytest.mark.parametrize("error", [msgspec.DecodeError("not JSON"), sqlite3.Error("not JSON")])
@@ -282,3 +277,264 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
         read_reports(["a\0b"])
     with pytest.raises(ReportError, match="no file to read"):
         read_reports([])
+
+
+# The report of events, and its limits
+
+
+def versions_of(made: SampleLog) -> list[Version]:
+    (origin,) = made.report().origins
+    return origin.versions
+
+
+def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
+    made = log()
+    for number in range(5):
+        fetched(made, f"http://{number}.example")
+        sent(made, f"http://{number}.example/", ALLOWED)
+        made.dropped(f"http://{number}.example/a", denied(1))
+        made.page(f"http://{number}.example/", PageDirectives(noindex=True), {"search": False})
+        made.terms(f"http://{number}.example/", AccessTerms(payment_required=True))
+        made.dropped_for_directive(f"http://{number}.example/", "noindex")
+        made.dropped_for_usage(f"http://{number}.example/", ["search"])
+    made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
+    report = made.report(max_origins=2)
+    assert (len(report.origins), len(report.hosts)) == (2, 2)
+    assert (report.totals.sent, report.totals.dropped) == (5, 6)
+    assert (report.limits.origins_left_out, report.limits.hosts_left_out) == (6, 3)
+    assert report.limits.deciding_left_out == 0
+    assert sum(slot.sent + slot.dropped for slot in report.timeline.slots) == 11
+    assert report.invalid_hosts == ["http:///"]
+
+
+def test_the_origins_with_problems_come_first() -> None:
+    made = log()
+    for number, verdict in enumerate([ALLOWED, ALLOWED, ALLOWED, denied(1)]):
+        for _ in range(5 - number):
+            sent(made, f"http://{number}.example/", verdict)
+    fetched(made, "http://1.example", event=Unreachable("reset"))
+    names = [origin.host[0] for origin in made.report().origins]
+    assert names == ["3", "1", "0", "2"]
+
+
+def test_the_most_rules() -> None:
+    made = log()
+    for line in range(1, 6):
+        made.dropped(f"{A}/a", denied(line))
+    report = made.report(max_deciding=3)
+    (origin,) = report.origins
+    assert [row.rule.line for row in origin.deciding if row.rule] == [1, 2, 3]
+    assert origin.deciding_left_out == report.limits.deciding_left_out == 2
+    assert origin.counts.dropped_for == {"rules": 5}
+
+
+def test_each_rule_has_up_to_five_examples() -> None:
+    made = log()
+    for number in [0, 0, 1, 2, 3, 4, 5, 6]:
+        made.dropped(f"{A}/a{number}", denied(1))
+    ((row,),) = (origin.deciding for origin in made.report().origins)
+    assert row.examples == [f"{A}/a{number}" for number in range(5)]
+    assert row.dropped == 8
+
+
+def test_a_report_has_no_passwords() -> None:
+    made = log()
+    sent(made, "http://me:secret@a.example/", ALLOWED)
+    made.dropped("http://me:secret@a.example:x/", Verdict(False, Reason.INVALID_HOST))
+    assert "secret" not in json_text(made.report())
+
+
+def test_the_text_of_files_has_a_limit() -> None:
+    made = log()
+    bodies = [*BODIES, BODIES[0], b"#" * 20_001]
+    for number, body in enumerate(bodies):
+        fetched(made, f"http://{number}.example", body)
+    report = made.report(max_files_text=40)
+    assert [file.text for file in report.files.values()] == [None, BODIES[1].decode(), None]
+    assert [file.octets for file in report.files.values()] == [27, 27, 20_001]
+    assert report.limits.files_left_out == 2
+
+
+def test_the_most_states_keep_the_first_and_the_last() -> None:
+    """The report has the files of these, and those of rules that decided."""
+    made = log()
+    origin: Origin | None = None
+    for number in range(9):
+        origin = fetched(made, A, b"# %d" % number, origin=origin)
+        if number == 4:
+            made.dropped(f"{A}/a", denied(1))
+        made.clock.now += 7200
+    report = made.report(max_versions=4)
+    found = report.origins[0].versions
+    assert [(version.first_at - utc(NOW)).seconds // 7200 for version in found] == [0, 1, 7, 8]
+    assert report.origins[0].versions_left_out == report.limits.versions_left_out == 5
+    texts = [file.text for file in report.files.values()]
+    assert texts == ["# 0", "# 1", "# 4", "# 7", "# 8"]
+
+
+def test_a_state_lasts_until_another_one_is_fetched() -> None:
+    made = log()
+    clock = made.clock
+    origin = fetched(made, A, BODIES[0])
+    down = Unreachable("status 503", 503, f"{A}/robots.txt")
+    events: list[Any] = [None, NotModified(NOW + 1e5), down, Unreachable("refused"), None]
+    for event in events:
+        clock.now += 3700
+        fetched(made, A, BODIES[0], event, origin)
+    clock.now = NOW + 2e5
+    fetched(made, A, BODIES[0], Unavailable(f"{A}/robots.txt", clock.now + 9, 404), origin)
+    clock.now += 10
+    fetched(made, A, BODIES[1], None, origin)
+    found = versions_of(made)
+    assert [(each.result, each.effect, each.status, each.fetches) for each in found] == [
+        ("rules", "rules", 200, 3),
+        ("unreachable", "rules", 503, 1),
+        ("unreachable", "rules", None, 1),
+        ("rules", "rules", 200, 1),
+        ("unavailable", "allow", 404, 1),
+        ("rules", "rules", 200, 1),
+    ]
+    assert found[0].sha256 == found[1].sha256 == found[3].sha256 != found[5].sha256
+    assert found[4].sha256 is None
+    assert (found[0].first_at, found[0].last_at) == (utc(NOW), utc(NOW + 7400))
+
+
+@pytest.mark.parametrize(
+    ("event", "settings", "effect", "result"),
+    [
+        (Unreachable("reset"), {}, "disallow", "unreachable"),
+        (Unreachable("reset"), {"REP_UNREACHABLE": "allow"}, "allow", "unreachable"),
+        (Unavailable(A, NOW + 9, 403, disallow=True), {}, "disallow", "disallowed"),
+        (Unavailable(A, NOW + 9, None), {}, "allow", "unavailable"),
+    ],
+)
+def test_what_a_fetch_without_a_file_means(
+    event: Any, settings: dict[str, Any], effect: str, result: str
+) -> None:
+    made = log(**settings)
+    fetched(made, A, event=event)
+    ((version),) = versions_of(made)
+    assert (version.effect, version.result, version.sha256) == (effect, result, None)
+
+
+def test_rules_belong_to_their_file() -> None:
+    made = log()
+    clock = made.clock
+    origin = fetched(made, A, BODIES[0])
+    for body in [BODIES[0], BODIES[1], BODIES[0]]:
+        clock.now += 7200
+        fetched(made, A, body, origin=origin)
+        made.dropped(f"{A}/a", denied(2))
+        made.dropped(f"{A}/local", Verdict(False, Reason.LOCAL_RULE, None, None, "mine"))
+    ((local, first, second),) = (each.deciding for each in made.report().origins)
+    assert (first.dropped, second.dropped, local.dropped) == (2, 1, 3)
+    assert first.sha256 != second.sha256
+    assert local.sha256 is None
+
+
+def test_gaps_are_those_of_a_host() -> None:
+    made = log()
+    clock = made.clock
+    delays = {"a.example": 0.0}
+    made.delay_of = delays.__getitem__
+    sent(made, f"{A}/robots.txt", is_robotstxt_request=True, dont_obey_robotstxt=True)
+    clock.now += 0.25
+    delays["a.example"] = 2.0
+    sent(made, "https://a.example:8080/", dont_obey_robotstxt=True)  # it left before the delay
+    for gap in (2.0, 3.0, 1.5):
+        clock.now += gap
+        sent(made, f"{A}/", ALLOWED)
+    (host,) = made.report().hosts
+    assert (host.requests, host.first_at, host.last_at) == (5, utc(NOW), utc(NOW + 6.75))
+    assert (host.gaps.count, host.gaps.smallest) == (4, 0.25)
+    assert (host.paced_gaps.count, host.paced_gaps.smallest, host.too_short) == (3, 1.5, 1)
+    assert (host.shortest_delay, host.longest_delay) == (2.0, 2.0)
+    assert made.report().totals.robots_txt == 1
+
+
+def test_requests_without_a_verdict_and_in_spite_of_one_are_counted() -> None:
+    made = log()
+    sent(made, f"{A}/1")
+    sent(made, f"{A}/2", denied(1))
+    made.sent(Request(f"{A}/3", meta={"robotstxt": "of another package"}), 0)
+    made.sent(Request("data:,"), 0)
+    totals = made.report().totals
+    assert (totals.sent_unchecked, totals.sent_disallowed, totals.sent) == (2, 1, 3)
+    ((unchecked, disallowed),) = (each.deciding for each in made.report().origins)
+    assert (unchecked.reason, unchecked.sent) == ("unchecked", 2)
+    assert (disallowed.allowed, disallowed.sent) == (False, 1)
+
+
+def test_urls_without_a_host_are_examples() -> None:
+    made = log()
+    for number in range(7):
+        made.dropped(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
+    made.final_url_disallowed("http:///", Verdict(False, Reason.INVALID_HOST), dropped=True)
+    made.page("data:,", PageDirectives(noindex=True), {})
+    report = made.report()
+    assert report.totals.dropped_for == {"invalid-host": 7}
+    assert (report.totals.final_url_disallowed, report.totals.final_url_dropped) == (1, 1)
+    assert len(report.invalid_hosts) == 5
+    assert report.origins == []
+
+
+def test_waits_are_counted() -> None:
+    made = log()
+    made.waited(A, "robots_txt", 0.5)
+    made.waited(A, "pace", 2)
+    made.waited(A, "pace", 3)
+    totals = made.report().totals
+    assert (totals.waited, totals.wait_seconds) == (1, 0.5)
+    assert (totals.delayed, totals.delay_seconds) == (2, 5)
+    assert [each.deciding for each in made.report().origins] == [[]]
+
+
+def test_directives_uses_and_terms() -> None:
+    made = log()
+    directives = PageDirectives(
+        noindex=True,
+        max_snippet=0,
+        unavailable_after=datetime(2026, 1, 2, tzinfo=timezone.utc),
+        tdm_reservation=True,
+        licenses=("https://l.example/",),
+    )
+    made.page(f"{A}/1", directives, {"train-ai": False, "search": True})
+    made.page(f"{A}/2", PageDirectives(tdm_reservation=False), {})
+    made.terms(f"{A}/3", AccessTerms(license_required=True))
+    made.dropped_for_usage(f"{A}/1", ["train-ai"])
+    made.dropped_for_directive(f"{A}/1", "rel_nofollow")
+    (origin,) = made.report().origins
+    seen = origin.directives
+    assert seen["noindex"].examples == [f"{A}/1"]
+    assert seen["max_snippet"].details == ["0"]
+    assert seen["tdm_reservation"].details == ["1", "0"]
+    assert seen["unavailable_after"].details == ["2026-01-02T00:00:00+00:00"]
+    assert (seen["rel_nofollow"].responses, seen["rel_nofollow"].dropped) == (0, 1)
+    assert list(origin.licenses) == ["https://l.example/"]
+    assert list(origin.terms) == ["license"]
+    use = origin.usage["train-ai"]
+    assert (use.responses, use.refused, use.dropped, use.examples) == (1, 1, 1, [f"{A}/1"])
+    assert origin.usage["search"].responses == 1
+
+
+def test_a_site_that_names_any_number_of_uses_and_licenses() -> None:
+    made = log()
+    for number in range(2 * MAX_NAMES):
+        licenses = (f"https://l.example/{number}/{'x' * 1000}",)
+        made.page(f"{A}/", PageDirectives(licenses=licenses), {f"use-{number}": False})
+    (origin,) = made.report().origins
+    assert len(origin.licenses) == len(origin.usage) == MAX_NAMES
+    assert max(map(len, origin.licenses)) <= 300
+
+
+def test_the_pace_is_listed_when_it_changes() -> None:
+    made = log()
+    asked = [("", 0.0), ("Crawl-delay: 1", 0.0), ("Crawl-delay: 1", 0.0), ("", 0.0), ("", 5.0)]
+    for records, local_delay in asked:
+        origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
+        made.paced(origin, ("mybot",), local_delay, 0)
+    (report,) = made.report(max_versions=2).origins
+    assert [(pace.records, pace.local_delay) for pace in report.pace] == [
+        ("Crawl-delay: 1", 0),
+        ("", 5),
+    ]
