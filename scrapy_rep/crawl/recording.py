@@ -6,8 +6,8 @@ Both are in :mod:`scrapy_rep.reports`, which no other crawl imports.
 from __future__ import annotations
 
 import os
-import time
-from typing import TYPE_CHECKING
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.misc import load_object
@@ -56,11 +56,11 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
             f"REP_ARCHIVE is {settings.archive!r}, which needs the package warcio: "
             "pip install warcio"
         ) from None
-    name = crawler.spider.name if crawler.spider is not None else crawler.spidercls.name
-    path = path_of(settings.archive, name)
+    spider = crawler.spider or crawler.spidercls
+    path = path_of("REP_ARCHIVE", settings.archive, spider, clock.time())
     assert crawler.stats is not None
     try:
-        archive: Archive = archive_type(path, name, settings, crawler.stats, clock)
+        archive: Archive = archive_type(path, spider.name, settings, crawler.stats, clock)
     except (OSError, ValueError) as error:
         reason = (error.strerror or error) if isinstance(error, OSError) else error
         raise SettingError(
@@ -71,7 +71,31 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
     return archive
 
 
-def path_of(template: str, spider: str) -> str:
-    """Return the path of an archive. The parameters are named as those of Scrapy's FEEDS."""
-    now = time.strftime("%Y-%m-%dT%H-%M-%S+00-00", time.gmtime())
-    return template % {"name": spider, "time": now, "pid": os.getpid()}
+def path_of(setting: str, template: str, spider: object, now: float) -> str:
+    """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
+
+    ``%(pid)s`` is the number of the process. Raises :class:`SettingError`.
+    """
+    name = str(getattr(spider, "name", None) or "spider")
+    time = f"{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
+    try:
+        return template % _Parameters(spider, name=name, time=time, pid=str(os.getpid()))
+    except KeyError as error:
+        problem = f"the spider has no attribute {error}"
+    except (TypeError, ValueError) as error:
+        problem = f"it is no template such as '%(name)s.json': {error}"
+    raise SettingError(f"{setting} is {template!r}: {problem}")
+
+
+class _Parameters(dict[str, str]):
+    """The values for ``%(name)s`` in a path. Any other name is an attribute of the spider."""
+
+    def __init__(self, spider: object, **values: str) -> None:
+        super().__init__(values)
+        self._spider = spider
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            return getattr(self._spider, name)
+        except AttributeError:
+            raise KeyError(name) from None

@@ -1,22 +1,18 @@
 """Keeps the event log of a crawl, and writes its report when the spider closes (REP_REPORT).
 
 A failure to write is logged once, and the crawl goes on.
-
-``%(name)s`` in a path is the name of the spider and ``%(time)s`` the start of the crawl, as in
-Scrapy's FEEDS. Any other name is an attribute of the spider.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from datetime import datetime, timezone
 from errno import EACCES, EISDIR, ELOOP
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
 from stat import S_ISDIR, S_ISLNK
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import scrapy
 from scrapy import signals
@@ -24,6 +20,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
 from ..atomic_write import write_atomically
+from ..crawl.recording import path_of
 from ..exceptions import SettingError
 from ..logs import get_logger
 from ..protocol.agents import product_tokens
@@ -217,20 +214,6 @@ def _cut(settings: dict[str, str]) -> dict[str, str]:
     return {name: cut(value, MAX_TEXT) for name, value in settings.items()}
 
 
-class _Parameters(dict[str, Any]):
-    """The values for ``%(name)s`` in a path."""
-
-    def __init__(self, spider: object, **values: str) -> None:
-        super().__init__(values)
-        self._spider = spider
-
-    def __missing__(self, name: str) -> Any:
-        try:
-            return getattr(self._spider, name)
-        except AttributeError:
-            raise KeyError(name) from None
-
-
 def paths_of(
     templates: Sequence[str], spider: object, run_id: str, started_at: float, jobdir: str | None
 ) -> tuple[list[Path], Path]:
@@ -238,18 +221,9 @@ def paths_of(
 
     Raises :class:`~scrapy_rep.exceptions.SettingError` if one of them cannot be written.
     """
-    time = datetime.fromtimestamp(started_at, timezone.utc).replace(microsecond=0)
-    name = str(getattr(spider, "name", None) or "spider")
-    parameters = _Parameters(spider, name=name, time=time.isoformat().replace(":", "-"))
     targets = []
     for template in templates:
-        try:
-            path = Path(template % parameters)
-        except KeyError as error:
-            raise _error(template, f"the spider has no attribute {error}") from None
-        except (TypeError, ValueError) as error:
-            problem = f"it is no template such as '%(name)s.json': {error}"
-            raise _error(template, problem) from None
+        path = Path(path_of("REP_REPORT", template, spider, started_at))
         if path.suffix.lower() not in RENDERERS:
             raise _error(template, f"it must be a path that ends in {' or '.join(RENDERERS)}")
         if path.suffix.lower() == ".html" and find_spec("jinja2") is None:

@@ -489,11 +489,8 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
 
 
 def test_the_parameters_of_a_path() -> None:
-    found = path_of("%(name)s/%(time)s-%(pid)s-%%.warc.gz", "mine")
-    folder, _, name = found.partition("/")
-    day, pid, rest = name.rsplit("-", 2)
-    assert (folder, pid, rest) == ("mine", str(os.getpid()), "%.warc.gz")
-    assert time.strptime(day, "%Y-%m-%dT%H-%M-%S+00-00")
+    found = path_of("REP_ARCHIVE", "%(name)s/%(time)s-%(pid)s-%%.warc.gz", Visitor, 1_700_000_000.5)
+    assert found == f"visitor/2023-11-14T22-13-20+00-00-{os.getpid()}-%.warc.gz"
 
 
 def run(urls: list[str], **settings: Any) -> subprocess.Popen[str]:
