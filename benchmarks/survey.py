@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from protego import Protego
 
-from scrapy_rep.commands.survey_workers import rows_of
+from scrapy_rep.commands.survey import rows_of
 from scrapy_rep.reports.survey_row import Sample
 from testing import corpus
 from testing.harness import Duration, Parameter, Result, Row

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scrapy_rep.commands import survey_inputs, survey_workers
-from scrapy_rep.commands.survey_workers import results_of
+from scrapy_rep.commands import survey as survey_module
+from scrapy_rep.commands.survey import results_of
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.reports.survey import MAX_LISTED, Count, Difference, Extents, Survey
 from scrapy_rep.reports.survey_row import Sample
@@ -160,7 +160,7 @@ def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(whole[:1024] + large.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
     done = run("survey", "x.tar")
     assert done.code == 3
-    assert "damaged after 1 files: a header has 1,099,511,627,776 octets" in done.err
+    assert "damaged after 1 files: a header has 1,099,511,627,776 bytes" in done.err
     assert "This survey is not complete." in done.out
 
 
@@ -168,12 +168,12 @@ def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
 def test_a_bomb_is_not_read_to_its_end(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr(survey_inputs, "INFLATED_FREE", 1 << 20)
+    monkeypatch.setattr(survey_module, "INFLATED_FREE", 1 << 20)
     files = {"a": b"User-agent: *", "b": bytes(30 << 20), "c": b"User-agent: *"}
     (tmp_path / "x.tar").write_bytes(tar_of(files, mode))
     done = run("survey", "x.tar", "--json")
     assert done.code == 3
-    assert "files: it has more than 250 times the octets of the file" in done.err
+    assert "files: it has more than 250 times the bytes of the file" in done.err
     assert not done.record["complete"]
     assert done.record["files"] in (1, 2)
 
@@ -352,12 +352,12 @@ def test_two_surveys(run: Run, tmp_path: Path, folder: Path) -> None:
 
 
 def test_processes_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_workers, "BATCH_FILES", 10)
+    monkeypatch.setattr(survey_module, "BATCH_FILES", 10)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5}, raising=False)
     bodies = generated.files(60).items()
     samples = [Sample(name, body) for name, body in bodies]
-    one = [line for lines in survey_workers.rows_of(samples, 1) for line in lines]
-    assert one == [line for lines in survey_workers.rows_of(samples, None) for line in lines]
+    one = [line for lines in survey_module.rows_of(samples, 1) for line in lines]
+    assert one == [line for lines in survey_module.rows_of(samples, None) for line in lines]
     assert [json.loads(line)["site"] for line in one] == [name for name, _ in bodies]
 
 
@@ -367,8 +367,8 @@ def test_a_process_that_ends_is_one_line(
     def end(*_: object) -> Any:
         raise BrokenExecutor
 
-    monkeypatch.setattr(survey_workers, "BATCH_FILES", 1)
-    monkeypatch.setattr(survey_workers, "results_of", end)
+    monkeypatch.setattr(survey_module, "BATCH_FILES", 1)
+    monkeypatch.setattr(survey_module, "results_of", end)
     done = run("survey", str(folder), "--processes", "2")
     assert (done.code, done.out) == (3, "")
     assert done.err == ("scrapy-rep: a process that counts has ended, perhaps for lack of memory\n")
@@ -379,8 +379,8 @@ def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.Mo
         yield from [Sample("a", b"User-agent: *")] * 3
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(survey_workers, "BATCH_FILES", 1)
-    monkeypatch.setattr(survey_inputs.Inputs, "samples", samples)
+    monkeypatch.setattr(survey_module, "BATCH_FILES", 1)
+    monkeypatch.setattr(survey_module.Inputs, "samples", samples)
     done = run("survey", str(folder), "--json", "--processes", "1")
     assert done.code == 130
     assert not done.record["complete"]
@@ -389,8 +389,8 @@ def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.Mo
 
 
 def test_large_files_are_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_workers, "BATCH_OCTETS", 10)
-    batches = survey_workers._batches([Sample("a", b"a: b\n")] * 5)
+    monkeypatch.setattr(survey_module, "BATCH_BYTES", 10)
+    batches = survey_module._batches([Sample("a", b"a: b\n")] * 5)
     assert [len(batch) for batch in batches] == [2, 2, 1]
 
 
@@ -447,15 +447,16 @@ def _generated() -> Iterator[tuple[str, bytes]]:
 
 
 def test_files_that_cannot_be_read(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Any, *_: Any) -> Any:
-        if str(path).endswith(("news", "e.txt")):
-            raise PermissionError(13, "Permission denied")
-        is_folder = isinstance(path, int) or Path(path).is_dir()
-        return scandir(path) if is_folder else open(path, "rb")
+    def refusing(method: Any) -> Any:
+        def call(path: Any, *more: Any, **options: Any) -> Any:
+            if str(path).endswith(("news", "e.txt")):
+                raise PermissionError(13, "Permission denied", str(path))
+            return method(path, *more, **options)
 
-    scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", refuse)
-    monkeypatch.setattr(survey_inputs, "open", refuse, raising=False)
+        return call
+
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    monkeypatch.setattr(Path, "open", refusing(Path.open))
     done = run("survey", str(folder), "--json")
     assert done.code == 3
     assert done.record["problems"] == 2
@@ -513,7 +514,7 @@ def test_an_archive_without_the_package(
 
 SLEEPING = """\
 import sys, time
-from scrapy_rep.commands.survey_workers import results_of
+from scrapy_rep.commands.survey import results_of
 
 def items():
     yield 0  # a process has started, and one that sleeps will
