@@ -28,7 +28,7 @@ STANDARD_INPUT = "-"
 """The file name that stands for standard input."""
 
 MAX_BODY = 4 * SIZE_LIMIT
-"""Octets of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
+"""Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
 
 LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
@@ -81,8 +81,8 @@ class Context:
                 raise CommandError("-s takes NAME=VALUE")
             try:
                 self.scrapy_settings.set(name, value, priority="cmdline")
-            except ValueError as error:  # a setting of Scrapy that is a dict, and no JSON
-                raise CommandError(f"{name} is {value!r}, which is no JSON: {error}") from None
+            except ValueError as error:  # a setting of Scrapy that is a dict, and not JSON
+                raise CommandError(f"{name} is {value!r}, which is not JSON: {error}") from None
         try:
             self.settings = Settings.read(self.scrapy_settings)
         except SettingError as error:

@@ -83,9 +83,9 @@ class Tools(click.Group):
             code: int = super().invoke(ctx) or ExitCode.OK
             with writing():
                 sys.stdout.flush()
+            return code
         except CommandError as error:
-            _complain(ctx.info_name, str(error))
-            return error.code
+            return _failed(ctx.info_name, str(error), error.code)
         except KeyboardInterrupt:
             return ExitCode.INTERRUPTED
         except BrokenPipeError:
@@ -93,13 +93,10 @@ class Tools(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception as error:  # a tool ends without a traceback
-            _complain(
-                ctx.info_name, f"internal error: {type(error).__name__}: {error}. Please report it."
-            )
             if os.environ.get("SCRAPY_REP_DEBUG"):
                 raise
-            return ExitCode.UNKNOWN
-        return code
+            message = f"internal error: {type(error).__name__}: {error}. Please report it."
+            return _failed(ctx.info_name, message, ExitCode.UNKNOWN)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for name, group in TOOLS.items():
@@ -141,8 +138,8 @@ def main(
         code: int = tools.main(given, program, standalone_mode=False, obj=settings)
     except click.UsageError as error:
         where = program if error.ctx is None else error.ctx.command_path
-        _complain(program, f"{error.format_message()} (see {where} --help)")
-        code = ExitCode.USAGE
+        message = f"{error.format_message()} (see {where} --help)"
+        code = _failed(program, message, ExitCode.USAGE)
     return _flushed(code)
 
 
@@ -152,12 +149,14 @@ def console() -> NoReturn:
     sys.exit(main())
 
 
-def _complain(program: str | None, message: str) -> None:
+def _failed(program: str | None, message: str, code: ExitCode) -> ExitCode:
+    """Write what was answered until then, and a line that says why the tool ends."""
     line = printable(" ".join(message.split()), MAX_MESSAGE)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{program}: {line}\n")
+    return code
 
 
 def _open_closed_streams() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -15,6 +17,7 @@ from ..protocol.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from rich.console import RenderableType
     from rich.progress import Progress
@@ -77,8 +80,7 @@ class Output:
     def __init__(self, form: str) -> None:
         self.form = form
         """The value of ``--format``."""
-        self._console: Console | None = None
-        self._repeated: dict[str, int] = {}
+        self._repeated: Counter[str] = Counter()
         self._bar: Progress | None = None
 
     @property
@@ -86,26 +88,10 @@ class Output:
         """Whether the output is JSON Lines."""
         return self.form == "json"
 
-    @property
+    @cached_property
     def console(self) -> Console:
         """Standard output with colors and the width of the terminal."""
-        if self._console is None:
-            self._console = _console(sys.stdout)
-        return self._console
-
-    def print(self, renderables: Iterable[RenderableType]) -> None:
-        """Print texts and tables of rich. Plain strings are printed as they are."""
-        console = self.console
-        with writing():
-            if console.is_terminal:
-                for renderable in renderables:
-                    console.print(renderable)
-                return
-            with console.capture() as capture:
-                for renderable in renderables:
-                    console.print(renderable)
-        # Tables fill their last column with spaces.
-        self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+        return _console(sys.stdout)
 
     def show(self, record: T, listing: Callable[[T], Iterable[RenderableType]]) -> None:
         """Write a record as JSON, or print its text."""
@@ -113,6 +99,14 @@ class Output:
             self.record(record)
         else:
             self.print(listing(record))
+
+    def print(self, renderables: Iterable[RenderableType]) -> None:
+        """Print texts and tables of rich. Plain strings are printed as they are."""
+        with self.console.capture() as capture:
+            for renderable in renderables:
+                self.console.print(renderable)
+        # Tables fill their last column with spaces.
+        self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def styled(self, text: str, style: str) -> str:
         """Return a text with the escape sequences of a color, if there are colors."""
@@ -157,20 +151,20 @@ class Output:
         if not sys.stderr.isatty():
             yield lambda _: None
             return
-        is_first = self._bar is None
-        bar = self._bar = self._bar or _started_bar()
+        outer = self._bar
+        bar = self._bar = outer or _started_bar()
         task = bar.add_task(what, total=total)
         try:
             yield lambda done: bar.update(task, completed=done)
         finally:
             bar.remove_task(task)
-            if is_first:
+            if outer is None:
                 bar.stop()
-                self._bar = None
+            self._bar = outer
 
     def _remark(self, message: str, kind: str | None) -> None:
         if kind is not None:
-            self._repeated[kind] = self._repeated.get(kind, 0) + 1
+            self._repeated[kind] += 1
             if self._repeated[kind] > MAX_REPEATED:
                 return
         line = printable(" ".join(message.split()), MAX_REMARK)
@@ -197,25 +191,12 @@ def json_line(record: object) -> str:
 
 
 @contextmanager
-def writing(name: str = "the output") -> Iterator[None]:
-    """Raise :class:`CommandError` if a file cannot be written, as to a full disk.
-
-    A BrokenPipeError stays as it is.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or error
-        raise CommandError(f"cannot write {name}: {reason}") from None
-
-
-@contextmanager
-def reading(name: str, form: str = "", *wrong: type[Exception]) -> Iterator[None]:
+def reading(
+    name: str, form: str = "", *wrong: type[Exception], verb: str = "read"
+) -> Iterator[None]:
     """Raise :class:`CommandError` if a file cannot be read, or not as ``form``.
 
-    ``wrong`` are the errors that mean that it has another form.
+    ``wrong`` are the errors that mean that it has another form. A BrokenPipeError stays as it is.
     """
     try:
         yield
@@ -223,9 +204,14 @@ def reading(name: str, form: str = "", *wrong: type[Exception]) -> Iterator[None
         raise
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise CommandError(f"cannot read {name}: {reason}") from None
+        raise CommandError(f"cannot {verb} {name}: {reason}") from None
     except wrong as error:
-        raise CommandError(f"cannot read {name} as {form}: {error}") from None
+        raise CommandError(f"cannot {verb} {name} as {form}: {error}") from None
+
+
+def writing(name: str = "the output") -> AbstractContextManager[None]:
+    """Raise :class:`CommandError` if a file cannot be written, as to a full disk."""
+    return reading(name, verb="write")
 
 
 def _started_bar() -> Progress:
@@ -239,22 +225,14 @@ def _started_bar() -> Progress:
         progress.TimeElapsedColumn(),
         console=_console(sys.stderr),
         transient=True,
-        redirect_stdout=False,  # else rich writes the answers to the terminal, too
+        redirect_stdout=False,  # else rich also writes the answers to the terminal
         redirect_stderr=False,
     )
     bar.start()
     return bar
 
 
-class _Raising(Console):
-    """A console that raises BrokenPipeError. That of rich would end with exit code 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise
-
-
 def _console(file: Any) -> Console:
-    console = _Raising(file=file, highlight=False, emoji=False, markup=False)
-    if console.width < MIN_WIDTH:
-        console.width = MIN_WIDTH
+    console = Console(file=file, highlight=False, emoji=False, markup=False)
+    console.width = max(console.width, MIN_WIDTH)
     return console

@@ -96,7 +96,7 @@ def test_version(run: Run) -> None:
         (["lint", "folder/missing.txt"], "cannot read folder/missing.txt: No such file"),
         (["show", "mailto:x"], "mailto:x is neither a file nor a site"),
         (["check", "/", "--robots", "robots.txt", "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),
-        (["show", "robots.txt", "-s", "ADDONS=x"], "ADDONS is 'x', which is no JSON: Expecting"),
+        (["show", "robots.txt", "-s", "ADDONS=x"], "ADDONS is 'x', which is not JSON: Expecting"),
         (
             ["show", "https://x.example", "-s", 'ADDONS={"no_such.Addon": 1}'],
             "Scrapy does not start with these settings: ModuleNotFoundError: No module named",
