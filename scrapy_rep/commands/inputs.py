@@ -13,7 +13,6 @@ import zlib
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.parsers.expat import ExpatError, ParserCreate
 
 import click
 
@@ -29,11 +28,7 @@ FORMATS = ("lines", "csv", "jsonl", "sitemap")
 MAX_LINE = 1 << 20
 """Characters of a line, or of a URL in a sitemap. A longer one is cut."""
 
-MAX_DEPTH = 100
-"""Elements of a sitemap within each other. A sitemap has three, and a few more with extensions."""
-
 GZIP = b"\x1f\x8b"
-_CHUNK = 1 << 16
 _START = 1 << 12
 _URL_NAMES = ("url", "loc", "address", "link", "href")
 """Names of a CSV column or JSON field that holds URLs, if the user names none."""
@@ -59,7 +54,7 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     ``field`` is the CSV column (a name, or a number from 1) or the JSON field. Raises
     :class:`CommandError` for a file that cannot be read.
     """
-    wrong = (ExpatError, csv.Error, ValueError, zlib.error)
+    wrong = (csv.Error, ValueError, zlib.error)
     with reading(name, form or "URLs", *wrong), opened(name) as raw:
         stream = decompressed(raw)
         form = form or _form_of(name, stream, has_field=field is not None)
@@ -80,12 +75,12 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
 
 
 def opened(name: str) -> AbstractContextManager[Any]:
-    """Return a file to read octets from; ``-`` is standard input."""
+    """Return a file to read bytes from; ``-`` is standard input."""
     return nullcontext(standard_input()) if name == STANDARD_INPUT else Path(name).open("rb")
 
 
 def decompressed(stream: Any) -> Any:
-    """Return a stream of the octets before gzip."""
+    """Return a stream of the bytes before gzip."""
     if stream.peek(2)[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     return stream
@@ -160,59 +155,29 @@ def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
 
 
 def _of_sitemap(stream: Any) -> Iterator[str]:
-    """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps."""
-    sitemap = _Sitemap()
-    while chunk := stream.read(_CHUNK):
-        yield from sitemap.read(chunk)
-    sitemap.close()
-
-
-class _Sitemap:
-    """Reads a sitemap piece by piece. It keeps one URL, and the names of the open elements.
+    """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps.
 
     Entities of the file are refused, because a few of them can expand to gigabytes.
     """
+    from lxml import etree  # type: ignore[import-untyped]
 
-    def __init__(self) -> None:
-        parser = self._parser = ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.EntityDeclHandler = self._refuse
-        self._path: list[str] = []
-        self._pieces: list[str] | None = None
-        """The pieces of the URL that is being read."""
-        self._room = 0
-        self._urls: list[str] = []
-
-    def read(self, octets: bytes) -> list[str]:
-        """Return the URLs that end in the next octets of the file."""
-        self._parser.Parse(octets, False)
-        urls, self._urls = self._urls, []
-        return urls
-
-    def close(self) -> None:
-        """Raise ExpatError if the file is not complete."""
-        self._parser.Parse(b"", True)
-
-    def _start(self, name: str, _: object) -> None:
-        self._path.append(name.rpartition(" ")[2])
-        if len(self._path) > MAX_DEPTH:
-            raise ValueError("its elements are nested too deeply")
-        # An image has a <loc>, too.
-        if self._path[-1] == "loc" and self._path[-2:-1] in (["url"], ["sitemap"]):
-            self._pieces, self._room = [], MAX_LINE
-
-    def _characters(self, text: str) -> None:
-        if self._pieces is not None and self._room > 0:
-            self._pieces.append(text[: self._room])
-            self._room -= len(text)
-
-    def _end(self, _: str) -> None:
-        if self._path.pop() == "loc" and self._pieces is not None:
-            self._urls.append("".join(self._pieces).strip())
-            self._pieces = None
-
-    def _refuse(self, *_: object) -> None:
-        raise ValueError("it declares entities")
+    try:
+        document = None
+        for _, element in etree.iterparse(
+            stream, resolve_entities=False, remove_comments=True, remove_pis=True
+        ):
+            if document is None:
+                document = element.getroottree().docinfo
+                if document.internalDTD is not None and document.internalDTD.entities():
+                    raise ValueError("it declares entities")
+            parent = element.getparent()
+            # An image also has a <loc>.
+            if element.tag.endswith("loc") and parent is not None:
+                names = [name.rpartition("}")[2] for name in (element.tag, parent.tag)]
+                if names in (["loc", "url"], ["loc", "sitemap"]):
+                    yield (element.text or "")[:MAX_LINE].strip()
+            element.clear()
+            while element.getprevious() is not None:
+                del parent[0]
+    except etree.XMLSyntaxError as error:
+        raise ValueError(str(error)) from None
