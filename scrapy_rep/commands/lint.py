@@ -40,7 +40,6 @@ SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-_GITHUB_LEVELS = {**_LEVELS, Severity.INFO: "notice"}
 
 # A workflow command is a line: "::" command *( name "=" property ) "::" data
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -78,10 +77,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     @classmethod
     def of(cls, name: str, found: Finding) -> LintFinding:
         """Return the record of a finding in a file. What is not printable is escaped."""
-        correction = None
-        if found.correction is not None:
-            column, end_column, text = found.correction
-            correction = Correction(column, end_column, printable(text))
+        columns = found.correction
         return cls(
             version=JSON_VERSION,
             file=name.encode("utf-8", "backslashreplace").decode(),
@@ -95,7 +91,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
             advice=found.advice,
             documentation=found.code.documentation,
             fixable=found.is_fixable,
-            correction=correction,
+            correction=columns and Correction(*columns[:2], printable(columns.text)),
         )
 
 
@@ -233,20 +229,19 @@ def to_github(findings: Iterable[tuple[str, Finding]]) -> Iterator[str]:
     ``::warning file=robots.txt,line=2,endLine=2,col=1,endColumn=9,title=R202 missing-colon::…``
     """
     for name, found in findings:
-        end = max(found.end_column, found.column)
         properties = {
             "file": printable(name, _MAX_NAME),
             "line": found.line,
             "endLine": found.line,
             "col": found.column,
-            "endColumn": end,
+            "endColumn": max(found.end_column, found.column),
             "title": f"{found.code} {found.code.short_name}",
         }
         written = ",".join(
             f"{key}={str(value).translate(_ESCAPED_PROPERTY)}" for key, value in properties.items()
         )
         data = f"{found.message}; {found.advice}".translate(_ESCAPED_DATA)
-        yield f"::{_GITHUB_LEVELS[found.severity]} {written}::{data}"
+        yield f"::{_LEVELS[found.severity].replace('note', 'notice')} {written}::{data}"
 
 
 def to_sarif(findings: Iterable[tuple[str, Finding]], *, version: str) -> str:
@@ -255,74 +250,54 @@ def to_sarif(findings: Iterable[tuple[str, Finding]], *, version: str) -> str:
     `version` is the version of this package.
     """
     codes = list(Code)
-    driver = {
-        "name": "scrapy-rep",
-        "semanticVersion": version,
-        "rules": [_sarif_rule(code) for code in codes],
-    }
-    numbers = {code: number for number, code in enumerate(codes)}
-    results = [_sarif_result(name, found, numbers[found.code]) for name, found in findings]
-    document = {
-        "$schema": SARIF_SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-        ],
-    }
-    return json.dumps(document, indent=2)
-
-
-def _sarif_rule(code: Code) -> dict[str, Any]:
-    return {
-        "id": code.code,
-        "name": code.short_name,
-        "shortDescription": {"text": code.summary},
-        "fullDescription": {"text": f"{code.summary} {code.why}"},
-        "help": {
-            "text": code.why,
-            "markdown": f"{code.why}\n\nSee `{PAGE}`.",
-        },
-        "defaultConfiguration": {"level": _LEVELS[code.severity]},
-    }
+    rules = [
+        {
+            "id": code.code,
+            "name": code.short_name,
+            "shortDescription": {"text": code.summary},
+            "fullDescription": {"text": f"{code.summary} {code.why}"},
+            "help": {"text": code.why, "markdown": f"{code.why}\n\nSee `{PAGE}`."},
+            "defaultConfiguration": {"level": _LEVELS[code.severity]},
+        }
+        for code in codes
+    ]
+    driver = {"name": "scrapy-rep", "semanticVersion": version, "rules": rules}
+    results = [_sarif_result(name, one, codes.index(one.code)) for name, one in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _sarif_result(name: str, found: Finding, number: int) -> dict[str, Any]:
+    def region(column: int, end_column: int) -> dict[str, int]:
+        line = found.line
+        return {
+            "startLine": line, "startColumn": column, "endLine": line, "endColumn": end_column
+        }  # fmt: skip
+
     artifact = {"uri": _uri(name)}
+    place = {
+        "artifactLocation": artifact,
+        "region": region(found.column, found.end_column),
+    }
     result: dict[str, Any] = {
         "ruleId": found.code.code,
         "ruleIndex": number,
         "level": _LEVELS[found.severity],
         "message": {"text": f"{found.message}; {found.advice}"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": artifact,
-                    "region": _region(found.line, found.column, found.end_column),
-                }
-            }
-        ],
+        "locations": [{"physicalLocation": place}],
     }
-    correction = found.correction
-    if correction is not None and correction.text.isprintable():
+    if found.correction is not None and found.correction.text.isprintable():
+        column, end_column, text = found.correction
         replacement = {
-            "deletedRegion": _region(found.line, correction.column, correction.end_column),
-            "insertedContent": {"text": correction.text},
+            "deletedRegion": region(column, end_column),
+            "insertedContent": {"text": text},
         }
-        result["fixes"] = [
-            {
-                "description": {"text": found.advice},
-                "artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}],
-            }
-        ]
+        change = {"artifactLocation": artifact, "replacements": [replacement]}
+        result["fixes"] = [{"description": {"text": found.advice}, "artifactChanges": [change]}]
     return result
-
-
-def _region(line: int, column: int, end_column: int) -> dict[str, int]:
-    return {"startLine": line, "startColumn": column, "endLine": line, "endColumn": end_column}
 
 
 def _uri(name: str) -> str:
     """Return the name of a file as a relative URI. A URL is kept. Other characters are encoded."""
-    octets = name.encode("utf-8", "surrogateescape")
     safe = "/:?=&%~+@!$'()*,;[]" if "://" in name else "/~"
-    return quote(octets, safe=safe)
+    return quote(name.encode("utf-8", "surrogateescape"), safe=safe)
