@@ -283,7 +283,7 @@ def crawlers_tool(context: Context, names: Sequence[str]) -> int:
         if not found:
             similar = similar_name(name)
             hint = f"do you mean {similar}?" if similar else "-a takes it for a product token"
-            raise CommandError(f"{name} is no well-known crawler: {hint}")
+            raise CommandError(f"{name} is not a well-known crawler: {hint}")
         selected.update(dict.fromkeys(found))
     crawlers = list(selected) or well_known_crawlers()
     if context.output.as_json:

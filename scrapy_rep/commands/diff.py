@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
-from ..protocol.matcher import rank
 from ..protocol.printable import printable
 from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, RecordValues
 from ..protocol.robotstxt import RobotsTxt
-from ..protocol.verdict import Rule as ProtocolRule
 from .context import Context, agent_option, archive_option, tool
 from .crawlers import Agent, agents_of
 from .difference import Steps, covers, examples, rule_changes
@@ -67,8 +65,8 @@ class ChangedRule(Rule, kw_only=True):
     """A rule that was ``added`` or ``removed``, and whether this ``allows`` or ``disallows``."""
 
     change: str
-    effect: str
-    example: str | None
+    effect: str = "allows"
+    example: str | None = None
 
 
 class Change(Struct):
@@ -122,7 +120,7 @@ class DiffUrl(Struct, kw_only=True, tag_field="type", tag="diff-url"):
     "make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
-    ("diff example.com robots.txt --urls urls.txt", "list the URLs whose verdict differs, too"),
+    ("diff example.com robots.txt --urls urls.txt", "also list the URLs whose verdict differs"),
     ("diff old.txt new.txt -a Googlebot -a ai-training", "compare what they say to some crawlers"),
     ("diff store:example.com example.com", "compare the copy in REP_STORE with the site"),
     ("diff archive:example.com@2026-03-01 example.com", "compare an archive with the site"),
@@ -270,9 +268,7 @@ class Comparison:
     def _ranked_rules(self, group: MergedGroup) -> Sequence[RankedRule]:
         if id(group) not in self._ranked:
             self._rules_left -= len(group.rules)
-            self._ranked[id(group)] = (
-                rank(group.rules, strict=False) if self._rules_left > 0 else ()
-            )
+            self._ranked[id(group)] = group.ranked() if self._rules_left > 0 else ()
         return self._ranked[id(group)]
 
     def _compare(self, crawlers: Crawlers) -> Difference | None:
@@ -306,7 +302,11 @@ class Comparison:
         for group, ranked, change in zip(groups, found, ("removed", "added"), strict=True):
             listed = self._listed(ranked)
             record.left_out += len(ranked) - len(listed)
-            record.rules += self._changed_rules(group, listed, change, crawlers)
+            for rule in group.listed(listed, ChangedRule, change=change):
+                rule.effect = "allows" if rule.allow == (change == "added") else "disallows"
+                rule.example = self._example(crawlers, str(rule.normalized))
+                rule.normalized = rule.length = UNSET
+                record.rules.append(rule)
         record.changes = self._listed(changes)
         record.left_out += len(changes) - len(record.changes)
         return record
@@ -318,20 +318,6 @@ class Comparison:
         self._is_cut |= len(listed) < len(found)
         return listed
 
-    def _changed_rules(
-        self, group: MergedGroup, found: list[RankedRule], change: str, crawlers: Crawlers
-    ) -> Iterator[ChangedRule]:
-        written = {line: value for _, value, line in group.rules} if found else {}
-        for _, disallow, line, pattern in found:
-            yield ChangedRule(
-                line=line,
-                allow=not disallow,
-                pattern=ProtocolRule.of(written[line], line, allow=not disallow).pattern,
-                change=change,
-                effect="allows" if disallow == (change == "removed") else "disallows",
-                example=self._example(crawlers, pattern),
-            )
-
     def _stated(self, number: int, crawlers: Crawlers) -> tuple[Any, ...]:
         """Return what a file states to some crawlers: pace, signals, usage, licenses."""
         side, group = self.sides[number], crawlers.groups[number]
@@ -341,7 +327,10 @@ class Comparison:
         pace = pace_of(side.robots, tokens)
         if pace is not None:
             pace.request_rates = tuple(sorted(set(pace.request_rates)))
-        own, above = RecordValues(group.records), RecordValues(side.groups.above.records)
+        own, above = (
+            RecordValues([record[1:] for record in one.records])
+            for one in (group, side.groups.above)
+        )
         return (
             pace,
             (own.get(CONTENT_SIGNAL) or above.get(CONTENT_SIGNAL)).statements,
@@ -447,7 +436,7 @@ def _write_urls(
             checked += 1
         except ValueError:
             invalid += 1
-            output.note(f"{given} is no URL with a robots.txt", "texts that are no URLs")
+            output.note(f"{given} is not a URL with a robots.txt", "texts that are no URLs")
     output.flush()
     differ = "1 verdict differs" if found == 1 else f"{found:,} verdicts differ"
     output.note(f"{quantity(checked, 'URL')}: {differ}")

@@ -45,7 +45,7 @@ MAX_URL = 2000
 
 
 class Rule(Struct, kw_only=True):
-    """A rule. ``length``: the octets that count for precedence; ``normalized``: the pattern in the
+    """A rule. ``length``: the bytes that precedence compares; ``normalized``: the pattern in the
     form that is compared; ``why``: why another rule decides."""
 
     line: int
@@ -292,7 +292,7 @@ REASONS = {
     "unreachable": "the robots.txt is unreachable, so that everything is disallowed",
     "too-complex": "the comparison of the rules with the URL takes too many steps",
     "invalid-host": "the URL has no valid host",
-    "invalid-url": "this is no URL",
+    "invalid-url": "this is not a URL",
     "unknown": "its robots.txt was not fetched",
     "rules": "no rule matches",
     "local-rule": "a rule of REP_LOCAL_RULES decides",
@@ -302,7 +302,7 @@ _LOST = {
     "allow-wins": "loses to an allow of the same length",
     "later": "comes later, with the same length",
     "repeated": "says the same",
-    "overruled": "does not count here",
+    "overruled": "does not apply here",
 }
 
 
@@ -350,13 +350,13 @@ def _rows(record: Any) -> Iterator[Row]:
     if rule is not None and record.reason == "rules" and not record.detail:
         matches = "is the longest rule that matches" if others else "is the only rule that matches"
         matches += ", as the rule for its directory" if rule.is_directory_rule else ""
-        why = f"{rule} {matches} ({quantity(rule.length, 'octet')})"
+        why = f"{rule} {matches} ({quantity(rule.length, 'byte')})"
     yield "Why", why
     yield (
         "Crawler",
         by_group(record.agent, record.group) if record.robots_txt else printable(record.agent),
     )
-    texts = [f"{one} {_LOST[one.why]} ({quantity(one.length, 'octet')})" for one in others]
+    texts = [f"{one} {_LOST[one.why]} ({quantity(one.length, 'byte')})" for one in others]
     yield from listed("Also matches", texts, MAX_SHOWN_RULES, record.other_rules_left_out)
     if record.path is not None:
         normalized = f" with {printable(rule.normalized, 160)}" if rule and rule.normalized else ""

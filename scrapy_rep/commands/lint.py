@@ -134,7 +134,7 @@ def lint_tool(
     if fixes:
         for name in names:
             if not is_file(name):
-                raise CommandError(f"--fix corrects files, and {name} is none")
+                raise CommandError(f"--fix corrects files, and {name} is not a file")
     found: list[tuple[str, Finding]] = []
     unknown = False
     for name, body in _bodies(names, context):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.agents import WILDCARD_AGENT, tokens_of_line
+from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.matcher import rank
-from ..protocol.parser import GROUP_FIELDS, records
+from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.printable import printable
 from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
 from ..protocol.verdict import Rule as ProtocolRule
@@ -24,15 +23,18 @@ from .sources import read_policies
 from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from ..protocol.parser import RawRule
+    from ..protocol.matcher import RankedRule
+    from ..protocol.parser import Record
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
     from .policy import Policy
     from .texts import Row
+
+T = TypeVar("T")
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -113,14 +115,27 @@ class MergedGroup(NamedTuple):
     """All groups that apply to the same crawlers (RFC 9309 §2.2.1)."""
 
     tokens: tuple[str, ...] = ()
-    rules: tuple[RawRule, ...] = ()
-    """The rules as they are written. The position is the number of the line."""
-    records: tuple[tuple[bytes, bytes], ...] = ()
-    """Fields and values of the other records for these crawlers."""
+    rules: tuple[Record, ...] = ()
+    records: tuple[Record, ...] = ()
+    """The other records for these crawlers."""
 
     def values(self, field: bytes) -> list[str]:
         """Return the values of a record, cut."""
-        return [line_text(value) for name, value in self.records if name == field]
+        return [line_text(record.value) for record in self.records if record.field == field]
+
+    def ranked(self) -> list[RankedRule]:
+        """Return the rules in their order of precedence, with the number of their lines."""
+        rules = ((field == b"allow", value, line) for line, field, value in self.rules)
+        return rank(rules, strict=False)
+
+    def listed(
+        self, ranked: Iterable[RankedRule], of: Callable[..., T], **values: Any
+    ) -> Iterator[T]:
+        """Yield a record of each of these ranked rules, made by ``of`` with more ``values``."""
+        written = {record.line: record.value for record in self.rules}
+        for length, disallow, line, pattern in ranked:
+            rule = ProtocolRule.of(written[line], line, allow=not disallow)
+            yield of(**rule._asdict(), normalized=pattern[:MAX_LENGTH], length=-length, **values)
 
 
 class GroupList(NamedTuple):
@@ -134,40 +149,27 @@ class GroupList(NamedTuple):
     @classmethod
     def of(cls, text: bytes) -> GroupList:
         """Read the lines of a file, each of which begins with a LF."""
-        rules: list[list[RawRule]] = []
-        others: list[list[tuple[bytes, bytes]]] = []
-        above: list[tuple[bytes, bytes]] = []
-        parts: dict[str, tuple[dict[int, None], dict[int, None]]] = {}
-        names_rules = names_others = False  # whether a user-agent line continues the one above it
-        for line, field, value in records(text, strict=False):
-            if field == b"user-agent":
-                if not names_rules:
-                    rules.append([])
-                if not names_others:
-                    others.append([])
-                names_rules = names_others = True
-                for token in tokens_of_line(value):
-                    of_rules, of_others = parts.setdefault(token.decode("ascii"), ({}, {}))
-                    of_rules[len(rules) - 1] = of_others[len(others) - 1] = None
-            elif field in (b"allow", b"disallow"):
-                names_rules = names_others = False
-                if value and rules:
-                    rules[-1].append((field == b"allow", value, line))
-            elif field in GROUP_FIELDS:
-                names_others = False  # as `records` reads them
-                (others[-1] if others else above).append((field, value))
-        tokens: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-        for name, (of_rules, of_others) in parts.items():
-            filled = tuple(number for number in of_others if others[number])
-            tokens.setdefault((tuple(of_rules), filled), []).append(name)
+        rules = _runs(text, RULE_FIELDS, RULE_FIELDS)
+        others = _runs(text, GROUP_FIELDS, {*RULE_FIELDS, *GROUP_FIELDS})
+        parts: dict[bytes, tuple[dict[int, None], dict[int, None]]] = {}
+        for kind, runs in enumerate((rules, others)):
+            for number, (tokens, found) in enumerate(runs):
+                for token in tokens or ():
+                    numbers = parts.setdefault(token, ({}, {}))[kind]
+                    if found or kind == 0:
+                        numbers[number] = None
+        names: dict[tuple[tuple[int, ...], ...], list[str]] = {}
+        for token, lists in parts.items():
+            names.setdefault(tuple(map(tuple, lists)), []).append(token.decode("ascii"))
         merged = [
             MergedGroup(
-                tuple(names),
-                tuple(rule for number in with_rules for rule in rules[number]),
-                tuple(record for number in with_others for record in others[number]),
+                tuple(same),
+                tuple(record for number in of_rules for record in rules[number][1]),
+                tuple(record for number in of_others for record in others[number][1]),
             )
-            for (with_rules, with_others), names in tokens.items()
+            for (of_rules, of_others), same in names.items()
         ]
+        above = [record for tokens, found in others if tokens is None for record in found]
         return cls(merged, MergedGroup(records=tuple(above)))
 
     @property
@@ -187,34 +189,33 @@ class GroupList(NamedTuple):
                 tokens = () if token is None else (token,)
                 named.append((agent.name, group._replace(tokens=tokens)))
         for name, group in named:
-            record = self._record(robots, group, max(left, 0))
-            left -= len(record.rules)
-            record.agent = name
-            yield record
+            ranked = group.ranked()
+            own = () if group.tokens == (WILDCARD_AGENT,) else group.tokens[:1]
+            signals, licenses = CONTENT_SIGNAL.field, LICENSE.field
+            yield Group(
+                agent=name,
+                tokens=group.tokens,
+                rules=list(group.listed(ranked[:left], Rule)),
+                rules_left_out=len(ranked[left:]),
+                pace=pace_of(robots, own) if group.tokens else None,
+                content_signal=group.values(signals) or self.above.values(signals),
+                content_usage=group.values(CONTENT_USAGE.field),
+                licenses=group.values(licenses) or self.above.values(licenses),
+            )
+            left -= len(ranked[:left])
 
-    def _record(self, robots: RobotsTxt, group: MergedGroup, left: int) -> Group:
-        ranked = rank(group.rules, strict=False)
-        written = {line: value for _, value, line in group.rules}
-        token = () if group.tokens == (WILDCARD_AGENT,) else group.tokens[:1]
-        signals = CONTENT_SIGNAL.field
-        return Group(
-            tokens=group.tokens,
-            rules=[
-                Rule(
-                    line=line,
-                    allow=not disallow,
-                    pattern=ProtocolRule.of(written[line], line, allow=not disallow).pattern,
-                    normalized=pattern[:MAX_LENGTH],
-                    length=-length,
-                )
-                for length, disallow, line, pattern in islice(ranked, left)
-            ],
-            rules_left_out=max(len(ranked) - left, 0),
-            pace=pace_of(robots, token) if group.tokens else None,
-            content_signal=group.values(signals) or self.above.values(signals),
-            content_usage=group.values(CONTENT_USAGE.field),
-            licenses=group.values(LICENSE.field) or self.above.values(LICENSE.field),
-        )
+
+def _runs(
+    text: bytes, fields: Container[bytes], ends: Container[bytes]
+) -> list[tuple[list[bytes] | None, list[Record]]]:
+    """Return the tokens of each run of user-agent lines, and the records with a value below it."""
+    runs: list[tuple[list[bytes] | None, list[Record]]] = []
+    for record, tokens in records_of_groups(text, strict=False, ends=ends):
+        if not runs or runs[-1][0] is not tokens:
+            runs.append((tokens, []))
+        if record.field in fields and (record.value or fields is not RULE_FIELDS):
+            runs[-1][1].append(record)
+    return runs
 
 
 def _listing(record: Show) -> Iterator[RenderableType]:
@@ -251,7 +252,7 @@ def _listing(record: Show) -> Iterator[RenderableType]:
 def _group(group: Any) -> Iterator[RenderableType]:
     yield Text(_heading(group), style="bold")
     if group.rules:
-        heads = ("Line", "Rule", "Pattern", "Octets")
+        heads = ("Line", "Rule", "Pattern", "Bytes")
         made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
         for rule in group.rules[:MAX_SHOWN]:
             field = Text("Allow" if rule.allow else "Disallow", style=STYLES[rule.allow])

@@ -39,7 +39,7 @@ DEFAULT_SCHEME = "https"
 
 # "mailto:x", but not "example.com:8080/x".
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
-# How Python reads an octet of an argument or a file that is not UTF-8.
+# How Python reads a byte of an argument or a file that is not UTF-8.
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d+)?)? ?(Z|[+-]\d\d:\d\d|UTC)?)?", re.ASCII
@@ -74,14 +74,14 @@ class Moment(NamedTuple):
 def target_of(given: str, *, in_file: bool = False) -> Target:
     """Return what a text stands for.
 
-    Octets that are not UTF-8 are percent-encoded. User names and passwords are removed.
+    Bytes that are not UTF-8 are percent-encoded. User names and passwords are removed.
     ``in_file``: the rules are those of a file, so that a path is enough.
 
     >>> target_of("example.com/x").url
     'https://example.com/x'
     """
     if not given.isascii():
-        given = _NOT_UTF_8.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", given)
+        given = _NOT_UTF_8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", given)
     if given.startswith("/") and not given.startswith("//"):
         return Target(given, given, None, in_file)
     given = url = without_credentials(given)
@@ -115,7 +115,7 @@ def moment_of(given: str) -> Moment:
         return Moment(origin, until_of(time), time)
     except (ValueError, OverflowError):
         raise CommandError(
-            f"{time!r} is no time: write 2026-11-22 or 2026-11-22T10:00, in UTC"
+            f"{time!r} is not a time: write 2026-11-22 or 2026-11-22T10:00, in UTC"
         ) from None
 
 

@@ -67,12 +67,12 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 @tool(
     "Count what the robots.txt files of many sites have: statuses, sizes, rules, agents, delays, "
     "sitemaps, findings of lint, AI agents and usage preferences.",
-    ("survey robots/", "all files below a folder; its subfolders are counted apart, too"),
-    ("survey robots.tar.xz --rows 2026.parquet", "a tar file; a row for each site is written, too"),
+    ("survey robots/", "all files below a folder; its subfolders are also counted apart"),
+    ("survey robots.tar.xz --rows 2026.parquet", "a tar file; also writes a row for each site"),
     ("survey a.jsonl b.jsonl", "the rows that other machines have written"),
     ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
     ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
-    ("survey robots.tar.xz --html survey.html", "a page with charts, too"),
+    ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
     records=[Survey],
 )
 @click.argument("names", nargs=-1, required=True, metavar="DIR|TAR|STORE|ARCHIVE|ROWS...")
@@ -83,10 +83,10 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     help="Folder names that make a stratum; 0: none. Default: 1.",
 )
 @click.option(
-    "--rows", metavar="FILE", help=f"Write a row for each site, too: {', '.join(ROW_FILES)}."
+    "--rows", metavar="FILE", help=f"Also write a row for each site: {', '.join(ROW_FILES)}."
 )
 @click.option("--compare", metavar="FILE", help="Rows of another survey.")
-@click.option("--html", metavar="FILE", help="Write a page with charts, too.")
+@click.option("--html", metavar="FILE", help="Also write a page with charts.")
 @click.option(
     "--processes",
     type=click.IntRange(1, 1000),

@@ -165,7 +165,7 @@ def read_expectations(text: bytes, name: str, *, paths: str | None) -> list[Expe
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise CommandError(f"cannot read {name}: it is no UTF-8 text") from None
+        raise CommandError(f"cannot read {name}: it is not UTF-8 text") from None
     found: list[Expectation] = []
     for number, line in enumerate(lines, 1):
         try:
@@ -187,14 +187,14 @@ def _read_line(number: int, line: str, paths: str | None) -> Iterator[Expectatio
         return
     kind = words[0].lower()
     if kind not in KINDS:
-        raise ValueError(f"{words[0]!r} is none of {', '.join(KINDS)}")
+        raise ValueError(f"{words[0]!r} is not one of {', '.join(KINDS)}")
     form = f"{kind} AGENT {'USE ' if kind in ('refuse', 'grant') else ''}PATH"
     if len(words) != len(form.split()):
         raise ValueError(f"write {form!r}")
     _, name, *others, given = words
     for other in others:
         if other not in USES:
-            raise ValueError(f"{other!r} is none of the uses {', '.join(USES)}")
+            raise ValueError(f"{other!r} is not one of the uses {', '.join(USES)}")
         if kind == "grant" and other not in GRANTS:
             raise ValueError(f"{other!r} can be refused, but its grant has no effect")
     target = _target(given, paths)

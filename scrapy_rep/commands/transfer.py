@@ -92,7 +92,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
-@click.option("--replace", is_flag=True, help="Replace newer policies in the store, too.")
+@click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     """Import policies."""
     from ..stores.entry import from_line

@@ -160,7 +160,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     """View a page."""
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
-        raise CommandError(f"no URL with a robots.txt: {url}")
+        raise CommandError(f"not a URL with a robots.txt: {url}")
     agents = agents_of([agent] if agent else [], context)
     if len(agents) > 1:
         raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
@@ -435,7 +435,7 @@ def listing(record: View) -> Iterator[RenderableType]:
     if left:
         yield f"and {left:,} more links"
     if page.other_links:
-        yield f"and {page.other_links:,} that are no URLs of pages, such as mailto:"
+        yield f"and {page.other_links:,} that are not URLs of pages, such as mailto:"
 
 
 def _rows(record: View) -> Iterator[Row]:

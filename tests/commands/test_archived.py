@@ -116,7 +116,7 @@ def test_the_other_subcommands(run: Run, tmp_path: Path) -> None:
     )
     assert run("lint", at, *ARCHIVE).out.startswith(f"{at}:3:10: error R502 relative-url")
     fixing = run("lint", at, "--fix", *ARCHIVE)
-    assert (fixing.code, f"and {at} is none" in fixing.err) == (2, True)
+    assert (fixing.code, f"and {at} is not a file" in fixing.err) == (2, True)
     (tmp_path / "e.txt").write_text("disallow bot /a\nallow bot /b\n")
     assert run("test", "e.txt", "--robots", at, *ARCHIVE).code == 0
     assert run("test", "e.txt", "--robots", f"archive:{SITE}", *ARCHIVE).code == 1
@@ -229,7 +229,7 @@ def test_a_file_over_ftp_and_one_that_cannot_be_read(run: Run, tmp_path: Path) -
          "the archive has no robots.txt of https://z.example"),
         ((f"archive:{SITE}@2025-02-28", *ARCHIVE), 3,
          "of https://x.example at 2025-02-28: its first response is of 2025-03-01 06:00:00 UTC"),
-        ((f"archive:{SITE}@today", *ARCHIVE), 2, "'today' is no time: write 2026-11-22 or"),
+        ((f"archive:{SITE}@today", *ARCHIVE), 2, "'today' is not a time: write 2026-11-22 or"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(

@@ -45,9 +45,9 @@ disallowed  /private/page
   6 Content-Signal: ai-train=no
 
 Why           line 4, Disallow: /private/p is the longest rule that matches (10
-              octets)
+              bytes)
 Crawler       mybot, by the group for all other crawlers (*)
-Also matches  line 2, Disallow: /private is shorter (8 octets)
+Also matches  line 2, Disallow: /private is shorter (8 bytes)
 Compared      /private/page with /private/p
 Pace          Crawl-delay: 5
 Usage         train-ai: refused; Content-Signal: ai-train=no
@@ -161,14 +161,14 @@ def test_the_context_names_the_group_from_afar(run: Run, tmp_path: Path) -> None
         ("mybot", "User-agent: mybot\nDisallow:", "/", 0, "or its group has no rules"),
         ("mybot", "User-agent: mybot\nDisallow: /a", "/", 0, "no rule matches"),
         ("mybot", CLOSED, "/robots.txt", 0, "or its group has no rules"),
-        ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches (2 octets)"),
-        ("mybot", CLOSED, "/a", 1, "is the only rule that matches (1 octet)"),
+        ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches (2 bytes)"),
+        ("mybot", CLOSED, "/a", 1, "is the only rule that matches (1 byte)"),
         (
             "mybot",
             "User-agent: *\nAllow: /d/index.html\nDisallow: /d",
             "/d/",
             0,
-            "is the longest rule that matches, as the rule for its directory (4 octets)",
+            "is the longest rule that matches, as the rule for its directory (4 bytes)",
         ),
         ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
         (

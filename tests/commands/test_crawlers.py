@@ -296,11 +296,11 @@ def test_names_and_purposes_select(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gogglebot"], "gogglebot is no well-known crawler: do you mean Googlebot?"),
-        (["ai-trainning"], "ai-trainning is no well-known crawler: do you mean ai-training?"),
-        (["mybot"], "mybot is no well-known crawler: -a takes it for a product token"),
+        (["gogglebot"], "gogglebot is not a well-known crawler: do you mean Googlebot?"),
+        (["ai-trainning"], "ai-trainning is not a well-known crawler: do you mean ai-training?"),
+        (["mybot"], "mybot is not a well-known crawler: -a takes it for a product token"),
         (["bingbot", ""], "an argument is empty (see scrapy-rep crawlers --help)"),
-        (["\x1b[2J"], r"\x1b[2J is no well-known crawler: -a takes it for a product token"),
+        (["\x1b[2J"], r"\x1b[2J is not a well-known crawler: -a takes it for a product token"),
     ],
 )
 def test_an_unknown_name(

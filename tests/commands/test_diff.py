@@ -95,7 +95,7 @@ def test_json(run: Run) -> None:
         ("https://example.com/private/x", ["gptbot"], False),
     ]
     assert done.code == 3  # mailto:
-    assert "mailto:x is no URL" in done.err
+    assert "mailto:x is not a URL" in done.err
     assert "3 URLs: 3 verdicts differ" in done.err
 
 

@@ -80,7 +80,7 @@ def test_version(run: Run) -> None:
         (["check", " "], "an argument is empty"),
         (["check", "/", "--from", ""], "an argument is empty"),
         (["test", "robots.txt", "--robots", ""], "an argument is empty"),
-        (["test", "robots.txt", "--robots", "robots.txt"], "line 1: 'User-agent:' is none of"),
+        (["test", "robots.txt", "--robots", "robots.txt"], "line 1: 'User-agent:' is not one of"),
         (["check", "robots.txt"], "robots.txt is a file: --robots FILE uses it as a robots.txt"),
         (["check", "/", "--robots", "store:x.example", "-a", "x"], "store: needs a store"),
         (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),

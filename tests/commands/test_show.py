@@ -42,18 +42,18 @@ SHOWN = """\
 robots.txt  the file robots.txt
 
 a
- Line   Rule       Pattern            Octets
-─────────────────────────────────────────────
-   10   Allow      /x/y%7a  = /x/yz        5
-    3   Disallow   /x                      2
+ Line   Rule       Pattern            Bytes
+────────────────────────────────────────────
+   10   Allow      /x/y%7a  = /x/yz       5
+    3   Disallow   /x                     2
 Pace           Crawl-delay: 5
 Content-Usage  train-ai=n
 License        https://example.com/license.xml
 
 b
- Line   Rule       Pattern   Octets
-────────────────────────────────────
-    3   Disallow   /x             2
+ Line   Rule       Pattern   Bytes
+───────────────────────────────────
+    3   Disallow   /x            2
 Pace  Crawl-delay: 5
 
 all other crawlers (*)
@@ -105,7 +105,7 @@ def test_the_groups_are_those_of_the_parser() -> None:
     )
     robots = RobotsTxt(text.encode())
     found = {
-        token: {(allow, value) for allow, value, _ in group.rules}
+        token: {(field == b"allow", value) for _, field, value in group.rules}
         for group in GroupList.of(read(text.encode())).groups
         for token in group.tokens
     }

@@ -124,16 +124,16 @@ def test_a_purpose_stands_for_all_its_crawlers(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("alow x /", "'alow' is none of allow, disallow, refuse, grant"),
+        ("alow x /", "'alow' is not one of allow, disallow, refuse, grant"),
         ("allow /", "write 'allow AGENT PATH'"),
         ("allow a b /", "write 'allow AGENT PATH'"),
         ("refuse a /", "write 'refuse AGENT USE PATH'"),
-        ("refuse a training /", "'training' is none of the uses train-ai, ai-use, search"),
+        ("refuse a training /", "'training' is not one of the uses train-ai, ai-use, search"),
         ("grant a ai-input /", "'ai-input' can be refused, but its grant has no effect"),
         ("allow a mailto:x", "'mailto:x' is neither a path nor a URL"),
         ("allow a //", "'//' is neither a path nor a URL"),
         ("allow a http://[", "'http://[' is neither a path nor a URL"),
-        ("\x1b[2J x /", "'\\x1b[2J' is none of"),
+        ("\x1b[2J x /", "'\\x1b[2J' is not one of"),
     ],
 )
 def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str) -> None:
@@ -148,7 +148,7 @@ def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str)
     ("content", "arguments", "message"),
     [
         (b"", ("--robots", "robots.txt"), "bad.txt has no expectations"),
-        (b"\xff\xfe\0", ("--robots", "robots.txt"), "cannot read bad.txt: it is no UTF-8 text"),
+        (b"\xff\xfe\0", ("--robots", "robots.txt"), "cannot read bad.txt: it is not UTF-8 text"),
         (b"allow x /", (), "/ is a path: name the robots.txt with --robots, or write a URL"),
         (b"allow x /", ("--robots", "no.txt"), "cannot read no.txt: No such file"),
         (b"allow x /", ("--robots", "store:x.example"), "store: needs a store: set REP_STORE"),

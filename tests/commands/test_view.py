@@ -337,10 +337,10 @@ def test_a_link_that_is_repeated() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mailto:x",), "no URL with a robots.txt: mailto:x"),
-        (("/path",), "no URL with a robots.txt: /path"),
-        (("https://[",), "no URL with a robots.txt: https://["),
-        (("https://x.example/" + "a" * 9000,), "no URL with a robots.txt"),
+        (("mailto:x",), "not a URL with a robots.txt: mailto:x"),
+        (("/path",), "not a URL with a robots.txt: /path"),
+        (("https://[",), "not a URL with a robots.txt: https://["),
+        (("https://x.example/" + "a" * 9000,), "not a URL with a robots.txt"),
         (("x.example", "-a", "ai-training"), "name one"),
         ((), "Missing argument 'URL'"),
     ],
