@@ -143,7 +143,7 @@ def test_standard_input(
         (["./missing"], "cannot read ./missing: No such file or directory"),
         (["folder"], "cannot read folder: Is a directory"),
         (["mailto:a"], "mailto:a is neither a file nor a site"),
-        (["https://h/", "--fix"], "--fix corrects files, and https://h/ is none"),
+        (["https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
         (["robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
         (["robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
         (["robots.txt", "--format", "xml"], "'xml' is not one of"),
