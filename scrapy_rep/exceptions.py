@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
+from .protocol.verdict import Reason
+
 if TYPE_CHECKING:
     from .protocol.verdict import Verdict
 
@@ -21,7 +23,7 @@ class SettingError(ValueError):
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
-    """The robots.txt of a site disallows a request.
+    """The robots.txt of a site, or a local rule, disallows a request.
 
     The errback of the request gets this exception. ``url`` is the disallowed URL. ``verdict`` is
     the :class:`~scrapy_rep.Verdict`, which gives the reason.
@@ -33,7 +35,12 @@ class RobotsTxtDisallowed(IgnoreRequest):
         super().__init__(url, verdict)
 
     def __str__(self) -> str:
-        return f"Forbidden by robots.txt: {self.verdict}"
+        return f"Forbidden by {forbidden_by(self.verdict)}: {self.verdict}"
+
+
+def forbidden_by(verdict: Verdict) -> str:
+    """Return what forbids a URL: your own rule (REP_LOCAL_RULES), or the robots.txt."""
+    return "a local rule" if verdict.reason is Reason.LOCAL_RULE else "robots.txt"
 
 
 class ItemNotIndexable(DropItem):

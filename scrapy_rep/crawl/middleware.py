@@ -21,7 +21,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 
-from ..exceptions import RobotsTxtDisallowed
+from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..fetch.browsers import uses_browser
 from ..frontier.clock import Clock
 from ..frontier.engine import MAX_EXTRA, Engine
@@ -302,8 +302,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         if verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/disallowed")
         logger.debug(
-            "Forbidden by robots.txt: %(request)s (%(verdict)s)",
-            {"request": response or request, "verdict": verdict},
+            "Forbidden by %(source)s: %(request)s (%(verdict)s)",
+            {
+                "source": forbidden_by(verdict),
+                "request": response or request,
+                "verdict": verdict,
+            },
             extra={"spider": self._crawler.spider},
         )
         if self.events is not None and response is None:

@@ -500,7 +500,8 @@ class PolicyCache(FileCache[Origin]):
         else:
             effect = (
                 "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
-                f"succeeds. To change that, set {' or '.join(settings_for(event))}"
+                f"succeeds, for {self._settings.unreachable_days:g} days at most. "
+                f"To change that, set {' or '.join(settings_for(event))}"
             )
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",

@@ -69,7 +69,8 @@ class LinkFilterMiddleware(BaseSpiderMiddleware):
         self._robots = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is None:
             logger.warning(
-                "REP_FILTER_LINKS has no effect, because ROBOTSTXT_OBEY is off.",
+                "REP_FILTER_LINKS has no effect, because scrapy_rep.RobotsTxtMiddleware is not "
+                "enabled: ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
                 extra={"spider": self.crawler.spider},
             )
 

@@ -226,7 +226,8 @@ class PageDirectivesMiddleware:
             self._events = self._robots.events
         if self._settings.tdmrep and self._robots is None:
             logger.warning(
-                "REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off.",
+                "REP_TDMREP has no effect, because scrapy_rep.RobotsTxtMiddleware is not "
+                "enabled: ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
                 extra={"spider": self._crawler.spider},
             )
 

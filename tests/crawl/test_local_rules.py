@@ -85,13 +85,14 @@ async def test_a_disallow_is_added_to_the_rules_of_the_site(
     assert other.page_paths == ["/a/1"]
     error = outcome.failures[site.url("/a/1")]
     assert isinstance(error, RobotsTxtDisallowed)
+    assert str(error) == f"Forbidden by a local rule: local-rule: {DETAIL}"
     assert (error.verdict.reason, error.verdict.detail) == (Reason.LOCAL_RULE, DETAIL)
     assert outcome.requests[site.url("/a/1")].meta["robotstxt"] is error.verdict
     assert outcome.stats["robotstxt/local/disallowed"] == 2
     assert outcome.stats["robotstxt/forbidden/local-rule"] == 2
     assert "robotstxt/local/allowed" not in outcome.stats
     assert (
-        f"Forbidden by robots.txt: <GET {site.url('/a/1')}> (local-rule: {DETAIL})" in caplog.text
+        f"Forbidden by a local rule: <GET {site.url('/a/1')}> (local-rule: {DETAIL})" in caplog.text
     )
 
 

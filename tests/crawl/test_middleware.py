@@ -315,8 +315,8 @@ async def test_stats_have_the_names_of_scrapy(web: Web, crawl: Crawl) -> None:
 
 
 UNREACHABLE = (
-    "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds. "
-    "To change that, set"
+    "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds, "
+    "for 30 days at most. To change that, set"
 )
 
 

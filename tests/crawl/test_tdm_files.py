@@ -335,4 +335,7 @@ async def test_without_robots_txt_the_setting_has_no_effect(
     site = site_with(web, tdmrep())
     await crawl(site.urls("/"), {**ON, "ROBOTSTXT_OBEY": False})
     assert site.paths == ["/"]
-    assert our_warnings(caplog) == ["REP_TDMREP has no effect, because ROBOTSTXT_OBEY is off."]
+    assert our_warnings(caplog) == [
+        "REP_TDMREP has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
+        "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it."
+    ]
