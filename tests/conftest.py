@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,10 +27,6 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
-
-
-LEFT_OUT = pytest.StashKey[int]()
-"""The number of tests that ``--only-event-loop`` has left out."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,7 +48,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if not _is_coroutine_function(item)]
         items[:] = filter(_is_coroutine_function, items)
         config.hook.pytest_deselected(items=left_out)
-        config.stash[LEFT_OUT] = len(left_out)
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
@@ -60,27 +55,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_coroutine_function(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """All workers have left out the same tests."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    if number := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{number} tests that use no event loop of pytest are left out: "
-            "they do the same on each of them"
-        )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -27,18 +27,17 @@ from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
     ALLOWED,
-    CHUNKED,
     DISALLOWED,
     GZIP,
-    HEAD,
     PATHS,
     RULES,
     RULES_HOLD,
-    chunked,
-    endless,
+    TOO_LARGE,
     endless_redirects,
+    fault,
     gzip_bomb,
     length,
+    meaning_of,
     outcome_of,
     raw,
 )
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
 
-    from testing.web import Misbehaviour, Received, Web
+    from testing.web import Received, Web
 
     from .conftest import Crawl
 
@@ -369,38 +368,6 @@ async def test_the_size_limits_of_scrapy_do_not_apply(
     assert "size" not in caplog.text
 
 
-def bombs() -> dict[str, tuple[Page | Misbehaviour, str]]:
-    """Responses that are too large, and the outcome of each."""
-    deflate = zlib.compressobj(6)
-    deflated = deflate.compress(RULES + bytes(60 << 20)) + deflate.flush()
-    members = gzip_bomb(0) + gzip_bomb(300)
-    return {
-        "endless": (endless(HEAD + b"\r\n", RULES), RULES_HOLD),
-        "endless chunks": (
-            endless(CHUNKED, chunked(RULES), chunked(b"# nothing\n" * 1000)),
-            RULES_HOLD,
-        ),
-        "10 GB announced": (
-            endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES),
-            RULES_HOLD,
-        ),
-        "gzip of 300 MiB": (raw(GZIP + length(gzip_bomb(300)) + gzip_bomb(300)), RULES_HOLD),
-        "second gzip member of 300 MiB": (raw(GZIP + length(members) + members), RULES_HOLD),
-        "endless gzip header": (
-            endless(GZIP + b"\r\n", b"\x1f\x8b\x08\x08" + bytes(6), b"name" * 2500),
-            DISALLOWED,
-        ),
-        "deflate of 60 MiB": (
-            Page(deflated, headers={"Content-Encoding": "deflate"}),
-            DISALLOWED,
-        ),
-        "endless brotli": (
-            endless(HEAD + b"Content-Encoding: br\r\n\r\n", BROTLI),
-            DISALLOWED,
-        ),
-    }
-
-
 def loop_of_this_run() -> str:
     if not is_reactor_installed():
         return "none"
@@ -409,8 +376,9 @@ def loop_of_this_run() -> str:
 
 async def test_too_large_responses_take_little_memory(web: Web) -> None:
     """A process of its own reports by how much its peak memory has grown with each of them."""
-    too_large = bombs()
-    sites = {name: web.site(page) for name, (page, _) in too_large.items()}
+    expected = {name: meaning_of(name) for name in TOO_LARGE} | {"deflate": DISALLOWED}
+    deflated = Page(zlib.compress(RULES + bytes(60 << 20)), headers={"Content-Encoding": "deflate"})
+    sites = {name: web.site(fault(name)) for name in TOO_LARGE} | {"deflate": web.site(deflated)}
     modest = web.site(RULES)
     urls = [url for site in (modest, *sites.values()) for url in site.urls(*PATHS)]
     child = subprocess.run(  # noqa: ASYNC221 - the web is in a thread of its own
@@ -425,9 +393,7 @@ async def test_too_large_responses_take_little_memory(web: Web) -> None:
     _, *growth = json.loads(child.stdout)
     grown = dict(zip(sites, growth, strict=True))
     assert max(grown.values()) < 20, grown
-    assert {name: outcome_of(site) for name, site in sites.items()} == {
-        name: expected for name, (_, expected) in too_large.items()
-    }
+    assert {name: outcome_of(site) for name, site in sites.items()} == expected
 
 
 # Other components that change a download

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -187,120 +187,64 @@ async def test_no_redirect_leads_from_the_web_into_a_private_network(
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
 
 
-async def test_no_chain_of_redirects_leads_into_a_private_network(
-    web: Web, crawl: Crawl, public: Callable[..., None]
-) -> None:
-    internal = web.site(RULES)
-    second = web.site(pages={"/r": redirect(internal.url("/secret"))})
-    site = web.site(redirect("http://second.example/r"))
-    public(site)
-    public(second, "second.example")
-    await visit(crawl)
-    assert (internal.received, second.paths) == ([], ["/r"])
-    assert outcome_of(site) == DISALLOWED
+class Case(NamedTuple):
+    """A redirect from http://public.example."""
+
+    expected: str
+    target: str = "{internal}/r"
+    address: str | None = PUBLIC
+    """The address that the handler reports."""
+    resolved: tuple[str, ...] = (PUBLIC,)
+    """The addresses of public.example after the download."""
+    settings: dict[str, Any] | None = None
 
 
-async def test_rep_allow_private_redirects_allows_them(
-    web: Web, crawl: Crawl, public: Callable[..., None]
+CASES = {
+    "to the web": Case(RULES_HOLD, "http://second.example/r"),
+    "through the web": Case(DISALLOWED, "http://second.example/on"),
+    "the setting": Case(RULES_HOLD, settings={"REP_ALLOW_PRIVATE_REDIRECTS": True}),
+    "from a private network": Case(RULES_HOLD, address="10.0.0.1"),
+    "from a name in a private network": Case(RULES_HOLD, address=None, resolved=("10.0.0.1",)),
+    "from a name on the web": Case(DISALLOWED, address=None),
+    "from a name in both": Case(DISALLOWED, address=None, resolved=("10.0.0.1", PUBLIC)),
+    "from a name without an address": Case(DISALLOWED, address=None, resolved=()),
+    "an origin that becomes private later": Case(DISALLOWED, resolved=("127.0.0.1",)),
+    "a name without an address": Case(DISALLOWED, "http://nowhere.example/r"),
+    # The name resolves to another address for the connection.
+    "a rebound name": Case(DISALLOWED, "http://rebound.example/r"),
+    "a rebound name that redirects": Case(DISALLOWED, "http://rebound.example/on"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_redirect_is_followed_unless_it_leads_from_the_web_into_a_private_network(
+    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve, name: str
 ) -> None:
+    case = CASES[name]
+    names["public.example"], names["nowhere.example"] = [*case.resolved], []
     internal = web.site(pages={"/r": text(RULES)})
-    site = web.site(redirect(internal.url("/r")))
-    public(site)
-    await visit(crawl, REP_ALLOW_PRIVATE_REDIRECTS=True)
-    assert internal.paths == ["/r"]
-    assert outcome_of(site) == RULES_HOLD
+    further = {"/r": text(RULES), "/on": redirect(internal.url("/r"))}
+    public(web.site(pages=further), "second.example")
+    public(web.site(pages=further), "rebound.example", "127.0.0.1")
+    site = web.site(redirect(case.target.format(internal=internal.root)))
+    public(site, address=case.address)
+    outcome = await visit(crawl, **(case.settings or {}))
+    assert outcome_of(site) == case.expected
+    is_followed = case.expected == RULES_HOLD and case.target.startswith("{")
+    assert internal.paths == ["/r"] * is_followed
+    if "rebound" in case.target:
+        assert "127.0.0.1 is not a public address" in failure_of(outcome)
+    if "nowhere" in case.target:
+        assert failure_of(outcome).endswith("its host cannot be resolved")
 
 
-async def test_rfc_redirects_from_the_web_to_the_web_are_followed(
+async def test_redirects_of_localhost_are_followed_anywhere(
     web: Web, crawl: Crawl, public: Callable[..., None]
 ) -> None:
-    site = web.site(redirect("http://second.example/r"))
-    public(site)
-    public(web.site(pages={"/r": text(RULES)}), "second.example")
-    await visit(crawl)
-    assert outcome_of(site) == RULES_HOLD
-
-
-async def test_redirects_from_a_private_network_are_followed_anywhere(
-    web: Web, crawl: Crawl, public: Callable[..., None]
-) -> None:
-    """The network is known by the address of the connection, or by the host name."""
-    internal = web.site(pages={"/r": text(RULES)})
-    for host, address in (("public.example", "10.0.0.1"), ("public.example", None)):
-        site = web.site(redirect(internal.url("/r")))
-        public(site, host, address)
-        await visit(crawl, REP_ALLOW_PRIVATE_REDIRECTS=address is None)
-        assert outcome_of(site) == RULES_HOLD
-    site = web.site(redirect(internal.url("/r")))
+    site = web.site(redirect(web.site(pages={"/r": text(RULES)}).url("/r")))
     public(site, "localhost")
     await crawl([f"http://localhost{path}" for path in PATHS], SETTINGS)
     assert outcome_of(site) == RULES_HOLD
-
-
-@pytest.mark.parametrize(
-    ("resolved", "expected"),
-    [
-        (["10.0.0.1"], RULES_HOLD),
-        ([PUBLIC], DISALLOWED),
-        (["10.0.0.1", PUBLIC], DISALLOWED),
-        ([], DISALLOWED),
-    ],
-    ids=repr,
-)
-async def test_a_handler_that_reports_no_address(
-    web: Web,
-    crawl: Crawl,
-    public: Callable[..., None],
-    names: Resolve,
-    resolved: list[str],
-    expected: str,
-) -> None:
-    names["public.example"] = resolved
-    internal = web.site(pages={"/r": text(RULES)})
-    site = web.site(redirect(internal.url("/r")))
-    public(site, address=None)
-    await visit(crawl)
-    assert outcome_of(site) == expected
-    assert internal.paths == (["/r"] if expected == RULES_HOLD else [])
-
-
-async def test_a_name_that_resolves_to_another_address_for_the_connection(
-    web: Web, crawl: Crawl, public: Callable[..., None]
-) -> None:
-    """The response of a private address is not used, and its redirect is not followed."""
-    further = web.site(RULES)
-    pages = {"/r": text(RULES), "/again": redirect(further.url("/r"))}
-    for path in pages:
-        rebound, site = web.site(pages=pages), web.site(redirect(f"http://rebound.example{path}"))
-        public(site)
-        public(rebound, "rebound.example", "127.0.0.1")
-        outcome = await visit(crawl)
-        assert outcome_of(site) == DISALLOWED
-        assert "127.0.0.1 is not a public address" in failure_of(outcome)
-    assert further.received == []
-
-
-async def test_an_origin_cannot_become_private_later(
-    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve
-) -> None:
-    names["public.example"] = ["127.0.0.1"]  # after the download
-    internal = web.site(RULES)
-    site = web.site(redirect(internal.url("/secret")))
-    public(site)
-    await visit(crawl)
-    assert internal.received == []
-    assert outcome_of(site) == DISALLOWED
-
-
-async def test_a_name_that_does_not_resolve(
-    web: Web, crawl: Crawl, public: Callable[..., None], names: Resolve
-) -> None:
-    names["nowhere.example"] = []
-    site = web.site(redirect("http://nowhere.example/r"))
-    public(site)
-    outcome = await visit(crawl)
-    assert outcome_of(site) == DISALLOWED
-    assert failure_of(outcome).endswith("its host cannot be resolved")
 
 
 # With a proxy, which resolves the names

@@ -174,14 +174,14 @@ class One(scrapy.Spider):
 """
 
 SCRIPT = """
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess
 
 from spider import One
 
-process = {process}({{"ADDONS": {{"scrapy_rep.Addon": 500}}, "REP_TIMEOUT": "{value}"}})
+process = AsyncCrawlerProcess({"ADDONS": {"scrapy_rep.Addon": 500}, "REP_TIMEOUT": "soon"})
 crawl = process.crawl(One)
 process.start()
-error = crawl.result.value if "{process}" == "CrawlerProcess" else crawl.exception()
+error = crawl.exception()
 print("the caller gets", type(error).__name__, process.bootstrap_failed)
 """
 
@@ -199,12 +199,8 @@ def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "setting",
-    ["ADDONS = {'scrapy_rep.Addon': 500}", f"DOWNLOADER_MIDDLEWARES = {{'{OURS}': 100}}"],
-    ids=["the add-on", "by hand"],
-)
-def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path, setting: str) -> None:
+def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
+    setting = "ADDONS = {'scrapy_rep.Addon': 500}"
     (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
     settings = ("SPIDER_MODULES = ['spider']", "ROBOTSTXT_OBEY = True", "REP_TIMEOUT = 'soon'")
     (tmp_path / "project.py").write_text("\n".join([*settings, setting]), encoding="utf-8")
@@ -219,11 +215,9 @@ def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path, setting: st
     assert "it crawls" not in ended.stderr
 
 
-@pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
-def test_the_caller_of_a_crawl_gets_the_error(tmp_path: Path, process: str) -> None:
+def test_the_caller_of_a_crawl_gets_the_error(tmp_path: Path) -> None:
     (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
-    script = SCRIPT.format(process=process, value="soon")
-    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     ended = run(tmp_path, "script.py")
     assert ended.stdout == "the caller gets SettingError True\n"
     assert "it crawls" not in ended.stderr
