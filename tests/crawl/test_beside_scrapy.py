@@ -56,13 +56,6 @@ async def test_limits_of_redirects_are_for_pages(web: Web, crawl: Crawl) -> None
     assert outcome_of(site) == RULES_HOLD
 
 
-async def test_a_meta_refresh_is_not_followed(web: Web, crawl: Crawl) -> None:
-    html = '<html><head><meta http-equiv="refresh" content="0; url=/elsewhere"></head></html>'
-    site = web.site(Page(html), {"/elsewhere": text("User-agent: *\nDisallow: /\n")})
-    await crawl(site.urls("/public"))
-    assert site.paths == ["/robots.txt", "/public"]
-
-
 # OffsiteMiddleware
 
 
@@ -125,38 +118,7 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
 # HttpProxyMiddleware
 
 
-async def test_the_proxy_of_the_environment(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
-    monkeypatch.setenv("http_proxy", f"http://me:secret@127.0.0.1:{proxy.port}")
-    await crawl([f"http://name.example{path}" for path in PATHS])
-    assert proxy.paths == ["http://name.example/robots.txt", "http://name.example/public"]
-    assert {received.headers["proxy-authorization"] for received in proxy.received} == {
-        "Basic bWU6c2VjcmV0"
-    }
-
-
 # HttpCacheMiddleware
-
-
-async def test_a_cached_page_is_checked_against_the_current_robots_txt(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    settings = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path),
-        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
-    }
-    kept = {path: text("a page", Cache_Control="max-age=3600") for path in PATHS}
-    site = web.site(text(RULES, Cache_Control="max-age=3600"), kept)
-    await crawl(site.urls(*PATHS), settings)
-    outcome = await crawl(site.urls(*PATHS), settings)
-    assert site.paths == ["/robots.txt", "/public", "/robots.txt"]
-    assert outcome.responses[site.url("/public")].flags == ["cached"]
-    site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
-    outcome = await crawl(site.urls(*PATHS), settings)
-    assert len(outcome.failures) == 2
 
 
 # AutoThrottle

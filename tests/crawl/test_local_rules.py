@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep import Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.clock import sleep
@@ -284,16 +284,6 @@ def test_a_table_that_ends_during_the_crawl_is_warned_about_then(
         ([False, False], 2),
         ([False, False], 2),
     ]
-
-
-async def test_a_middleware_that_sets_no_verdict_sends_its_requests(
-    web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(RobotsTxtMiddleware, "process_request_2", lambda *_: None)
-    site = web.site(PRIVATE)
-    outcome = await crawl([site.url("/private")], write(exception(site.root, "/private")))
-    assert site.page_paths == ["/private"]
-    assert "robotstxt/local/allowed" not in outcome.stats
 
 
 # Pace

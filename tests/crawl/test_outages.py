@@ -9,7 +9,6 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.frontier.clock import sleep
 from testing.counters import left_over
 from testing.faults import answer_when
 from testing.web import Page, text
@@ -19,13 +18,14 @@ from .conftest import (
     make_crawler,
     our_warnings,
     together,
+    until,
 )
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
 
-    from testing.web import Misbehaviour, Received, Web
+    from testing.web import Misbehaviour, Received, Site, Web
 
     from .conftest import Crawl, Outcome
 
@@ -119,47 +119,40 @@ async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
     ]
 
 
-async def test_rep_max_wait_limits_the_total_wait(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(10))
-    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2.95})
-    assert site.paths == ["/robots.txt"] * 3
-    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
-    assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
-    assert outcome.stats["robotstxt/wait_limit_count"] == 12
-    assert left_over(outcome.crawler) == []
-
-
 class Late(Visitor):
     """Asks for more while its site is unreachable."""
 
     more: list[str]
+    site: Site
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        await sleep(1.5)
+        await until(lambda: self.site.robots_fetches > 2)
         for url in self.more:
             self.outcome.requests[url] = Request(url)
             yield Request(url, callback=self.parse, errback=self.failed)
 
 
-async def test_all_requests_of_a_site_wait_as_long_as_the_first(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(10))
+async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: Crawl) -> None:
+    """All requests of a site wait as long as the first one.
+
+    The other site answers two seconds within its limit, as a slow machine needs, and after that of
+    the first one.
+    """
+    site, other = web.site(Failing(10)), web.site(Failing(3), host="127.0.0.2")
     late = site.urls("/late/1", "/late/2")
-    settings = {**WAIT, "REP_MAX_WAIT": 2.95}
-    outcome = await crawl(site.urls("/a"), settings, spider=Late, more=late)
-    assert site.paths == ["/robots.txt"] * 3
-    assert reasons(outcome) == dict.fromkeys([site.url("/a"), *late], Reason.UNREACHABLE)
-
-
-async def test_each_site_has_a_limit_of_its_own(web: Web, crawl: Crawl) -> None:
-    site, other = web.site(Failing(10)), web.site(Failing(2), host="127.0.0.2")
-    settings = {**WAIT, "REP_MAX_WAIT": 2.95}
-    spider: dict[str, Any] = {"spider": Late, "more": other.urls("/late")}
-    outcome = await crawl(site.urls("/a"), settings, **spider)
-    assert site.paths == ["/robots.txt"] * 3
-    assert other.paths == ["/robots.txt"] * 3 + ["/late"]
-    assert reasons(outcome) == {site.url("/a"): Reason.UNREACHABLE}
+    settings = {**WAIT, "REP_MAX_WAIT": 4.95}
+    spider: dict[str, Any] = {"spider": Late, "more": [*late, other.url("/late")], "site": site}
+    outcome = await crawl(site.urls(*numbers(10)), settings, **spider)
+    assert {*site.paths} == {"/robots.txt"}
+    assert 3 <= site.robots_fetches <= 5
+    assert other.paths == ["/robots.txt"] * 4 + ["/late"]
+    dropped = [*site.urls(*numbers(10)), *late]
+    assert reasons(outcome) == dict.fromkeys(dropped, Reason.UNREACHABLE)
+    assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
+    assert outcome.stats["robotstxt/wait_limit_count"] == 12
+    assert left_over(outcome.crawler) == []
 
 
 async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(

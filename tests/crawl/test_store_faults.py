@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_rep.stores import Store
-    from testing.redis_server import RedisServer
     from testing.web import Web
 
     from .conftest import Crawl
@@ -101,31 +100,6 @@ async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
     assert site.paths == ["/robots.txt"]
 
 
-async def test_a_claim_from_a_clock_that_is_ahead_is_ignored(
-    web: Web, crawl: Crawl, path: Path
-) -> None:
-    site = web.site(PRIVATE)
-    ahead = SQLiteStore(path, ttl=1e9, now=lambda: time.time() + 30 * 86_400)
-    assert (await ahead.claim(site.root, 93))[0]
-    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": f"sqlite:///{path}"})
-    assert site.paths == ["/robots.txt", "/"]
-    assert "robotstxt/store/wait_count" not in outcome.stats
-    await ahead.close()
-
-
-async def test_a_claim_that_never_expires_is_ignored(
-    web: Web, crawl: Crawl, redis_server: RedisServer
-) -> None:
-    site = web.site(PRIVATE)
-    with redis_server.client as client:
-        client.set(f"rep:5:{{{site.root}}}:claim", "theirs")
-    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": redis_server.url})
-    assert site.paths == ["/robots.txt", "/"]
-    assert "robotstxt/store/wait_count" not in outcome.stats
-    with redis_server.client as client:
-        assert not client.exists(f"rep:5:{{{site.root}}}:claim")
-
-
 async def test_a_crawl_that_ends_during_a_claim_releases_it(
     web: Web, crawl: Crawl, kind: str, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,21 +121,6 @@ async def test_a_crawl_that_ends_during_a_claim_releases_it(
     outcome = await crawl(site.urls("/b"), {**kept, "REP_TIMEOUT": 5})
     assert site.paths == ["/robots.txt", "/b"]
     assert "robotstxt/store/wait_count" not in outcome.stats
-
-
-async def test_a_reservation_that_never_expires_is_ignored(
-    web: Web, crawl: Crawl, kind: str, path: Path, kept: dict[str, Any], other: Any
-) -> None:
-    """In SQLite, it is from a clock that is 30 days ahead. In Redis, it has no expiry."""
-    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.2\n")
-    if kind == "sqlite":
-        ahead = SQLiteStore(path, ttl=1e9, now=lambda: time.time() + 30 * 86_400)
-        assert await ahead.reserve_host("127.0.0.1", 90) == 0
-        await ahead.close()
-    else:
-        other._client().set("rep:5:host:{127.0.0.1}", "theirs")
-    await crawl(site.urls("/1", "/2"), kept)
-    assert site.page_paths == ["/1", "/2"]
 
 
 # Clocks

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 from scrapy import Request, signals
 
-from scrapy_rep import Reason
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.stores import FallbackStore
 from testing.redis_server import RedisServer
@@ -80,59 +79,82 @@ async def test_a_second_crawl_uses_fresh_policies(
     assert [verdict(second, url) for url in urls] == [verdict(first, url) for url in urls]
 
 
-async def test_a_stale_copy_is_revalidated_by_a_later_crawl(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
+class Step(NamedTuple):
+    """One of several crawls."""
+
+    at: float
+    """Seconds after the first one."""
+    fetches: int
+    """How often the robots.txt has been fetched by its end."""
+    allowed: bool = True
+    robots: Page | None = None
+    """What the site answers from now on."""
+    settings: dict[str, Any] | None = None
+
+
+DOWN = Page(b"", 503)
+
+LATER_CRAWLS: dict[str, list[Step]] = {
+    "a stale copy is revalidated": [
+        Step(0, 1, robots=text(PRIVATE, ETag='"1"')),
+        Step(2 * DAY, 2, robots=Page(b"", 304)),
+        Step(2 * DAY + 3600, 2),
+    ],
+    "the last good copy is used": [
+        Step(0, 1, robots=text(PRIVATE)),
+        *(Step(days * DAY, fetches, robots=DOWN) for days, fetches in ((2, 2), (20, 3), (40, 4))),
+    ],
+    # RFC 9309 §2.3.1.4
+    "the 30 days continue": [
+        Step(0, 1, False, DOWN),
+        Step(15 * DAY, 2, False),
+        Step(29.9 * DAY, 3, False),
+        Step(30.1 * DAY, 4, True),
+    ],
+    "Retry-After continues": [
+        Step(0, 1, False, Page(b"", 503, {"Retry-After": "1000"})),
+        Step(100, 1, False),
+        Step(900, 1, False),
+        Step(1100, 2, False),
+    ],
+    "a status that is refused now": [
+        Step(0, 1, True, Page(b"", 403)),
+        Step(1, 1, False, settings={"REP_DISALLOW_STATUSES": [403]}),
+    ],
+    "a status that is unreachable now": [
+        Step(0, 1, True, Page(b"", 403)),
+        Step(1, 2, False, settings={"REP_UNREACHABLE_STATUSES": [403]}),
+    ],
+    "a status that is unavailable now": [
+        Step(0, 1, False, DOWN),
+        Step(1, 2, True, settings={"REP_5XX_AS_404": ["127.0.0.1"]}),
+    ],
+    "a shorter lifetime now": [
+        Step(0, 1, True, Page(b"", 404)),
+        Step(600, 1, True),
+        Step(600, 2, True, settings={"REP_CACHE_MAX": 300}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LATER_CRAWLS)
+async def test_later_crawls(
+    web: Web, crawl: Crawl, tmp_path: Path, at: Callable[[float], None], name: str
 ) -> None:
-    site = web.site(text(PRIVATE, ETag='"1"'))
-    await crawl(site.urls("/"), kept)
-    site.pages["/robots.txt"] = Page(b"", 304)
-    at(2 * DAY)
-    await crawl(site.urls("/private/1"), kept)
-    assert site.paths == ["/robots.txt", "/", "/robots.txt"]
-    assert site.received[2].headers["if-none-match"] == '"1"'
-    at(2 * DAY + 3600)
-    await crawl(site.urls("/private/2"), kept)
-    assert len(site.paths) == 3
-
-
-async def test_a_good_copy_is_used_by_a_later_crawl(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
-) -> None:
-    site = web.site(PRIVATE)
-    await crawl(site.urls("/"), kept)
-    site.pages["/robots.txt"] = Page(b"", 503)
-    for days in (2, 20, 40):
-        at(days * DAY)
-        outcome = await crawl(site.urls(*PATHS), kept)
-        assert set(outcome.responses) == {site.url("/")}, days
-    assert site.robots_fetches == 4
-
-
-async def test_rfc_the_30_days_continue_across_crawls(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
-) -> None:
-    site = web.site(Page(b"", 503))
-    for days, allowed in ((0, False), (15, False), (29.9, False), (30.1, True)):
-        at(days * DAY)
-        outcome = await crawl(site.urls("/a"), kept)
-        assert verdict(outcome, site.url("/a")) == (
-            allowed,
-            Reason.UNREACHABLE,
-            None,
-            None,
-            "status 503",
-        )
-    assert site.robots_fetches == 4
-
-
-async def test_retry_after_continues_across_crawls(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
-) -> None:
-    site = web.site(Page(b"", 503, {"Retry-After": "1000"}))
-    for seconds in (0, 100, 900, 1100):
-        at(seconds)
-        await crawl(site.urls("/a"), kept)
-    assert site.paths == ["/robots.txt"] * 2
+    site = web.site()
+    for number, step in enumerate(LATER_CRAWLS[name]):
+        at(step.at)
+        site.pages["/robots.txt"] = step.robots or site.pages["/robots.txt"]
+        urls = site.urls(f"/{number}", f"/private/{number}")
+        store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+        outcome = await crawl(urls, {**store, **(step.settings or {})})
+        assert (urls[0] in outcome.responses) is step.allowed, step
+        assert site.robots_fetches == step.fetches, step
+        if "copy" in name:
+            assert urls[1] in outcome.failures
+    if "revalidated" in name:
+        sent = [each for each in site.received if each.path == "/robots.txt"]
+        assert [each.headers.get("if-none-match") for each in sent] == [None, '"1"']
 
 
 async def test_with_a_jobdir_a_resumed_crawl_uses_its_policies(
@@ -162,43 +184,6 @@ async def test_s_maxage_applies_with_a_shared_store(
     outcome = await crawl(site.urls("/"), kept)
     (origin,) = outcome.middleware.origins.values()
     assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
-
-
-@pytest.mark.parametrize(
-    ("status", "settings", "asked_again", "allowed"),
-    [
-        pytest.param(404, {}, False, True, id="the same"),
-        pytest.param(403, {"REP_DISALLOW_STATUSES": [403]}, False, False, id="refused now"),
-        pytest.param(403, {"REP_UNREACHABLE_STATUSES": [403]}, True, False, id="unreachable now"),
-        pytest.param(503, {"REP_5XX_AS_404": ["127.0.0.1"]}, True, True, id="unavailable now"),
-    ],
-)
-async def test_a_stored_status_has_the_meaning_that_the_settings_give_it_now(
-    web: Web,
-    crawl: Crawl,
-    kept: dict[str, Any],
-    status: int,
-    settings: dict[str, Any],
-    asked_again: bool,
-    allowed: bool,
-) -> None:
-    site = web.site(Page(b"", status))
-    await crawl(site.urls("/"), kept)
-    outcome = await crawl(site.urls("/a"), {**kept, **settings})
-    assert site.robots_fetches == 1 + asked_again
-    assert verdict(outcome, site.url("/a")).allowed is allowed
-
-
-async def test_a_shorter_rep_cache_max_holds_for_what_is_kept(
-    web: Web, crawl: Crawl, kept: dict[str, Any], at: Callable[[float], None]
-) -> None:
-    site = web.site(Page(b"", 404))
-    await crawl(site.urls("/"), kept)
-    at(600)
-    for settings, fetches in (({}, 1), ({"REP_CACHE_MAX": 300}, 2)):
-        outcome = await crawl(site.urls("/a"), {**kept, **settings})
-        assert site.robots_fetches == fetches
-        assert verdict(outcome, site.url("/a")).allowed
 
 
 async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
@@ -83,55 +83,12 @@ async def test_an_error_in_a_fetch_is_a_failed_attempt(
     assert logged.exc_info
 
 
-async def test_an_error_after_a_fetch_does_not_change_its_result(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(RULES)
-    monkeypatch.setattr(PolicyCache, "_on_result", fails(ValueError))
-    outcome = await crawl(site.urls(*PATHS))
-    assert set(outcome.responses) == set(site.urls("/a", "/b"))
-    assert site.paths.count("/robots.txt") == 1
-    assert len(our_errors(caplog)) == 1
-
-
 @pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")
 async def test_a_host_that_is_no_host_ends_the_crawl(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
     hostile = Request("http://[fe80::1%25é]/", meta={"verbatim_url": True}, dont_filter=True)
     await crawl([hostile, *site.urls("/a")])
     assert site.paths == ["/robots.txt", "/a"]
-
-
-class Failing:
-    """A downloader middleware that fails for each robots.txt."""
-
-    error: ClassVar[type[BaseException]]
-
-    def process_response(self, request: Request, response: Any) -> Any:
-        if request.meta.get("is_robotstxt_request"):
-            raise self.error("unforeseen")
-        return response
-
-
-class Raising(Failing):
-    error = ValueError
-
-
-class Cancelling(Failing):
-    error = asyncio.CancelledError
-
-
-@pytest.mark.parametrize("middleware", [Raising, Cancelling])
-async def test_an_error_in_a_middleware_is_a_failed_attempt(
-    web: Web, crawl: Crawl, middleware: type[Failing]
-) -> None:
-    site = web.site(RULES)
-    settings = {"DOWNLOADER_MIDDLEWARES": {middleware: 950}, "REP_RETRY_TIMES": 1}
-    outcome = await crawl(site.urls(*PATHS), settings)
-    assert set(outcome.failures) == set(site.urls(*PATHS))
-    assert set(site.paths) == {"/robots.txt"}
-    assert len(site.paths) <= 2
-    assert outcome.stats["robotstxt/unreachable"] == 1
 
 
 METHODS = ("get", "put", "claim", "renew", "release", "reserve_host", "release_host", "close")
