@@ -270,6 +270,17 @@ class OriginFile(Generic[Content]):
         """
         self.content, self.copy, self.octets = content, copy, octets
 
+    def record_answer(self, at: float, age: float | None) -> None:
+        """Record that a fetch has ended, at a time on the caller's monotonic clock.
+
+        ``age`` is how many seconds ago another fetch ended, if the answer came from the store.
+        """
+        self.answered_at = at
+        self.from_store = age is not None
+        if self.from_store:
+            self.redirects = ()
+        self.last_request = None if self.from_cache else at - (age or 0)
+
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
         if self.copy is not None:
@@ -405,6 +416,14 @@ class Origin(OriginFile[RobotsTxt]):
         OriginFile.set_copy(self, content, copy, octets)
         self.has_pacing = content is not None and content.has_pacing
         self.is_pace_reported = False
+
+    def record_answer(self, at: float, age: float | None) -> None:
+        OriginFile.record_answer(self, at, age)
+        self.is_unused = True
+        if self.state is not State.UNREACHABLE:
+            self.outage_began, self.reported_drops = inf, False
+        elif self.outage_began == inf:
+            self.outage_began = at
 
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy

@@ -234,16 +234,11 @@ class FileCache(Generic[File]):
             self.bodies[file.key] = body
         if isinstance(event, Cancelled):
             return
-        file.answered_at = self._clock.monotonic()
-        file.from_store = event is None
-        ago = 0.0
-        if event is None:
-            file.redirects = ()
-            ago = max(self.now() - file.fetched_at, 0)
-        elif isinstance(event, (Unavailable, Unreachable)):
+        age = max(self.now() - file.fetched_at, 0) if event is None else None
+        file.record_answer(self._clock.monotonic(), age)
+        if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
             self._stats.inc_value(f"{file.resource.stats}/{kind}")
-        file.last_request = None if file.from_cache else file.answered_at - ago
         self._on_result(file, page, event, body)
 
     async def _on_content(self, content: Any, page: Request) -> None:

@@ -6,11 +6,12 @@
     reason = "the owner does not want to be crawled"
     given_by = "owner@example.com, mail of 2026-03-02"
 
-The other tables are ``[[exception]]`` and ``[[crawl_delay]]``.
+The other tables are ``[[exception]]`` and ``[[crawl_delay]]``. The file may change during a crawl.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from calendar import timegm
 from datetime import date
@@ -76,15 +77,51 @@ class LocalRulesFile:
         self._by_site: dict[str, list[LocalRules]] = {}
         self._of_origin = lru_cache(maxsize=MAX_CACHED)(self._find)
         self._expiries: list[Expiry] = []
-        if path is None:
-            return
-        self._path = path
+        self._path = path or ""
+        self._version = _version(self._path)
+        """What shows a change of the file."""
+        if path is not None:
+            self._read()
+
+    def reload(self, spider: Spider | None) -> bool:
+        """Read the file again if it has changed. Returns whether other rules apply now.
+
+        A file that cannot be used changes nothing, and is logged once.
+        """
+        version = _version(self._path)
+        if version == self._version:
+            return False
+        self._version = version  # before the file is read: it may change meanwhile
+        try:
+            self._read()
+        except SettingError as error:
+            logger.error(
+                "%(error)s. The rules that were read before still apply.",
+                {"error": error},
+                extra={"spider": spider},
+            )
+            return False
+        logger.info(
+            "The local rules in %(path)s (REP_LOCAL_RULES) have changed, and apply now.",
+            {"path": self._path},
+            extra={"spider": spider},
+        )
+        return True
+
+    def _read(self) -> None:
+        by_site: dict[str, list[LocalRules]] = {}
+        expiries = []
         for kind, name, table in self._tables():
             try:
-                self._add(kind, name, table)
+                sites, rules, expires_at = _parsed(kind, table)
             except ValueError as error:
                 raise self._error(f"{name}: {error}") from None
-        self._expiries.sort(reverse=True)
+            for site in sites:
+                by_site.setdefault(site, []).append(rules)
+            if expires_at < inf:
+                expiries.append(Expiry(expires_at, f"{name}, for {', '.join(sites)},"))
+        self._by_site, self._expiries = by_site, sorted(expiries, reverse=True)
+        self._of_origin.cache_clear()
 
     def __bool__(self) -> bool:
         """Whether there are any rules."""
@@ -159,7 +196,8 @@ class LocalRulesFile:
 
     def _document(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(Path(self._path).read_text("utf-8"))
+            text = Path(self._path).read_text("utf-8")
+            document = tomllib.loads(text)
         except UnicodeDecodeError:
             raise self._error("it is not UTF-8") from None
         except tomllib.TOMLDecodeError as error:
@@ -168,6 +206,9 @@ class LocalRulesFile:
             raise self._error("it is not TOML: it is nested too deeply") from None
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise self._error(f"it cannot be read: {error}") from None
+        if not text and self._by_site:  # it is probably being written
+            raise self._error("it is empty")
+        return document
 
     def _tables(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield the kind, the name and the content of each table."""
@@ -180,27 +221,32 @@ class LocalRulesFile:
             for number, table in enumerate(tables, 1):
                 yield kind, f"[[{kind}]] number {number}", table
 
-    def _add(self, kind: str, name: str, table: Mapping[str, Any]) -> None:
-        _check_keys(kind, table)
-        expires_at = _expires_at(table["until"]) if "until" in table else inf
-        reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
-        detail = f"{reason} ({given_by})"
-        sites = _sites(table["site"])
-        rules = LocalRules()
-        if kind == "crawl_delay":
-            rules = rules._replace(delays=(LocalDelay(_seconds(table["seconds"]), expires_at),))
-        else:
-            is_exception = kind == "exception"
-            parsed = parse_local_rules(_checked_text("rules", table["rules"]), allow=is_exception)
-            rule = LocalRule(parsed, detail, expires_at)
-            rules = LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
-        for site in sites:
-            self._by_site.setdefault(site, []).append(rules)
-        if expires_at < inf:
-            self._expiries.append(Expiry(expires_at, f"{name}, for {', '.join(sites)},"))
-
     def _error(self, problem: str) -> SettingError:
         return SettingError(f"{SETTING} is {self._path!r}: {problem}")
+
+
+def _version(path: str) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
+
+
+def _parsed(kind: str, table: Mapping[str, Any]) -> tuple[list[str], LocalRules, float]:
+    """Return the sites of a table, its rules, and when it ends. Raises ValueError."""
+    _check_keys(kind, table)
+    expires_at = _expires_at(table["until"]) if "until" in table else inf
+    reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
+    sites = _sites(table["site"])
+    if kind == "crawl_delay":
+        delay = LocalDelay(_seconds(table["seconds"]), expires_at)
+        return sites, LocalRules(delays=(delay,)), expires_at
+    is_exception = kind == "exception"
+    parsed = parse_local_rules(_checked_text("rules", table["rules"]), allow=is_exception)
+    rule = LocalRule(parsed, f"{reason} ({given_by})", expires_at)
+    rules = LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
+    return sites, rules, expires_at
 
 
 def _joined(rules: list[LocalRules]) -> LocalRules:

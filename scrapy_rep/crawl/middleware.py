@@ -98,7 +98,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._has_warned_of_final_url = False
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.policies.close, signal=signals.spider_closed)
-        self._engine.watch(self.policies.poll)
+        self._engine.watch(self._poll)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -178,14 +178,14 @@ class RobotsTxtMiddleware(FrontierOwner):
         if key is None:
             return None
         is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
-        if not is_robots_txt:
-            self._drop_if_locally_disallowed(request, key)
         is_from_queue = self.frontier.is_from_queue(request)
-        if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
-            return None
-        if await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
-            return None
-        return self._go_back(request, is_from_queue=is_from_queue)
+        while True:
+            if not is_robots_txt:
+                self._drop_if_locally_disallowed(request, key)
+            if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
+                return None
+            if not await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
+                return self._go_back(request, is_from_queue=is_from_queue)
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | Response | None:
         """Process a request to the origin ``key`` when its policy is known and its host is free.
@@ -479,6 +479,17 @@ class RobotsTxtMiddleware(FrontierOwner):
         verdict = self.policies.local_disallow(key, self.policies.page_url(request))
         if verdict is not None:
             raise self._disallow(request, verdict)
+
+    def _poll(self) -> None:
+        if self.policies.reload_local_rules():
+            for request in self._engine.held():
+                key = origin_of(self.policies.page_url(request))
+                if key is not None and not request.meta.get(IS_ROBOTSTXT_REQUEST):
+                    try:
+                        self._drop_if_locally_disallowed(request, key)
+                    except RobotsTxtDisallowed as error:
+                        self._engine.drop_held(request, error)
+        self.policies.poll()
 
     # The crawl.
 

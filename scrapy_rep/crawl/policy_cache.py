@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import lru_cache
-from math import inf
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -57,6 +56,9 @@ REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
 
+LOOK_INTERVAL = 2.0
+"""Seconds between two looks whether the file of local rules has changed."""
+
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
 fewer."""
@@ -86,7 +88,11 @@ class PolicyCache(FileCache[Origin]):
     ) -> None:
         assert crawler.stats is not None
         self.local_rules = LocalRulesFile(settings.local_rules)
-        self._has_local_rules = bool(self.local_rules)
+        self._has_local_rules = settings.local_rules is not None
+        self._next_look = clock.monotonic() + LOOK_INTERVAL
+        """When to look whether the file of local rules has changed."""
+        self._stopped: set[str] = set()
+        """The origins whose next request a local rule has disallowed since it was queued."""
         self._unreachable_policy = UnreachablePolicy(
             settings.unreachable == "allow", settings.unreachable_days
         )
@@ -218,7 +224,7 @@ class PolicyCache(FileCache[Origin]):
             return READY
         origin = self._parsed.get(key)
         if origin is None and (origin := self._files.find(key)) is None:
-            return Condition(Place.UNKNOWN)
+            return self._before_fetch(key)
         now = self.now()
         is_excepted = address.kind == Kind.EXCEPTED
         if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
@@ -226,7 +232,7 @@ class PolicyCache(FileCache[Origin]):
                 case Action.WAIT:
                     return Condition(Place.FETCHING)
                 case Action.FETCH if not self._is_unused(origin):
-                    return Condition(Place.UNKNOWN)
+                    return self._before_fetch(key)
         if origin.content is None:
             if not origin.disallows_all(now, self._unreachable_policy):
                 return READY
@@ -242,6 +248,9 @@ class PolicyCache(FileCache[Origin]):
                 return Condition(Place.WAITING, seconds)
         return READY
 
+    def _before_fetch(self, origin: str) -> Condition:
+        return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
+
     def is_known(self, origin: str) -> bool:
         """Whether the robots.txt of an origin was fetched before, and has expired."""
         return origin in self._files
@@ -251,7 +260,10 @@ class PolicyCache(FileCache[Origin]):
         return not self._closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
-        """Begin to fetch the robots.txt of an origin for a request."""
+        """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
+        if self.local_disallow(origin, self.page_url(request)) is not None:
+            self._stopped.add(origin)
+            return
         self._recent[origin] = self._clock.monotonic()
         self.get_or_fetch(origin, request)
 
@@ -419,6 +431,20 @@ class PolicyCache(FileCache[Origin]):
     def _next_action(self, file: Origin, request: Request) -> Action:
         return Action.NONE if self._is_unused(file) else super()._next_action(file, request)
 
+    def reload_local_rules(self) -> bool:
+        """Read the local rules again if they have changed. Returns whether other rules apply now.
+
+        Requests that wait get their verdict after this. Call it often: it seldom looks.
+        """
+        if not self._has_local_rules or self._clock.monotonic() < self._next_look:
+            return False
+        self._next_look = self._clock.monotonic() + LOOK_INTERVAL
+        is_new = self.local_rules.reload(self._crawler.spider)
+        if is_new:
+            self._stats.inc_value("robotstxt/local_rules_reloads")
+            self._stopped.clear()
+        return is_new
+
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self._fetch_limit.poll()
@@ -463,11 +489,6 @@ class PolicyCache(FileCache[Origin]):
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
     ) -> None:
-        file.is_unused = True
-        if file.state is not State.UNREACHABLE:
-            file.outage_began, file.reported_drops = inf, False
-        elif file.outage_began == inf:
-            file.outage_began = file.answered_at
         is_new_outage = file.state is State.UNREACHABLE and file.failures <= 1
         if isinstance(event, Unreachable) and is_new_outage:
             self._warn_of_outage(file, event)
@@ -484,6 +505,7 @@ class PolicyCache(FileCache[Origin]):
 
     def _on_end(self, file: Origin) -> None:
         self._recent.pop(file.key, None)
+        self._stopped.discard(file.key)
         self.frontier.update_origin(file.host)
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:

@@ -35,7 +35,8 @@ ATTRIBUTES = {
     ),
     "engine.downloader.slots": (
         "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and a request that another "
-        "middleware keeps counts as one with a connection"
+        "middleware keeps counts as one with a connection; a local rule that is added during the "
+        "crawl does not hold for requests that wait for DOWNLOAD_DELAY"
     ),
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
@@ -160,6 +161,18 @@ class Engine:
             return False
         slot = self._download_slot(request)
         return slot is not None and request in slot.active and request not in slot.transferring
+
+    def held(self) -> list[Request]:
+        """Return the requests that wait in a download slot."""
+        return [request for request in self.active if self.is_held(request)]
+
+    def drop_held(self, request: Request, error: Exception) -> None:
+        """End a request that waits in a download slot."""
+        queue = self._download_slot(request).queue
+        for entry in tuple(queue):
+            if entry[0] is request:
+                queue.remove(entry)
+                entry[1].errback(error)
 
     def _download_slot(self, request: Request) -> Any:
         return self._engine.downloader.slots.get(request.meta.get("download_slot"))

@@ -18,7 +18,7 @@ from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when
 from testing.web import Page, redirect, text
 
-from .conftest import Closer, Visitor, our_warnings
+from .conftest import Caller, Closer, Visitor, our_warnings
 from .following import FOLLOWING
 
 if TYPE_CHECKING:
@@ -462,3 +462,159 @@ def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
     path.write_bytes(b"# 1\n# \xff\n")
     with pytest.raises(SettingError, match="it is not UTF-8"):
         LocalRulesFile(str(path))
+
+
+# A change of the file during a crawl
+
+
+class Changer(Visitor):
+    """Changes the file of local rules once a site has received pages. Notes what was on the wire
+    when the change was applied.
+    """
+
+    path: Path
+    new: str
+    site: Site
+    pages = 2
+
+    async def change(self) -> None:
+        assert self.crawler.stats is not None
+        while len(self.site.page_paths) < self.pages:
+            await sleep(0.02)
+        self.path.write_text(self.new, "utf-8")
+        while not self.crawler.stats.get_value("robotstxt/local_rules_reloads"):
+            await sleep(0.02)
+        self.received = len(self.site.page_paths)
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await self.change()
+
+
+class CallerAndChanger(Caller, Changer):
+    """Changes the file while its calls of ``engine.download_async`` wait."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        await self.change()
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("spider", [Changer, CallerAndChanger])
+@pytest.mark.parametrize(
+    ("settings", "rules", "meta"),
+    [
+        pytest.param({"DOWNLOAD_DELAY": 0.2}, "", {}, id="in the download slot"),
+        pytest.param({}, "Crawl-delay: 0.2", {}, id="in the queue"),
+        pytest.param({"DOWNLOAD_DELAY": 0.2}, "", {"dont_obey_robotstxt": True}, id="exempt"),
+    ],
+)
+async def test_a_new_disallow_holds_for_all_requests_that_wait(
+    web: Web,
+    crawl: Crawl,
+    write: Write,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    spider: type[Changer],
+    settings: dict[str, Any],
+    rules: str,
+    meta: dict[str, Any],
+) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
+    site = web.site(f"User-agent: *\nDisallow:\n{rules}\n")
+    local = write("# none yet\n")
+    urls = [
+        Request(url, meta=dict(meta), dont_filter=True)
+        for url in site.urls(*(f"/{number}" for number in range(60)))
+    ]
+    outcome = await crawl(
+        urls,
+        {**settings, **local},
+        spider=spider,
+        site=site,
+        path=local["REP_LOCAL_RULES"],
+        new=disallow("127.0.0.1", "/"),
+    )
+    received: int = outcome.crawler.spider.received  # type: ignore[union-attr]
+    assert 2 <= len(site.page_paths) <= received + 1, "at most one was on the wire"
+    assert len(outcome.failures) == 60 - len(site.page_paths)
+    assert {each.verdict.detail for each in outcome.failures.values()} == {DETAIL}  # type: ignore[attr-defined]
+    assert outcome.stats["robotstxt/local_rules_reloads"] == 1
+    assert "have changed, and apply now" in caplog.text
+
+
+async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
+    web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
+    monkeypatch.setattr("scrapy_rep.frontier.fetch_limit.SLOW", 60)
+    local = write("# none yet\n")
+    crawls: list[Any] = []
+
+    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+        """Answer when the new rules apply: only then the other file can be fetched."""
+        write(disallow(stopped.root, "/private") + disallow(stopped.root, "/other"))
+        while "robotstxt/local_rules_reloads" not in crawls[0].stats.get_stats():
+            await sleep(0.02)
+        writer.write(text("User-agent: *\nDisallow:\n").octets())
+
+    first, stopped = web.site(answer), web.site()
+
+    class Noting(Visitor):
+        async def start(self) -> AsyncIterator[Any]:
+            crawls.append(self.crawler)
+            async for request in super().start():
+                yield request
+
+    urls = [first.url("/a"), *stopped.urls("/private/1", "/private/2", "/other")]
+    settings = {**local, "REP_CONCURRENT_FETCHES": 1}
+    outcome = await crawl(urls, settings, spider=Noting)
+    assert first.page_paths == ["/a"]
+    assert stopped.paths == []
+    assert len(outcome.failures) == 3
+
+
+async def test_a_rule_that_is_removed_ends(
+    web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
+    site = web.site(PRIVATE)
+    local = write(delay(site.root, 0.3) + disallow(site.root, "/later"))
+    path: Path = local["REP_LOCAL_RULES"]
+
+    class Later(Changer):
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                yield request
+            for url in site.urls("/later", "/private/1"):
+                yield Request(url)
+
+    new = exception(site.root, "/private")
+    await crawl(site.urls("/1", "/2"), local, spider=Later, site=site, path=path, new=new)
+    assert site.page_paths[2:] == ["/later", "/private/1"]
+
+
+@pytest.mark.parametrize("bad", ["[[disallow]]", "", None], ids=["invalid", "empty", "missing"])
+def test_a_file_that_became_unusable_changes_nothing(
+    write: Write, caplog: pytest.LogCaptureFixture, bad: str | None
+) -> None:
+    path: Path = write(disallow("a.example", "/a"))["REP_LOCAL_RULES"]
+    rules, key = LocalRulesFile(str(path)), "https://a.example"
+    assert not rules.reload(None)
+    if bad is None:
+        path.unlink()
+    else:
+        path.write_text(bad, "utf-8")
+    assert not rules.reload(None)
+    assert not rules.reload(None)
+    assert rules.disallowed(key, "/a", 0) is not None
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().startswith(f"REP_LOCAL_RULES is '{path}': ")
+    assert record.getMessage().endswith("The rules that were read before still apply.")
+    path.write_text(disallow("a.example", "/b"), "utf-8")
+    assert rules.reload(None)
+    assert rules.disallowed(key, "/a", 0) is None
+    assert rules.disallowed(key, "/b", 0) is not None
