@@ -71,6 +71,14 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
     return archive
 
 
+def user_agent_text(settings: Settings) -> str:
+    """Return the user agent that selects the rules: a header, or the tokens of a setting."""
+    agent = settings.user_agent(None)
+    if isinstance(agent, bytes):
+        return agent.decode("latin-1")
+    return agent if isinstance(agent, str) else ", ".join(agent)
+
+
 def path_of(setting: str, template: str, spider: object, now: float) -> str:
     """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
 

@@ -34,6 +34,7 @@ from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
+from ..crawl.recording import user_agent_text
 from ..logs import get_logger
 from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..settings import changed_settings
@@ -153,9 +154,6 @@ class Archive:
 
 def _info(spider: str, settings: Settings) -> dict[str, str]:
     """Return the fields of the warcinfo record."""
-    agent = settings.user_agent(None)
-    if isinstance(agent, bytes):
-        agent = agent.decode("latin-1")
     return {
         "software": (
             f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
@@ -165,7 +163,7 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
             "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
         ),
         "robots": "RFC 9309",
-        "http-header-user-agent": agent if isinstance(agent, str) else ", ".join(agent),
+        "http-header-user-agent": user_agent_text(settings),
         "isPartOf": spider,
         "description": (
             "Requests for robots.txt files, redirects included, and their responses. Header names "

@@ -20,7 +20,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
 from ..atomic_write import write_atomically
-from ..crawl.recording import path_of
+from ..crawl.recording import path_of, user_agent_text
 from ..exceptions import SettingError
 from ..logs import get_logger
 from ..protocol.agents import product_tokens
@@ -101,18 +101,15 @@ class CrawlReport(CrawlLog):
         self._is_job = bool(settings.jobdir)
         self._is_abandoned = False
         self._has_failed = False
-        agent = settings.user_agent(None)
-        tokens = [cut(token, MAX_TEXT) for token in product_tokens(agent)[:MAX_NAMES]]
-        if isinstance(agent, bytes):
-            agent = agent.decode("latin-1")
+        tokens = product_tokens(settings.user_agent(None))[:MAX_NAMES]
         run = Run(
             run_id,
             str(getattr(crawler.spider, "name", "")),
             f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
-            cut(agent if isinstance(agent, str) else ", ".join(agent), MAX_TEXT),
+            cut(user_agent_text(settings), MAX_TEXT),
             utc(now),
             utc(now),
-            tokens,
+            [cut(token, MAX_TEXT) for token in tokens],
             _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
             scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
         )

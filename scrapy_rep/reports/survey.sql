@@ -57,27 +57,24 @@ FROM (
 GROUP BY name;
 
 -- By what they disallow: all agents, those of AI, and those with each purpose.
-CREATE VIEW agents AS
+CREATE VIEW extents AS
 SELECT
-    agent, count(DISTINCT id) AS files,
+    kind, name, count(DISTINCT id) AS files,
     files / (SELECT count(size) FROM rows WHERE survey = 'now'),
     count(DISTINCT id) FILTER (extent = 'everything'),
     count(DISTINCT id) FILTER (extent = 'something'),
     count(DISTINCT id) FILTER (extent = 'nothing')
-FROM named WHERE survey = 'now' GROUP BY agent;
+FROM (
+    SELECT 'agent' AS kind, agent AS name, id, extent FROM named WHERE survey = 'now'
+    UNION ALL SELECT 'purpose', purpose, id, extent FROM named JOIN crawlers USING (agent)
+    WHERE survey = 'now'
+)
+GROUP BY kind, name;
 
-CREATE VIEW ai_agents AS
-FROM agents
-WHERE agent IN (SELECT agent FROM crawlers WHERE purpose IN ('ai-training', 'ai-use'));
-
-CREATE VIEW purposes AS
-SELECT
-    purpose, count(DISTINCT id) AS files,
-    files / (SELECT count(size) FROM rows WHERE survey = 'now'),
-    count(DISTINCT id) FILTER (extent = 'everything'),
-    count(DISTINCT id) FILTER (extent = 'something'),
-    count(DISTINCT id) FILTER (extent = 'nothing')
-FROM named JOIN crawlers USING (agent) WHERE survey = 'now' GROUP BY purpose;
+CREATE VIEW agents AS SELECT * EXCLUDE kind FROM extents WHERE kind = 'agent';
+CREATE VIEW purposes AS SELECT * EXCLUDE kind FROM extents WHERE kind = 'purpose';
+CREATE VIEW ai_agents AS FROM agents
+WHERE name IN (SELECT agent FROM crawlers WHERE purpose IN ('ai-training', 'ai-use'));
 
 CREATE VIEW strata AS
 SELECT
