@@ -105,14 +105,6 @@ async def test_a_disallowed_link_of_a_known_origin_is_not_scheduled(
     assert rows == [(2, 2)]
 
 
-async def test_the_filter_is_off_by_default(web: Web, crawl: Crawl) -> None:
-    site = web.site(PRIVATE)
-    outcome = await crawl(site.urls("/"), spider=Follower, links=site.urls("/private"))
-    assert scheduled(outcome) == site.urls("/private")
-    assert outcome.stats["robotstxt/forbidden"] == 1
-    assert "robotstxt/filtered_count" not in outcome.stats
-
-
 async def test_what_is_checked_is_what_the_downloader_middleware_checks(
     web: Web, crawl: Crawl
 ) -> None:

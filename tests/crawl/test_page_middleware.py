@@ -446,21 +446,12 @@ Disallow: /secret/
     [
         ("", {}, {}),
         ("User-agent: *\nContent-Signal: ai-train=no\n", {}, {"train-ai": False}),
-        ("User-agent: *\nContent-Usage: train-ai=n\n", {}, {"train-ai": False}),
         ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"},
          {"train-ai": False}),
-        ("User-agent: *\nContent-Usage: train-ai=n\n", {"Content-Usage": "train-ai=y"},
-         {"train-ai": False}),
         ("User-agent: *\nContent-Usage: /b train-ai=n\n", {}, {}),
-        ("User-agent: elsebot\nContent-Usage: train-ai=n\n", {}, {}),
         ("User-agent: testbot\nContent-Usage: train-ai=n\n", {}, {"train-ai": False}),
         ("", {"Content-Usage": "train-ai=y, search=n"}, {"train-ai": True, "search": False}),
-        ("", {"Content-Usage": "train-ai=y,,"}, {}),
         ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-use": False, "search": True}),
-        ("", {"Content-Signal": "ai-input=yes, use=full"}, {}),
-        ("", {"Content-Usage": "ai-use=n, bots=n, tdm=n"}, {"ai-use": False}),
-        ("User-agent: *\nContent-Signal: /a ai-train=no\n", {}, {"train-ai": False}),
-        ("User-agent: *\nContent-Signal: /b ai-train=no, search=yes\n", {}, {}),
         ("", {"TDM-Reservation": "1"}, {"tdm": False}),
         ("", {"TDM-Reservation": "0"}, {"tdm": True}),
     ],
@@ -498,10 +489,8 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: 
     [
         ([], ["/a", "/open/a", "/shut/a", "/tdm"]),
         (["train-ai"], []),  # the Content-Signal holds everywhere
-        (["ai-train"], []),
         (["search"], ["/a", "/open/a", "/tdm"]),
         (["ai-input"], ["/a", "/open/a", "/shut/a", "/tdm"]),  # not mentioned
-        (["tdm"], ["/a", "/open/a", "/shut/a"]),
         (["search", "tdm"], ["/a", "/open/a"]),
     ],
 )
@@ -580,36 +569,6 @@ async def test_no_charset_costs_the_page() -> None:
     assert {codec: found[codec] for codec in NO_TEXT} == dict.fromkeys(
         NO_TEXT, (True, ("nofollow",))
     )
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"X-Robots-Tag": "noindex, max-snippet:" + "0" * 5000},
-        {"X-Robots-Tag": "noindex, unavailable_after: 1 Jan 2020 00:00:00 GMT",
-         "Date": "Fri, 31 Dec 9999 23:59:59 -0100"},
-        {"X-Robots-Tag": "noindex", "Content-Type": "text/html; charset=unicode_escape"},
-        {"X-Robots-Tag": "noindex", "Content-Type": "text/html; charset=rot13"},
-    ],
-)  # fmt: skip
-async def test_a_page_with_hostile_headers_reaches_the_spider(
-    web: Web, crawl: Crawl, headers: dict[str, str]
-) -> None:
-    body = f"{NOINDEX_META}\\d<a href=/next rel=nofollow>".encode()
-    site = web.site(None, {"/": Page(body, headers=headers)})
-    # Scrapy's own middleware decodes the page.
-    settings = {"METAREFRESH_ENABLED": False}
-    outcome = await crawl(site.urls("/"), settings, spider=Hand)
-    assert outcome.responses[site.url("/")].meta["page_directives"].noindex
-    assert outcome.responses[site.url("/next")].meta["link_rel"] == ("nofollow",)
-
-
-class Hand(Reader):
-    """Makes its requests without reading the page."""
-
-    def follow(self, response: HtmlResponse) -> Iterator[Request]:
-        if not response.url.endswith("/next"):
-            yield Request(response.url + "next", self.parse)
 
 
 HEADER_PIECES = [
