@@ -17,6 +17,7 @@ import scrapy_rep
 from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.commands.output import EXIT_CODES
+from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
 
@@ -229,4 +230,10 @@ def test_public_names() -> None:
     assert sorted(documented) == sorted(scrapy_rep.__all__)
 
 
-# Design
+# What the add-on changes
+
+
+def test_the_attributes_that_are_not_public() -> None:
+    text = TEXTS["docs/usage/what-changes.md"].partition("## Private attributes of Scrapy")[2]
+    rows = re.findall(r"^\| `([\w.]+)`", text.partition("\n## ")[0], re.MULTILINE)
+    assert rows == list(ATTRIBUTES)
