@@ -233,6 +233,8 @@ class Settings:
     concurrent_fetches: int = _setting("REP_CONCURRENT_FETCHES", 100, _whole_numbers(1))
     obey_crawl_delay: bool = _setting("REP_OBEY_CRAWL_DELAY", True, BOOLEAN)
     max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
+    backoff: bool = _setting("REP_BACKOFF", True, BOOLEAN)
+    max_backoff: float = _setting("REP_MAX_BACKOFF", 300.0, SECONDS)
     max_wait: float = _setting("REP_MAX_WAIT", 300.0, SECONDS)
     check_final_url: str = _setting(
         "REP_CHECK_FINAL_URL", "annotate", _choice("annotate", "drop", "ignore")

@@ -16,7 +16,8 @@ The laws of every crawl:
 5. requests to a host keep the known Crawl-delay of its origins;
 6. no robots.txt is requested more often than necessary;
 7. the crawl ends within a limit;
-8. no page is requested outside of the Visit-time of its site;
+8. no page is requested outside of the Visit-time of its site, nor while its host is held because it
+   has asked for fewer requests;
 9. whatever raises, wherever, a robots.txt is requested at most REP_RETRY_TIMES + 1 times in a row.
 """
 
@@ -152,6 +153,8 @@ FATES = ("page",) * 12 + (
     "replaced",
     "sent back before",
     "sent back after",
+    "slow down",
+    "slow down for long",
 )
 """What the network does with a request, or a middleware before or after this package's."""
 
@@ -240,6 +243,8 @@ class Network:
     """When the requests for a robots.txt began that were the last ones in a row."""
     ended: dict[str, float] = field(default_factory=dict)
     """When the last request for a robots.txt ended."""
+    held: dict[int, float] = field(default_factory=dict)
+    """Until when each host has asked for no request."""
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -256,6 +261,7 @@ class Network:
                 return await self._robots(site, request)
             self._check_rules(site, request, "/" + path)
             self._check_visit(site, request, began)
+            self._check_held(site, request, began)
             self.pages.append((began, request))
             await asyncio.sleep(site.page_latency)
             fate = request.meta.get("fate")
@@ -264,6 +270,12 @@ class Network:
             if fate == "redirected" and "moved" not in path:
                 where = f"{self.scenario.sites[0].root}/a?{request.url.rpartition('?')[2]}&moved"
                 return Response(request.url, 302, headers={"Location": where})
+            if str(fate).startswith("slow down"):
+                seconds = 100 if "long" in str(fate) else 1
+                until = self.loop.now + seconds
+                self.held[site.host] = max(self.held.get(site.host, 0), until)
+                headers = {"Retry-After": "100"} if seconds > 1 else {}
+                return TextResponse(request.url, status=429, headers=headers, body=b"too many")
             return TextResponse(request.url, body=b"a page")
         finally:
             self.spans[site.host].append((began, self.loop.now, request.url))
@@ -373,6 +385,13 @@ class Network:
             )
             if not first - MOMENT <= (EPOCH + began) % 86400 <= last + 60 + MOMENT:
                 self.problems.append(f"{request.url} was sent at {began}, not {answer.visit}")
+
+    def _check_held(self, site: Site, request: Request, began: float) -> None:
+        """Check that a host is not asked too early, if no download slot holds requests back."""
+        values = self.scenario.settings
+        keeps = values["DOWNLOAD_DELAY"] or values["CONCURRENT_REQUESTS_PER_DOMAIN"] == 1
+        if not keeps and began < self.held.get(site.host, 0) - MOMENT:
+            self.problems.append(f"{request.url} was sent at {began} to a host that is held")
 
     @staticmethod
     def _changes(site: Site) -> bool:

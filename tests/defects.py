@@ -45,6 +45,8 @@ DEFECTS: dict[str, dict[str, Any]] = {
     "nothing with calls": {},
     "the counters": {"scrapy_rep.frontier.engine.Engine.include": lambda *_: None},
     "the alarms": {"scrapy_rep.frontier.frontier.Frontier._ring": lambda *_: None},
+    "nothing with a back-off": {},
+    "the back-off": {"scrapy_rep.frontier.frontier.Frontier.note_answer": lambda *_: None},
     "nothing with an error": {},
     "the schedule": {"scrapy_rep.fetch.fetcher.Fetcher.unexpected": lambda *_: Cancelled()},
 }
@@ -71,7 +73,15 @@ ERROR = replace(
 CALLS = replace(SCENARIO, asks=(Ask(0, 0, "/a", called=True),) * 2)
 """Requests that did not come from the queue wait in the downloader."""
 
+BACKOFF = replace(
+    SCENARIO,
+    sites=(Site(0, 8000, (Answer(),), page_latency=0.2),),
+    asks=(Ask(0, 0, "/a", fate="slow down for long"), Ask(0, 0, "/b"), Ask(2, 0, "/a")),
+)
+
 SCENARIOS = {
+    "nothing with a back-off": BACKOFF,
+    "the back-off": BACKOFF,
     "nothing with calls": CALLS,
     "the counters": CALLS,
     "nothing with an error": ERROR,

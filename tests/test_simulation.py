@@ -44,6 +44,8 @@ def test_the_simulation_finds_defects() -> None:
         "nothing with calls": "",
         "the counters": "are left: requests beyond CONCURRENT_REQUESTS",
         "the alarms": "the crawl ",
+        "nothing with a back-off": "",
+        "the back-off": "to a host that is held",
         "nothing with an error": "",
         "the schedule": " times in a row",
     }

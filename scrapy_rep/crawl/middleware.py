@@ -34,6 +34,7 @@ from ..meta_keys import (
     ROBOTSTXT,
 )
 from ..origin import Origin, State
+from ..protocol.access import retry_after
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of, robots_txt_url
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
@@ -61,6 +62,12 @@ the spider closes."""
 
 MAX_URL_LENGTH = 300
 """Characters of a URL in a log message."""
+
+MAX_RETRY_AFTER_LENGTH = 100
+"""Octets of a Retry-After header that are read. A date has 29."""
+
+BACKOFF_STATE = "scrapy_rep.backoff"
+"""The key in ``spider.state`` for the hosts that are held."""
 
 MIN_PAUSE = 0.05
 """Seconds between two looks at an unreachable site whose next attempt is due."""
@@ -98,6 +105,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._has_warned_of_final_url = False
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.policies.close, signal=signals.spider_closed)
+        if settings.backoff:
+            crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
         self._engine.watch(self._poll)
 
     @classmethod
@@ -157,7 +166,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             origin is None
             or origin.has_pacing
             or entry is None
-            or entry.host.delay
+            or entry.host.is_paced
             or (self._has_conditions and self.policies.has_conditions(origin))
         ):
             return await self._process_when_ready(request, key)
@@ -178,7 +187,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if key is None:
             return None
         is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
-        is_from_queue = self.frontier.is_from_queue(request)
+        is_from_queue = self.frontier.arrives(request)
         while True:
             if not is_robots_txt:
                 self._drop_if_locally_disallowed(request, key)
@@ -193,7 +202,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         The verdict is that of the policy at the end of the wait. A request from a queue waits here
         only if what is known of its site has changed since it left the queue.
         """
-        is_from_queue = self.frontier.is_from_queue(request)
+        is_from_queue = self.frontier.arrives(request)
         self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
         while True:
             origin = self.policies.get_usable(key, request)
@@ -474,6 +483,13 @@ class RobotsTxtMiddleware(FrontierOwner):
         if self.events is not None:
             self.events.sent(request, 0 if key is None else self.frontier.delay(host_of(key)))
 
+    def _on_answer(self, response: Response, request: Request) -> None:
+        """Note what a site has answered, before other middlewares retry the request."""
+        if not request.meta.get(IS_ROBOTSTXT_REQUEST):
+            header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
+            seconds = retry_after(header.decode("latin-1"), self._clock.time())
+            self.frontier.note_answer(request, response.status, seconds)
+
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
         verdict = self.policies.local_disallow(key, self.policies.page_url(request))
@@ -497,6 +513,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         warn_about_configuration(self._crawler, self._settings, type(self))
         self.policies.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         self._engine.open()
+        state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
+        if self._settings.backoff and isinstance(state, dict):
+            self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
         if not self.frontier.has_queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "

@@ -26,7 +26,7 @@ from twisted.internet.defer import Deferred
 from ..logs import get_logger
 from ..protocol.paths import host_of
 from .clock import Timer, fire
-from .hosts import Host
+from .hosts import FIRST_BACKOFF, Host
 from .reservation import Reservations
 
 if TYPE_CHECKING:
@@ -61,6 +61,12 @@ MAX_DROPS = 8
 MAX_IDLE_HOSTS = 10_000
 """How many idle hosts keep their delay, about 1 KB for each. The delay of a host that was removed
 applies again from its next request on, because the policy of its origin has it."""
+
+SLOW_DOWN = frozenset({429, 503})
+"""The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
+
+MAX_DOUBLINGS = 30
+"""How often the back-off doubles, if REP_MAX_BACKOFF does not end that before."""
 
 MIN_WAIT = 0.01
 """Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
@@ -158,6 +164,8 @@ class InProgress(NamedTuple):
     """The host or download slot whose concurrency applies to it."""
     origin: str | None
     is_from_queue: bool
+    backoffs: int
+    """The ``backoffs`` of the host when the request started."""
 
 
 class Ranked:
@@ -289,6 +297,9 @@ class Frontier:
         self._policies = policies
         self._limit_of = settings.concurrency_of
         self._concurrency = settings.concurrent_requests or MAX_IDLE_HOSTS
+        self._max_backoff = settings.max_backoff
+        self._held: dict[str, float] = {}
+        """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
         self.hosts: dict[str, Host] = {}
         """The hosts that have requests or a delay, by name; a name after a space is a slot's."""
         self._idle: OrderedDict[str, Host] = OrderedDict()
@@ -409,14 +420,13 @@ class Frontier:
             self._pages_since_drop = 0
             self._dropping.add(request)
             self._engine.exclude(request)
-            origin = queue.address.origin
-            self.in_progress[request] = InProgress(queue.host, queue.slot, origin, True)
+            self.in_progress[request] = _entry(queue)
             if not queue.size:
                 self.update(queue)
             return
         self._pages_since_drop += 1
         self._pages_since_fetch += 1
-        self._begin(request, InProgress(queue.host, queue.slot, queue.address.origin, True))
+        self._begin(request, _entry(queue))
 
     def _begin(self, request: Request, entry: InProgress) -> None:
         self.in_progress[request] = entry
@@ -446,7 +456,7 @@ class Frontier:
         if sent:
             host.last_end = self.clock.monotonic()
         if self.reservations is not None and not host.active:
-            self.reservations.release(host, host.delay if sent else 0)
+            self.reservations.release(host, host.seconds_left(self.clock.monotonic()))
         if slot is not host:
             slot.active -= 1
             self.update_host(slot)
@@ -518,7 +528,7 @@ class Frontier:
         """Start what waits for a host in the downloader, and find the places of its queues."""
         while host.waiters and not self.is_closing and self._is_free(host):
             request, waiter, _ = host.waiters.popleft()
-            self._begin(request, InProgress(host, host, None, is_from_queue=False))
+            self._begin(request, InProgress(host, host, None, False, host.backoffs))
             fire(waiter, True)
         if host.queues:
             self._update_queues(host)
@@ -566,7 +576,7 @@ class Frontier:
                 if place is Place.UNKNOWN or place is Place.FETCHING:
                     return  # it still waits for its robots.txt
                 self.count_wait(queue.address.origin, "robots_txt", now - queue.since)
-            elif queue.host.delay:
+            elif queue.host.is_paced:
                 self.count_wait(queue.address.origin, "pace", now - queue.since)
             queue.since = now
         elif place is not Place.READY and place is not Place.EMPTY:
@@ -592,8 +602,10 @@ class Frontier:
             if self._events is not None and origin is not None:
                 self._events.waited(origin, kind, seconds)
             self._stats.inc_value(f"robotstxt/wait_count/{kind}")
-            name = f"robotstxt/wait_seconds/{kind}"
-            self._stats.set_value(name, round(self._stats.get_value(name, 0) + seconds, 3))
+            self._add_seconds(f"robotstxt/wait_seconds/{kind}", seconds)
+
+    def _add_seconds(self, stat: str, seconds: float) -> None:
+        self._stats.set_value(stat, round(self._stats.get_value(stat, 0) + seconds, 3))
 
     def condition(self, queue: Queue) -> Condition:
         """Return where a queue has to be, and for WAITING the seconds until that may change."""
@@ -603,7 +615,7 @@ class Frontier:
         if condition.place is not Place.READY:
             return condition
         host, slot = queue.host, queue.slot
-        if host.delay:
+        if host.is_paced:
             if host.waiters:
                 return Condition(Place.WAITING)
             seconds = host.seconds_left(self.clock.monotonic())
@@ -660,6 +672,65 @@ class Frontier:
             host.last_end = max(host.last_end, last_end)
         self.update_host(host)
 
+    def note_answer(self, request: Request, status: int, retry_after: float | None) -> None:
+        """Hold the host of a request if the answer asks for fewer requests (PROTOCOL §4).
+
+        ``retry_after`` is the time that the answer names, in seconds. Any other answer ends the
+        back-off of the host. The answer to a request that started before the back-off neither ends
+        it nor doubles it.
+        """
+        found = self.in_progress.get(request)
+        if found is None:
+            return
+        host = found.host
+        is_in_flight = found.backoffs != host.backoffs
+        if status not in SLOW_DOWN:
+            if host.backoffs and not is_in_flight:
+                host.end_backoff()
+                self._held.pop(host.name, None)
+                self.update_host(host)
+            return
+        doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, MAX_DOUBLINGS)
+        seconds = min(retry_after or doubled, self._max_backoff)
+        added = seconds - max(host.held_until - self.clock.monotonic(), 0)
+        if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):
+            return
+        if not host.backoffs:
+            logger.info(
+                "%(host)s asks for fewer requests: it answered with status %(status)d. No request "
+                "to it starts for %(seconds)s s (REP_BACKOFF), and then one at a time until it "
+                "gives another answer.",
+                {"host": host.name, "status": status, "seconds": f"{seconds:.3g}"},
+            )
+        self._stats.inc_value("robotstxt/backoff_count")
+        self._add_seconds("robotstxt/backoff_seconds", added)
+        if self._events is not None and found.origin is not None:
+            self._events.backed_off(found.origin, added)
+        if self.reservations is not None:
+            self.reservations.hold(host, seconds)
+        self._hold(host, seconds)
+
+    def _hold(self, host: Host, seconds: float) -> None:
+        """Start no request to a host for so many seconds."""
+        host.back_off(seconds, self.clock.monotonic())
+        self._held[host.name] = self.clock.time() + seconds
+        while len(self._held) > MAX_IDLE_HOSTS:
+            del self._held[next(iter(self._held))]
+        self.update_host(host)
+
+    def hold_again(self, held: dict[str, float]) -> None:
+        """Hold the hosts that an earlier run of the crawl held.
+
+        ``held`` says until when, on the wall clock. It is kept up to date.
+        """
+        self._held = held
+        for name, until in tuple(held.items()):
+            seconds = min(until - self.clock.time(), self._max_backoff)
+            if seconds > 0:
+                self._hold(self.host(name), seconds)
+            else:
+                del held[name]
+
     def delay(self, name: str) -> float:
         """Return the delay of a host, in seconds; 0 if it has none."""
         host = self.hosts.get(name)
@@ -691,14 +762,14 @@ class Frontier:
             if seconds < inf:
                 self._set_alarm(host, seconds)
             return False
-        return not host.delay or self._is_reserved(host)
+        return not host.is_paced or self._is_reserved(host)
 
     def _forget_if_idle(self, host: Host) -> None:
         """Remove a host that has no requests and no delay."""
         if not host.is_idle or self.hosts.get(host.name) is not host:
             return
         self._cancel_alarm(host)
-        if host.delays:
+        if host.is_paced:
             self._idle[host.name] = host
             self._idle.move_to_end(host.name)
             while len(self._idle) > MAX_IDLE_HOSTS:
@@ -739,15 +810,15 @@ class Frontier:
         found = self.in_progress.get(request)
         if found is not None and found.host.name == name and request not in self._dropping:
             host = found.host
-            if not host.delay or host.active == 1:
+            if not host.is_paced or (host.active == 1 and found.backoffs == host.backoffs):
                 return True
-        self.finish(request, sent=False)  # the delay is known only since this request started
+        self.finish(request, sent=False)  # the pace is known only since this request started
         host, _ = self.hosts_of(Address(name, origin))
-        if host.delay and host.waiters and not is_robots_txt:
+        if host.is_paced and host.waiters and not is_robots_txt:
             return False
         if not self._is_free(host):
             return False
-        self._begin(request, InProgress(host, host, origin, is_from_queue=False))
+        self._begin(request, InProgress(host, host, origin, False, host.backoffs))
         return True
 
     async def wait_turn(
@@ -808,9 +879,14 @@ class Frontier:
         """Whether a request waits in the downloader."""
         return request in self._waiting
 
-    def is_from_queue(self, request: Request) -> bool:
-        """Whether a request is in progress that a queue has given."""
+    def arrives(self, request: Request) -> bool:
+        """Note that the downloader gets a request. Returns whether a queue has given it.
+
+        One that others gave may be in progress: a middleware has sent it back without a queue.
+        """
         entry = self.in_progress.get(request)
+        if entry is not None and not entry.is_from_queue:
+            self._end(request)
         return entry is not None and entry.is_from_queue
 
     def note_queue(self, request: Request) -> None:
@@ -866,6 +942,10 @@ class Frontier:
         )
         yield "alarms", len(self._alarms)
         yield "requests beyond CONCURRENT_REQUESTS", self._engine.extra
+
+
+def _entry(queue: Queue) -> InProgress:
+    return InProgress(queue.host, queue.slot, queue.address.origin, True, queue.host.backoffs)
 
 
 def _ranked(queue: Queue) -> Ranked | None:

@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     """A request, what it waits for, and whether it is for a robots.txt."""
 
 
+FIRST_BACKOFF = 1.0
+"""Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
+time doubles with each such answer in a row."""
+
+
 class Host:
     """One host of a crawl, or one download slot that requests name in their ``meta``."""
 
     __slots__ = (
         "active",
+        "backoffs",
         "delay",
         "delays",
+        "held_until",
         "last_end",
         "limit",
         "name",
@@ -48,6 +55,10 @@ class Host:
         """The longest of these delays. 0: none."""
         self.last_end = -inf
         """When the last request to the host ended."""
+        self.backoffs = 0
+        """How many answers in a row have asked for fewer requests. 0: the last one did not."""
+        self.held_until = -inf
+        """Until when no request starts because of such an answer."""
         self.waiters: deque[Waiter] = deque()
         """Requests that wait in the downloader. Those for a robots.txt are the first."""
 
@@ -59,16 +70,30 @@ class Host:
             self.delays.pop(key, None)
         self.delay = max(self.delays.values(), default=0.0)
 
+    def back_off(self, seconds: float, now: float) -> None:
+        """Hold the host for so many seconds: it has asked for fewer requests once more."""
+        self.backoffs += 1
+        self.held_until = max(self.held_until, now + seconds)
+
+    def end_backoff(self) -> None:
+        """Note that an answer has not asked for fewer requests."""
+        self.backoffs, self.held_until = 0, -inf
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether one request starts after the other: there is a delay, or a back-off."""
+        return self.delay > 0 or self.backoffs > 0
+
     def seconds_left(self, now: float) -> float:
         """Return the seconds until one more request may start, as far as the pace is concerned.
 
-        Infinity means: when the request in progress has ended.
+        Infinity means: when the requests in progress have ended.
         """
-        if not self.delay:
+        if not self.is_paced:
             return 0
         if self.active:
             return inf
-        return max(self.last_end + self.delay - now, 0)
+        return max(self.last_end + self.delay - now, self.held_until - now, 0)
 
     @property
     def is_idle(self) -> bool:

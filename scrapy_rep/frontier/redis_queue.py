@@ -199,7 +199,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         host = queue.host.name
         queues = self._leased[host]
         places = {each.place for each in queues}
-        is_kept = queue.host.delay > 0 or not places.isdisjoint({Place.DROPS, Place.FETCHING})
+        is_kept = queue.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
         milliseconds = self._lease_time(host) if is_kept else 0
         found = self._call("pop", host, queue.name, milliseconds, queue=queue.name)
         if found is None:

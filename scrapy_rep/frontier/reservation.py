@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from ..logs import get_logger
 from .clock import Timer
+from .hosts import FIRST_BACKOFF
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -90,6 +91,18 @@ class Reservations:
             name = host.name
             _run(self._in_order(name, lambda: self._store.release_host(name, delay)))
 
+    def hold(self, host: Host, seconds: float) -> None:
+        """Have no crawler reserve a host for so many seconds, unless another one has reserved it.
+
+        If it is reserved for this crawler, the release after the request says so.
+        """
+        if not self.is_reserved(host):
+            _run(self._in_order(host.name, lambda: self._hold(host.name, seconds)))
+
+    async def _hold(self, name: str, seconds: float) -> None:
+        if not await self._store.reserve_host(name, LEASE):
+            await self._store.release_host(name, seconds)
+
     def cancel(self, host: Host) -> None:
         """End the attempt to reserve a host."""
         attempt = self._attempts.pop(host.name, None)
@@ -105,7 +118,8 @@ class Reservations:
             )
             if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
                 # The crawler that has the reservation may release it before the lease ends.
-                await self._clock.sleep(min(seconds, max(host.delay, MIN_RETRY_INTERVAL)))
+                interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL
+                await self._clock.sleep(min(seconds, max(host.delay, interval)))
                 continue
             if seconds > 0:
                 logger.warning(

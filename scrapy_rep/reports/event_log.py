@@ -151,6 +151,10 @@ class CrawlLog:
         waits = (0.0, seconds) if kind == "pace" else (seconds, 0.0)
         self._add_request("waited", origin + "/", 0.0, "", *waits)
 
+    def backed_off(self, origin: str, seconds: float) -> None:
+        """Log that a site has asked for fewer requests, and is held for so many seconds more."""
+        self._add_request("backoff", origin + "/", seconds)
+
     def final_url_disallowed(self, url: str, verdict: Verdict, *, dropped: bool) -> None:
         """Log a response whose URL is disallowed."""
         self._add_request("final-url-dropped" if dropped else "final-url", url, 0.0, verdict)

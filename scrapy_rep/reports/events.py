@@ -52,16 +52,19 @@ class RunEvent(Struct, array_like=True, tag="run"):
 class RequestEvent(Struct, array_like=True, tag="request"):
     """Something happens to a request, or to its response."""
 
-    kind: Literal["sent", "robots.txt", "dropped", "final-url", "final-url-dropped", "waited"]
+    kind: Literal[
+        "sent", "robots.txt", "dropped", "final-url", "final-url-dropped", "waited", "backoff"
+    ]
     """``robots.txt``: a request for such a file is sent. ``final-url``: a response came from a
-    disallowed URL."""
+    disallowed URL. ``backoff``: the site has asked for fewer requests."""
     at: At
     origin: Text | None
     """None if the URL has no valid host."""
     path: Text
     """The path and query, or the whole URL if it has no valid host."""
     delay: Seconds
-    """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none."""
+    """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none. Of a
+    back-off: how long it lasts."""
     reason: ReasonText = ""
     """A value of :class:`~scrapy_rep.Reason`, ``exempt`` or ``unchecked``. Empty for a request
     for a robots.txt. This field and those below are the verdict."""

@@ -78,6 +78,10 @@ class Counts(Struct):
     robots_txt: Count = 0
     """Requests for robots.txt files that were sent to this origin, redirects to it included; with
     REP_TDMREP, those for TDM files, too."""
+    backoffs: Count = 0
+    """How often sites asked for fewer requests, with status 429 or 503 of a page."""
+    backoff_seconds: Seconds = 0.0
+    """How long they were held because of that."""
 
     @property
     def disallowed(self) -> int:

@@ -18,7 +18,8 @@ CREATE TABLE decided AS SELECT origin, reason, allowed,
   sum(kind = 'final-url-dropped') AS final_url_dropped,
   sum(pace_seconds > 0) AS delayed, sum(pace_seconds) AS delay_seconds,
   sum(policy_seconds > 0) AS waited, sum(policy_seconds) AS wait_seconds,
-  sum(kind = 'robots.txt') AS robots_txt,
+  sum(kind = 'robots.txt') AS robots_txt, sum(kind = 'backoff') AS backoffs,
+  sum(delay * (kind = 'backoff')) AS backoff_seconds,
   first_five(origin || path) AS examples, min(place) AS place
 FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9;
 CREATE INDEX decided_of ON decided(origin);
@@ -29,7 +30,8 @@ CREATE TABLE counts AS SELECT origin,
   sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
   sum(final_url) AS final_url_disallowed, sum(final_url_dropped) AS final_url_dropped,
   sum(delayed) AS delayed, min(round(sum(delay_seconds), 6), 1e12) AS delay_seconds,
-  sum(waited) AS waited, min(round(sum(wait_seconds), 6), 1e12) AS wait_seconds, sum(robots_txt) AS robots_txt
+  sum(waited) AS waited, min(round(sum(wait_seconds), 6), 1e12) AS wait_seconds, sum(robots_txt) AS robots_txt,
+  sum(backoffs) AS backoffs, min(round(sum(backoff_seconds), 6), 1e12) AS backoff_seconds
 FROM decided GROUP BY origin;
 
 CREATE VIEW totals AS SELECT
@@ -39,6 +41,7 @@ CREATE VIEW totals AS SELECT
   total(final_url_dropped) AS final_url_dropped, total(delayed) AS delayed,
   min(round(total(delay_seconds), 6), 1e12) AS delay_seconds, total(waited) AS waited,
   min(round(total(wait_seconds), 6), 1e12) AS wait_seconds, total(robots_txt) AS robots_txt,
+  total(backoffs) AS backoffs, min(round(total(backoff_seconds), 6), 1e12) AS backoff_seconds,
   (SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
     FROM decided WHERE dropped > 0 GROUP BY 1 ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
 FROM counts;
@@ -102,7 +105,8 @@ CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_
     'sent_disallowed', sent_disallowed, 'sent_unchecked', sent_unchecked, 'dropped', dropped,
     'final_url_disallowed', final_url_disallowed, 'final_url_dropped', final_url_dropped,
     'delayed', delayed, 'delay_seconds', delay_seconds, 'waited', waited,
-    'wait_seconds', wait_seconds, 'robots_txt', robots_txt, 'dropped_for', json(coalesce((
+    'wait_seconds', wait_seconds, 'robots_txt', robots_txt, 'backoffs', backoffs,
+    'backoff_seconds', backoff_seconds, 'dropped_for', json(coalesce((
       SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
         FROM decided WHERE decided.origin = listed.origin AND dropped > 0
         GROUP BY 1 ORDER BY 2 DESC, 1)), '{}')))) AS "counts [msgspec]",

@@ -415,6 +415,118 @@ def test_waits_are_counted_once_for_each_queue() -> None:
     assert crawl.crawler.stats.get_value("robotstxt/wait_count/robots_txt") == 1
 
 
+# Hosts that ask for fewer requests
+
+
+def held_crawl(*answers: float | None, number: int = 30, **settings: Any) -> FakeCrawl:
+    """Return a crawl whose first requests were answered so, one after the other."""
+    crawl = crawl_of(A, number=number, **settings)
+    for retry_after in answers:
+        request = crawl.pop()
+        assert request is not None
+        crawl.frontier.note_answer(request, 429, retry_after)
+        crawl.end(request)
+        if retry_after is not answers[-1]:
+            crawl.clock.advance(10_000)
+    return crawl
+
+
+def seconds_held(crawl: FakeCrawl) -> float:
+    return crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds"),
+    [
+        ((None,), 1),
+        ((20,), 20),
+        ((86_400,), 300),
+        ((20, 30, None), 4),
+        ((1.5,) * 2 + (None,), 4),
+        ((30,) * 40 + (None,), 300),
+    ],
+)
+def test_a_host_is_held_for_as_long_as_it_asks(
+    answers: tuple[float | None, ...], seconds: float
+) -> None:
+    crawl = held_crawl(*answers, number=50)
+    assert crawl.places() == {A: Place.WAITING}
+    crawl.clock.advance(seconds - 0.1)
+    assert crawl.pop() is None
+    crawl.clock.advance(0.1)
+    assert crawl.pop() is not None
+    assert crawl.pop() is None, "one at a time"
+
+
+def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
+    crawl = crawl_of(A, number=30)
+    several = [request for _ in range(5) if (request := crawl.pop()) is not None]
+    for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
+        crawl.frontier.note_answer(request, status, None)
+        crawl.end(request)
+    assert seconds_held(crawl) == 1
+    assert crawl.crawler.stats is not None
+    assert crawl.crawler.stats.get_value("robotstxt/backoff_count") == 1
+
+
+def test_what_is_in_flight_may_say_for_how_long() -> None:
+    crawl = crawl_of(A, number=30)
+    several = [request for _ in range(3) if (request := crawl.pop()) is not None]
+    for request, retry_after in zip(several, (None, 60.0, 20.0), strict=True):
+        crawl.frontier.note_answer(request, 429, retry_after)
+        crawl.end(request)
+    assert seconds_held(crawl) == 60
+
+
+def test_another_answer_ends_it() -> None:
+    crawl = held_crawl(20)
+    crawl.clock.advance(20)
+    request = crawl.pop()
+    assert request is not None
+    crawl.frontier.note_answer(request, 500, None)
+    crawl.end(request)
+    assert len(crawl.pop_all()) == 8
+    assert crawl.frontier.hosts["a.example"].backoffs == 0
+
+
+def test_a_host_is_not_forgotten_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
+    crawl = held_crawl(20, number=1)
+    assert seconds_held(crawl) == 20
+    crawl.clock.advance(20)
+    crawl.frontier.set_delay("b.example", B, 5, None)
+    assert "a.example" not in crawl.frontier.hosts
+
+
+def test_a_request_that_left_before_it_began_waits() -> None:
+    crawl = crawl_of(A)
+    first, second = crawl.pop(), crawl.pop()
+    assert first is not None
+    assert second is not None
+    crawl.frontier.note_answer(first, 429, 20)
+    crawl.end(first)
+    assert not crawl.frontier.try_start(second, A)
+    crawl.clock.advance(20)
+    assert crawl.frontier.try_start(second, A)
+
+
+def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = crawl_of(A)
+    now = crawl.clock.now
+    state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
+    crawl.frontier.hold_again(state)
+    assert seconds_held(crawl) == 20
+    assert state == {"a.example": now + 20, "c.example": now + 300}
+    crawl.clock.advance(20)
+    request = crawl.pop()
+    assert request is not None
+    crawl.frontier.note_answer(request, 200, None)
+    assert list(state) == ["c.example"]
+    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
+    crawl.frontier.note_answer(request, 429, 5)
+    assert list(state) == ["a.example"], "their number is bounded"
+
+
 # Hosts
 
 
@@ -563,7 +675,7 @@ def test_a_request_from_a_queue_has_started() -> None:
     request = crawl.pop()
     assert request is not None
     assert crawl.frontier.try_start(request, A)
-    assert crawl.frontier.is_from_queue(request)
+    assert crawl.frontier.in_progress[request].is_from_queue
     assert crawl.frontier.hosts["a.example"].active == 1
 
 
@@ -577,8 +689,22 @@ def test_requests_of_others_keep_the_pace() -> None:
     crawl.end(first)
     crawl.clock.advance(5)
     assert crawl.frontier.try_start(other, A)
-    assert not crawl.frontier.is_from_queue(other)
+    assert not crawl.frontier.in_progress[other].is_from_queue
     assert crawl.pop() is None
+
+
+def test_a_request_that_comes_back_without_a_queue_keeps_the_pace() -> None:
+    crawl = FakeCrawl()
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    other = Request(f"{A}/other")
+    crawl.engine.active.add(other)
+    assert not crawl.frontier.arrives(other)
+    assert crawl.frontier.try_start(other, A)
+    other.meta["download_slot"] = "a.example"
+    assert not crawl.frontier.arrives(other)
+    assert not crawl.frontier.try_start(other, A)
+    crawl.clock.advance(5)
+    assert crawl.frontier.try_start(other, A)
 
 
 def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
@@ -593,7 +719,9 @@ def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
     crawl.clock.advance(5)
     assert crawl.frontier.try_start(second, A)
     crawl.frontier.note_queue(second)
-    assert crawl.frontier.is_from_queue(second), "the scheduler has it again if the spider closes"
+    assert crawl.frontier.in_progress[second].is_from_queue, (
+        "the scheduler has it again if the spider closes"
+    )
 
 
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
@@ -729,6 +857,26 @@ async def test_a_host_is_reserved_for_each_request() -> None:
     await settle()
     assert store.released == [5, 0]
     assert crawl.clock.pending == []
+
+
+async def test_a_host_that_is_held_is_held_for_other_crawlers() -> None:
+    crawl = crawl_of(A)
+    store = Store()
+    store.seconds = 0
+    crawl.frontier.share(store)
+    request = crawl.pop()
+    assert request is not None
+    crawl.frontier.note_answer(request, 429, 20)
+    crawl.end(request)
+    await settle()
+    assert store.released == [20]
+    await crawl.clock.run(20)
+    request = crawl.pop()
+    assert request is not None, "the host is reserved for it"
+    crawl.frontier.note_answer(request, 429, 30)
+    crawl.end(request)
+    await settle()
+    assert store.released == [20, 30]
 
 
 async def test_a_host_whose_requests_are_dropped_is_not_reserved() -> None:

@@ -94,6 +94,22 @@ async def test_a_host_is_leased_while_its_robots_txt_is_fetched(
     assert other.pop_url() == f"{A}/2"
 
 
+async def test_a_back_off_holds_for_all_workers(worker: Callable[..., Worker]) -> None:
+    one, other = worker(), worker()
+    one.push(f"{A}/1", f"{A}/2", f"{B}/1")
+    for crawl in (one, other):
+        crawl.set_ready(A, B)
+    request = one.pop()
+    assert request is not None
+    assert request.url == f"{A}/1"
+    one.frontier.note_answer(request, 429, 60)
+    one.end(request)
+    await sleep(0)
+    assert other.pop() is None
+    assert one.pop_all() == [f"{B}/1"]
+    assert len(other.queue) == 1
+
+
 async def test_a_delay_holds_for_all_workers(worker: Callable[..., Worker]) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1", f"{A}/2")
