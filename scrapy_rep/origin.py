@@ -27,7 +27,7 @@ from .protocol.access import (
 )
 from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
 from .protocol.records import Pacing
-from .protocol.robotstxt import Reason, RobotsTxt, Verdict
+from .protocol.robotstxt import REASONS, Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
@@ -113,11 +113,17 @@ _UNKNOWN = State.UNKNOWN
 
 _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.RULES: Rules,
-    AccessResult.UNAVAILABLE: Unavailable,
-    AccessResult.DISALLOWED: Unavailable,
+    **dict.fromkeys(REASONS, Unavailable),
     AccessResult.UNREACHABLE: Unreachable,
 }
 """For the result in a stored entry, the event that leads to the same state."""
+
+
+_MEANINGS = {
+    AccessResult.DISALLOWED: "everything is disallowed",
+    AccessResult.NOT_ROBOTS_TXT: "not a robots.txt, no rules",
+    AccessResult.CHALLENGE: "a challenge, no rules",
+}
 
 
 class Action(Enum):
@@ -188,8 +194,8 @@ class OriginFile(Generic[Content]):
     unreachable_since: float | None = field(default=None, repr=False)
     failures: int = field(default=0, repr=False)
     """The number of failed fetches in a row."""
-    disallow_all: bool = field(default=False, repr=False)
-    """The last response was a 4xx that a setting treats as a refusal."""
+    unavailable: AccessResult = field(default=AccessResult.UNAVAILABLE, repr=False)
+    """Why the last response had no rules, in the state UNAVAILABLE."""
     fetched_at: float = field(default=0, repr=False)
     """When the last fetch ended that was not cancelled, by this crawler or another."""
     last_request: float | None = field(default=None, repr=False)
@@ -254,7 +260,7 @@ class OriginFile(Generic[Content]):
             case Unavailable():
                 self.set_copy(None, None)
                 self._record_response(event.status, event.url, event.expires_at, now)
-                self.disallow_all = event.disallow
+                self.unavailable = event.result
             case Unreachable():
                 self._record_failure(event, now)
             case Cancelled():
@@ -302,7 +308,7 @@ class OriginFile(Generic[Content]):
         if self.state is State.FRESH:
             result = AccessResult.RULES
         elif self.state is State.UNAVAILABLE:
-            result = AccessResult.DISALLOWED if self.disallow_all else AccessResult.UNAVAILABLE
+            result = self.unavailable
         else:
             result = AccessResult.UNREACHABLE
         return Entry(
@@ -337,7 +343,7 @@ class OriginFile(Generic[Content]):
         self.fetched_at = entry.fetched_at
         if content is not None:
             self.set_copy(content, entry.copy, len(entry.body or b""))
-        elif entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
+        elif entry.result.is_unavailable:
             self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
         # An entry that is due for a refresh answers a request, but does not replace a refresh.
@@ -347,7 +353,8 @@ class OriginFile(Generic[Content]):
         self.in_flight = False
         self._change_state(_RESTORED[entry.result])
         self.status, self.url, self.failure = entry.status, entry.url, entry.failure
-        self.disallow_all = entry.result is AccessResult.DISALLOWED
+        if entry.result.is_unavailable:
+            self.unavailable = entry.result
         self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
         return True
 
@@ -364,7 +371,6 @@ class OriginFile(Generic[Content]):
         self.status, self.url = status, url
         self.failure = self.unreachable_since = None
         self.failures = 0
-        self.disallow_all = False
         self.expires_at = expires_at
         self.refresh_at = expires_at - REFRESH_AHEAD * (expires_at - now)
 
@@ -399,12 +405,19 @@ class Origin(OriginFile[RobotsTxt]):
     """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
     is_unused: bool = field(default=False, repr=False)
     """Whether no request has used the last answer yet."""
+    reported_unavailable: str = field(default="", repr=False)
+    """Why there were no rules, if that was logged."""
     reported_drops: bool = field(default=False, repr=False)
     """Whether a warning about dropped requests was logged since the origin became unreachable."""
     _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
         default=None, repr=False
     )
     """The copy, the arguments and the result of the last call of :meth:`pacing`."""
+
+    @property
+    def disallow_all(self) -> bool:
+        """Whether the last response was a 4xx that a setting treats as a refusal."""
+        return self.unavailable is AccessResult.DISALLOWED
 
     @property
     def robots(self) -> RobotsTxt | None:
@@ -451,7 +464,8 @@ class Origin(OriginFile[RobotsTxt]):
             return self.content.verdict(url, agents)
         if self.state is State.UNAVAILABLE:
             allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
-            reason = Reason.UNAVAILABLE if allowed else Reason.DISALLOWED_STATUS
+            is_exempt = self.disallow_all and allowed
+            reason = Reason.UNAVAILABLE if is_exempt else REASONS[self.unavailable]
             return Verdict(allowed, reason, None, None, self._unavailable_detail)
         allowed = self._may_be_crawled(unreachable, now) or path_of(url) == ROBOTS_TXT
         return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
@@ -500,8 +514,7 @@ class Origin(OriginFile[RobotsTxt]):
     def summary(self) -> str:
         """Return one line, for people, that describes what the robots.txt means."""
         if self.state is State.UNAVAILABLE:
-            meaning = "everything is disallowed" if self.disallow_all else "no rules"
-            return f"{self._unavailable_detail}: {meaning}"
+            return f"{self._unavailable_detail}: {_MEANINGS.get(self.unavailable, 'no rules')}"
         if self.content is None:
             return f"unreachable: {self.failure}" if self.failure else str(self.state)
         rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"

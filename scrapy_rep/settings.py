@@ -216,6 +216,9 @@ class Settings:
     too_many_redirects: str = _setting(
         "REP_TOO_MANY_REDIRECTS", "unavailable", _choice("unavailable", "unreachable")
     )
+    not_robots: str = _setting(
+        "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
+    )
     allow_private_redirects: bool = _setting("REP_ALLOW_PRIVATE_REDIRECTS", False, BOOLEAN)
     inherit_meta: tuple[str, ...] = _setting(
         "REP_INHERIT_META", ("proxy", "bindaddress", "download_slot"), STRINGS

@@ -311,15 +311,23 @@ def test_rfc_successful_status_holds_the_rules(status: int) -> None:
     assert robots.sitemaps == (f"{SITE}/sitemap.xml",)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451, 499, HTTPStatus.NOT_FOUND])
-def test_rfc_unavailable_status_allows_everything(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        *((status, Reason.UNAVAILABLE) for status in (400, 404, 410, 451, 499)),
+        (HTTPStatus.NOT_FOUND, Reason.UNAVAILABLE),
+        (401, Reason.REFUSED),
+        (403, Reason.REFUSED),
+    ],
+)
+def test_rfc_unavailable_status_allows_everything(status: int, reason: Reason) -> None:
     robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /", f"{SITE}/robots.txt")
     for url in ("/a", f"{SITE}/robots.txt"):
         for _ in range(2):
             verdict = robots.verdict(url, "mybot")
-            assert verdict == Verdict(True, Reason.UNAVAILABLE, detail=f"status {status:d}")
+            assert verdict == Verdict(True, reason, detail=f"status {status:d}")
             assert robots.allowed(url, "mybot")
-    assert str(verdict) == f"unavailable: status {status:d}"
+    assert str(verdict) == f"{reason}: status {status:d}"
     assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
     assert robots.matches("/a", "mybot") == ()
 

@@ -14,6 +14,7 @@ from scrapy_rep.origin import (
     UnreachablePolicy,
 )
 from scrapy_rep.protocol.access import (
+    AccessResult,
     Cancelled,
     CopyInfo,
     FetchResult,
@@ -51,7 +52,8 @@ def rules(
 
 
 def missing(at: float, *, disallow: bool = False) -> Unavailable:
-    return Unavailable(URL, at + DAY, MISSING, disallow)
+    result = AccessResult.DISALLOWED if disallow else AccessResult.UNAVAILABLE
+    return Unavailable(URL, at + DAY, MISSING, result)
 
 
 def origin_after(*history: tuple[float, FetchResult]) -> Origin:

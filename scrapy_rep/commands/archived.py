@@ -29,6 +29,7 @@ from ..protocol.access import (
     access_result,
 )
 from ..protocol.paths import robots_txt_url
+from ..protocol.robotstxt import other_page
 from .output import CommandError, ExitCode, reading
 from .policy import moment, of_origin, time_text
 
@@ -104,6 +105,8 @@ class _History:
         if found.status is not None:
             is_conditional = found.sha256 is not None
             result = access_result(found.status, self._statuses, conditional=is_conditional)
+        if result is AccessResult.RULES and found.body is not None:
+            result = other_page(found.body) or result
         if result is not AccessResult.RULES:
             found = found._replace(body=None)
         if found.url == robots_txt_url(found.origin):
@@ -115,7 +118,7 @@ class _History:
             self.last = response
         if found.body is not None and (self._copy is None or found.time >= self._copy.time):
             self._copy = found
-        if result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED):
+        if result.is_unavailable:
             self._copy_removed_at = max(self._copy_removed_at, found.time)
 
 
@@ -163,9 +166,8 @@ def _event(last: _Response, *, too_many: str) -> FetchResult:
     match last.result:
         case AccessResult.NOT_MODIFIED:
             return NotModified(found.time)
-        case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
-            is_refusal = last.result is AccessResult.DISALLOWED
-            return Unavailable(found.url, found.time, found.status, disallow=is_refusal)
+        case result if result.is_unavailable:
+            return Unavailable(found.url, found.time, found.status, result)
         case AccessResult.RULES:
             failure = "a body that is cut off, cannot be decoded, or is not in its record"
         case AccessResult.REDIRECT:

@@ -454,6 +454,9 @@ _EXTENTS = {
 }
 _STATES = {
     "unavailable": "unavailable, everything is allowed",
+    "not-robots-txt": "not a robots.txt, everything is allowed",
+    "refused": "refused, everything is allowed",
+    "challenge": "a challenge, everything is allowed",
     "disallowed-status": "a status of REP_DISALLOW_STATUSES",
     "unreachable": "unreachable",
     "stale-copy": "unreachable, the last good copy",

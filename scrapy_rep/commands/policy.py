@@ -16,7 +16,7 @@ from ..protocol.access import AccessResult
 from ..protocol.lines import read
 from ..protocol.paths import robots_txt_url, verdict_as_sent
 from ..protocol.printable import printable
-from ..protocol.robotstxt import RobotsTxt
+from ..protocol.robotstxt import REASONS, RobotsTxt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 _RESULTS = {
     AccessResult.RULES: "rules",
-    AccessResult.UNAVAILABLE: "unavailable",
-    AccessResult.DISALLOWED: "disallowed-status",
     AccessResult.UNREACHABLE: "unreachable",
+    **{result: reason.value for result, reason in REASONS.items()},
 }
 _SOURCES = {
     "site": "from the site",
@@ -43,9 +42,10 @@ class Access(Struct, kw_only=True, frozen=True):
     """Where a robots.txt came from.
 
     ``url`` is that of the robots.txt, or the name of a file. ``state``: ``rules``, ``unavailable``,
-    ``disallowed-status``, ``unreachable``, or ``stale-copy``: the last good copy of a site that is
-    unreachable. ``age`` is in seconds. ``expires_at``: when it is fetched again at the latest;
-    while it is unreachable, when the next attempt is. From a store, ``redirects`` are not known.
+    ``not-robots-txt``, ``refused``, ``challenge``, ``disallowed-status``, ``unreachable``, or
+    ``stale-copy``: the last good copy of a site that is unreachable. ``age`` is in seconds.
+    ``expires_at``: when it is fetched again at the latest; while it is unreachable, when the next
+    attempt is. From a store, ``redirects`` are not known.
     """
 
     url: str
@@ -180,7 +180,7 @@ def verdict_of(robots: RobotsTxt) -> Callable[[str, tuple[str, ...]], Verdict]:
 
 def _state(origin: Origin) -> str:
     if origin.state is State.UNAVAILABLE:
-        return "disallowed-status" if origin.disallow_all else "unavailable"
+        return _RESULTS[origin.unavailable]
     if origin.robots is None:
         return "unreachable"
     return "stale-copy" if origin.failure is not None else "rules"

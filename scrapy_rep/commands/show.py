@@ -223,7 +223,7 @@ def _listing(record: Show) -> Iterator[RenderableType]:
     access = record.robots_txt
     yield named_values(access_rows(access))
     yield ""
-    if access.state in ("unavailable", "disallowed-status", "unreachable"):
+    if access.state not in ("rules", "stale-copy"):
         text = REASONS[access.state]
         yield Text(f"{text[0].upper()}{text[1:]}.", style="yellow")
         if access.failure:

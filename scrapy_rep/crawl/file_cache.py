@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from ..frontier.clock import fire
 from ..logs import get_logger
 from ..origin import Action, OriginFile
-from ..protocol.access import Cancelled, Rules, Unavailable, Unreachable
+from ..protocol.access import AccessResult, Cancelled, Rules, Unavailable, Unreachable
 from .file_table import FileTable
 from .policy_store import StoreLookup
 
@@ -239,6 +239,8 @@ class FileCache(Generic[File]):
         if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
             self._stats.inc_value(f"{file.resource.stats}/{kind}")
+            if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
+                self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
         self._on_result(file, page, event, body)
 
     async def _on_content(self, content: Any, page: Request) -> None:

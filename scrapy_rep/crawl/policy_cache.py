@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from ..fetch.browsers import page_url
-from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
+from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
 from ..fetch.redirects import NOT_PUBLIC
 from ..frontier.engine import WATCH_INTERVAL
 from ..frontier.fetch_limit import SLOW, FetchLimit
@@ -21,7 +21,7 @@ from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, State, UnreachablePolicy
-from ..protocol.access import Unreachable
+from ..protocol.access import AccessResult, Unreachable
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import describe
@@ -494,6 +494,9 @@ class PolicyCache(FileCache[Origin]):
             self._warn_of_outage(file, event)
         if self._events is not None:
             self._events.fetched(file, event, body)
+        if file.state is State.UNAVAILABLE and file.unavailable != file.reported_unavailable:
+            file.reported_unavailable = file.unavailable.value
+            self._log_unavailable(file)
         self.states_usage = self.states_usage or self.may_state_usage(file)
         self.apply_pace(file, page)
         if self.tdm_files is not None:
@@ -502,6 +505,35 @@ class PolicyCache(FileCache[Origin]):
             local_delay = self.local_rules.delay(file.key, self._clock.time())
             delay = self.frontier.delay(file.host)
             self._events.paced(file, self.tokens(page), local_delay, delay)
+
+    def _log_unavailable(self, file: Origin) -> None:
+        """Log that a site answers with something else than a robots.txt or a 404."""
+        values = {"origin": file.key, "status": file.status, "url": file.url}
+        extra = {"spider": self._crawler.spider}
+        if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
+            logger.warning(
+                "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
+                "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
+                "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
+                values,
+                extra=extra,
+            )
+        elif file.unavailable is AccessResult.CHALLENGE:
+            logger.warning(
+                "%(origin)s has a challenge for browsers in place of its robots.txt (status "
+                "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
+                "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
+                values,
+                extra=extra,
+            )
+        elif file.unavailable is AccessResult.REFUSED:
+            logger.info(
+                "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
+                "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
+                "REP_DISALLOW_STATUSES.",
+                values,
+                extra=extra,
+            )
 
     def _on_end(self, file: Origin) -> None:
         self._recent.pop(file.key, None)
@@ -540,6 +572,8 @@ def settings_for(event: Unreachable) -> list[str]:
         names.insert(0, "REP_TOO_MANY_REDIRECTS")
     elif event.failure.endswith(NOT_PUBLIC):
         names.insert(0, "REP_ALLOW_PRIVATE_REDIRECTS")
+    elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
+        names.insert(0, "REP_NOT_ROBOTS")
     elif 400 <= status <= 499:
         names.insert(0, "REP_UNREACHABLE_STATUSES")
     elif 500 <= status <= 599:

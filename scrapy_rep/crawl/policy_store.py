@@ -223,17 +223,22 @@ class PolicyStore:
 
         The crawl that wrote it may have had other settings.
         """
-        allowed = [AccessResult.UNREACHABLE]
         if entry.result is not AccessResult.UNREACHABLE:
-            allowed = [AccessResult.UNAVAILABLE, AccessResult.DISALLOWED]
             latest = entry.fetched_at + self._settings.cache_max
             if entry.expires_at > latest:
                 refresh_at = min(entry.refresh_at, latest)
                 entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
-        if entry.status is None or entry.status < 400 or entry.result is AccessResult.RULES:
+        if entry.status is None or entry.result is AccessResult.RULES:
             return entry
-        result = access_result(entry.status, status_policy(self._settings, file))
-        if result not in allowed:  # the status has another meaning now: fetch again
+        result: AccessResult = entry.result
+        if entry.status >= 400:
+            is_challenge = result is AccessResult.CHALLENGE
+            policy = status_policy(self._settings, file)
+            result = access_result(entry.status, policy, challenge=is_challenge)
+        elif result.is_unavailable and self._settings.not_robots == "unreachable":
+            result = AccessResult.UNREACHABLE
+        if result.is_unavailable != entry.result.is_unavailable:
+            # The response has another meaning now: fetch again.
             return entry._replace(expires_at=0, refresh_at=0)
         return entry._replace(result=result)
 

@@ -32,6 +32,7 @@ from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
+from ..protocol.robotstxt import other_page
 from ..stores.entry import is_validator
 from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
 from .downloader import (
@@ -67,6 +68,7 @@ MAX_RETRY_PAUSE = 60
 RFC 9309 nor Google gives a number."""
 
 TOO_MANY_REDIRECTS = "too many redirects"
+NO_ROBOTS_TXT = "not a robots.txt"
 
 MAX_FAILURE_LENGTH = 300
 """The number of characters of an error message that are kept and shown."""
@@ -129,13 +131,13 @@ class Fetcher:
         """
         event = await self._attempt(file, page, cache)
         for retry in range(self._settings.retry_times):
-            if (
-                not isinstance(event, Unreachable)
-                or event.retry_after
-                or not cache.is_wanted(file.key)
-            ):
+            if not isinstance(event, Unreachable) or not cache.is_wanted(file.key):
                 break
-            await self._clock.sleep(min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE))
+            # A site that asks for a short pause gets it. A long one is for later requests.
+            pause = event.retry_after or min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE)
+            if event.retry_after and pause > self._settings.timeout:
+                break
+            await self._clock.sleep(pause)
             if not cache.is_wanted(file.key):
                 break
             self._count(file, "retry_count")
@@ -322,7 +324,11 @@ class Fetcher:
         """Return what a response means; None for a redirect to follow."""
         now, cache_headers = self._now(), response.cache_headers()
         policy = status_policy(self._settings, file)
-        result = access.access_result(response.status, policy, conditional=response.conditional)
+        mark = response.header("cf-mitigated")
+        challenge = response.status >= 400 and access.is_challenge(mark, response.body)
+        result = access.access_result(
+            response.status, policy, conditional=response.conditional, challenge=challenge
+        )
         match result:
             case AccessResult.RULES:
                 if response.body is None:
@@ -333,16 +339,15 @@ class Fetcher:
                 # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
                 lifetime = file.copy.lifetime if file.copy is not None else None
                 return NotModified(self._expires_at(cache_headers, now, lifetime))
-            case AccessResult.UNAVAILABLE | AccessResult.DISALLOWED:
+            case (
+                AccessResult.UNAVAILABLE
+                | AccessResult.DISALLOWED
+                | AccessResult.REFUSED
+                | AccessResult.CHALLENGE
+                | AccessResult.NOT_ROBOTS_TXT
+            ):
                 default = _default_lifetime(response.status)
-                expires_at = self._expires_at(cache_headers, now, default)
-                return Unavailable(
-                    response.url,
-                    expires_at,
-                    response.status,
-                    disallow=result is AccessResult.DISALLOWED,
-                    from_cache=response.from_cache,
-                )
+                return self._unavailable(response, result, cache_headers, now, default)
             case AccessResult.REDIRECT:
                 if response.headers.get("Location"):
                     return None
@@ -352,10 +357,21 @@ class Fetcher:
                 retry_after = None
                 if response.status == 429 or response.status >= 500:
                     retry_after = access.retry_after(response.header("Retry-After"), now)
-                failure = f"status {response.status}"
+                failure = f"status {response.status}{', a challenge' if challenge else ''}"
                 return Unreachable(failure, response.status, response.url, retry_after)
             case unknown:
                 assert_never(unknown)
+
+    def _unavailable(
+        self,
+        response: RobotsTxtResponse,
+        result: AccessResult,
+        cache_headers: CacheHeaders,
+        now: float,
+        default: float | None = None,
+    ) -> Unavailable:
+        expires_at = self._expires_at(cache_headers, now, default)
+        return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
 
     def _rules(
         self,
@@ -364,11 +380,21 @@ class Fetcher:
         body: bytes,
         cache_headers: CacheHeaders,
         now: float,
-    ) -> Rules:
+    ) -> FetchResult:
         text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
         if text is not None:
             self._count(file, "unwrapped_count")
             body = text
+        page = None
+        if file.resource.path == ROBOTS_TXT:
+            headers = response.header("Content-Type"), response.header("cf-mitigated")
+            page = other_page(body, *headers)
+        if page is not None:
+            if self._settings.not_robots == "unreachable":
+                what = "a challenge, " if page is AccessResult.CHALLENGE else ""
+                failure = f"status {response.status}, {what}{NO_ROBOTS_TXT}"
+                return Unreachable(failure, response.status, response.url)
+            return self._unavailable(response, page, cache_headers, now)
         copy = CopyInfo(
             response.url,
             etag=_validator(response.header("ETag")),

@@ -8,6 +8,7 @@ redirects and retries; these events drive the state machine in :mod:`scrapy_rep.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+REFUSAL_STATUSES = frozenset({401, 403})
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
@@ -44,11 +46,34 @@ class AccessResult(str, Enum):
     """There is no robots.txt: everything is allowed."""
     DISALLOWED = "disallowed"
     """A setting treats this status as a refusal: everything is disallowed."""
+    NOT_ROBOTS_TXT = "not-robots-txt"
+    """The body of a successful response is another page, in HTML: everything is allowed."""
+    REFUSED = "refused"
+    """The status is 401 or 403: everything is allowed."""
+    CHALLENGE = "challenge"
+    """Instead of the robots.txt, there is a test that only a browser passes: everything is
+    allowed."""
     UNREACHABLE = "unreachable"
     """The server or the network failed, so it is not known whether there are rules."""
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def is_unavailable(self) -> bool:
+        """Whether there are no rules, although the server has answered."""
+        return self in _UNAVAILABLE
+
+
+_UNAVAILABLE = frozenset(
+    {
+        AccessResult.UNAVAILABLE,
+        AccessResult.DISALLOWED,
+        AccessResult.NOT_ROBOTS_TXT,
+        AccessResult.REFUSED,
+        AccessResult.CHALLENGE,
+    }
+)
 
 
 class StatusPolicy(NamedTuple):
@@ -59,10 +84,27 @@ class StatusPolicy(NamedTuple):
     server_errors_are_unavailable: bool = False
 
 
-def access_result(status: int, policy: StatusPolicy, *, conditional: bool = False) -> AccessResult:
+_ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challenge[\"']")
+"""What is in the page of Anubis, whose status is 200 by default."""
+
+
+def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
+    """Return whether a response has the marks of a challenge: those of Cloudflare or of Anubis.
+
+    ``cf_mitigated`` is its header of this name.
+    """
+    if (cf_mitigated or "").strip().lower() == "challenge":
+        return True
+    return body is not None and _ANUBIS.search(body) is not None
+
+
+def access_result(
+    status: int, policy: StatusPolicy, *, conditional: bool = False, challenge: bool = False
+) -> AccessResult:
     """Return what ``status`` means.
 
-    ``conditional`` says whether the request carried a validator.
+    ``conditional`` says whether the request carried a validator, and ``challenge`` whether the
+    response has the marks of a challenge.
     """
     if status == 304:
         return AccessResult.NOT_MODIFIED if conditional else AccessResult.UNREACHABLE
@@ -75,6 +117,8 @@ def access_result(status: int, policy: StatusPolicy, *, conditional: bool = Fals
             return AccessResult.DISALLOWED
         if status in policy.unreachable_statuses:
             return AccessResult.UNREACHABLE
+        if status in REFUSAL_STATUSES:
+            return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
         return AccessResult.UNAVAILABLE
     if 500 <= status <= 599 and policy.server_errors_are_unavailable:
         return AccessResult.UNAVAILABLE
@@ -138,14 +182,14 @@ class NotModified(NamedTuple):
 
 
 class Unavailable(NamedTuple):
-    """A fetch ended with a 4xx, or after too many redirects."""
+    """A fetch ended with a 4xx, after too many redirects, or with a page that has no rules."""
 
     url: str
     expires_at: float
     status: int | None = None
     """None after too many redirects."""
-    disallow: bool = False
-    """A setting treats this status as a refusal."""
+    result: AccessResult = AccessResult.UNAVAILABLE
+    """Why there are no rules."""
     from_cache: bool = False
 
 

@@ -87,6 +87,18 @@ def line_numbers(text: bytes) -> Callable[[int], int]:
     return partial(bisect_right, line_feeds)
 
 
+_MARKUP = re.compile(rb"<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)
+_BEFORE_MARKUP = re.compile(rb"\s+|\#[^\r\n]*|<!--.*?-->", re.DOTALL)
+
+
+def begins_as_markup(body: bytes) -> bool:
+    """Return whether HTML or XML is the first thing in a body that is not a comment."""
+    text, position = decoded(body), 0
+    while skipped := _BEFORE_MARKUP.match(text, position):
+        position = skipped.end()
+    return _MARKUP.match(text, position) is not None
+
+
 def _within_limit(body: bytes) -> bytes:
     """Return the lines that end within the limit. A rule that is cut would match too much."""
     head = body[:SIZE_LIMIT]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .agents import tokens_of_line
-from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, utf_8_mark
+from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
 from .lint_codes import FIXABLE, Code, Severity, chosen_codes, codes_of
 from .lint_groups import findings_of_groups, findings_of_repeated_values
 from .matcher import Steps
@@ -30,8 +30,8 @@ from .records import (
     CONTENT_USAGE,
     CRAWL_DELAY,
     HELD_ABOVE,
+    KNOWN_FIELDS,
     LICENSE,
-    RECORD_TYPES,
     REQUEST_RATE,
     SITEMAP,
     VISIT_TIME,
@@ -39,6 +39,7 @@ from .records import (
     RecordType,
     parse_clean_param,
 )
+from .robotstxt import other_page
 from .usage import (
     has_current_labels,
     has_known_signals,
@@ -69,7 +70,7 @@ for the NUL at the end of its buffer."""
 _MAX_CLEAN_PARAM = 500
 """Yandex reads no more characters of a Clean-param."""
 
-_FIELDS = sorted([USER_AGENT, *RULE_FIELDS, *(row.field for row in RECORD_TYPES)])
+_FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *GROUP_FIELDS} - HELD_ABOVE
 _URL_FIELDS = frozenset([SITEMAP.field, LICENSE.field])
@@ -259,7 +260,12 @@ def lint(
     codes = chosen_codes(select, ignore)
     steps = steps or Steps(MAX_STEPS)
     findings: list[Finding] = []
-    if steps.left > 0:
+    require_bytes(body)
+    if other_page(body) is not None:
+        message = "the file is a page in HTML or XML, and has no rules"
+        advice = "answer with the robots.txt, or with 404 if there is none"
+        findings.append(Finding(1, Severity.ERROR, message, advice, Code.NOT_ROBOTS_TXT))
+    elif steps.left > 0:
         source = Source(body)
         findings += _findings_of_octets(source, body)
         findings += _findings_of_lines(source, steps, strict=strict)

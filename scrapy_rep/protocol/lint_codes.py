@@ -118,6 +118,13 @@ class Code(Enum):
         "RFC 9309 does not require that crawlers read more, and Google and scrapy-rep do not.",
     )  # fmt: skip
 
+    NOT_ROBOTS_TXT = (
+        "R109", "not-robots-txt", _ERROR,
+        "The file is a page in HTML or XML.",
+        "It has no rules, so that everything is allowed. Perhaps the server answers each request "
+        "with a page for browsers, such as that of a login.",
+    )  # fmt: skip
+
     # R2: lines and fields
 
     NO_COLON = (

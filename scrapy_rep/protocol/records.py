@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, matching
-from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, records_of_groups
+from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, records_of_groups
 from .paths import path_of, pattern_of, resolve
 from .usage import PathPreferences, PathSignals, parse_signal_rule, parse_usage_rule
 
@@ -218,6 +218,8 @@ USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
 """The records that state how content may be used."""
 
 _FIELDS = frozenset(row.field for row in RECORD_TYPES)
+KNOWN_FIELDS = frozenset([USER_AGENT, *RULE_FIELDS, *_FIELDS])
+"""The fields of all records that the package reads."""
 HELD_ABOVE = frozenset([CONTENT_SIGNAL.field, LICENSE.field])
 """Above any user-agent line, these hold for all crawlers whose group has no such record."""
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from .access import REDIRECT_STATUSES, AccessResult, StatusPolicy, access_result
+from .access import (
+    REDIRECT_STATUSES,
+    REFUSAL_STATUSES,
+    AccessResult,
+    StatusPolicy,
+    access_result,
+    is_challenge,
+)
 from .agents import WILDCARD_AGENT, product_tokens
-from .lines import SIZE_LIMIT, read, require_bytes
+from .lines import SIZE_LIMIT, begins_as_markup, read, require_bytes
 from .matcher import GroupMatcher
-from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records
+from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records, records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .records import (
@@ -18,6 +25,7 @@ from .records import (
     CONTENT_USAGE,
     CRAWL_DELAY,
     HOST,
+    KNOWN_FIELDS,
     NOINDEX,
     REQUEST_RATE,
     VISIT_TIME,
@@ -42,8 +50,42 @@ __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or a sequence of these in order of preference."""
 
+REASONS = {
+    AccessResult.UNAVAILABLE: Reason.UNAVAILABLE,
+    AccessResult.DISALLOWED: Reason.DISALLOWED_STATUS,
+    AccessResult.NOT_ROBOTS_TXT: Reason.NOT_ROBOTS_TXT,
+    AccessResult.REFUSED: Reason.REFUSED,
+    AccessResult.CHALLENGE: Reason.CHALLENGE,
+}
+"""The reason of a verdict if there are no rules, although the server has answered."""
+
 _MAX_USER_AGENTS = 64
 """Values of user agents that are kept with their index. A crawl has one or a few."""
+
+
+def other_page(
+    body: bytes, content_type: str | None = None, cf_mitigated: str | None = None
+) -> AccessResult | None:
+    r"""Return what a successful response means whose body is no robots.txt; None if it is one.
+
+    No robots.txt is a body that begins as HTML or XML and has no rules, or that the server calls
+    HTML and that has no known field. The last two arguments are headers of the response.
+
+    >>> str(other_page(b"<!doctype html><title>Log in</title>"))
+    'not-robots-txt'
+    """
+    is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
+    if begins_as_markup(body):
+        is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
+    elif is_html and body.strip():
+        found = records(read(body), strict=False)
+        is_robots_txt = any(record.field in KNOWN_FIELDS for record in found)
+    else:
+        is_robots_txt = True
+    if is_robots_txt:
+        return None
+    is_test = is_challenge(cf_mitigated, body)
+    return AccessResult.CHALLENGE if is_test else AccessResult.NOT_ROBOTS_TXT
 
 
 class RobotsTxt:
@@ -129,7 +171,11 @@ class RobotsTxt:
         status                   meaning
         ======================== ===========================================================
         2xx but 206              the rules in the body
-        4xx but 407 and 429      `Reason.UNAVAILABLE`: everything is allowed (§2.3.1.3)
+        \                        `Reason.NOT_ROBOTS_TXT` for an HTML page without rules, or
+        \                        `Reason.CHALLENGE`: everything is allowed
+        401, 403                 `Reason.REFUSED` or `Reason.CHALLENGE`: everything is allowed
+        other 4xx                `Reason.UNAVAILABLE`: everything is allowed (§2.3.1.3)
+        407, 429                 `Reason.UNREACHABLE`: everything is disallowed
         all others, and None     `Reason.UNREACHABLE`: everything is disallowed (§2.3.1.4)
         ======================== ===========================================================
 
@@ -151,12 +197,17 @@ class RobotsTxt:
         if status is not None and not isinstance(status, int):
             raise TypeError(f"a status must be int or None, not {type(status).__name__}")
         require_bytes(body)
-        meaning = None if status is None else access_result(status, StatusPolicy())
-        if meaning is AccessResult.RULES:
-            return cls(body, strict=strict, url=url)
+        result = AccessResult.UNREACHABLE
+        if status is not None:
+            challenge = status in REFUSAL_STATUSES and is_challenge(None, body)
+            result = access_result(status, StatusPolicy(), challenge=challenge)
+        if result is AccessResult.RULES:
+            page = other_page(body)
+            if page is None:
+                return cls(body, strict=strict, url=url)
+            result = page
         robots = cls(b"", strict=strict, url=url)
-        unavailable = meaning is AccessResult.UNAVAILABLE
-        robots._reason = Reason.UNAVAILABLE if unavailable else Reason.UNREACHABLE
+        robots._reason = REASONS.get(result, Reason.UNREACHABLE)
         robots._detail = "no response" if status is None else f"status {status:d}"
         if status in REDIRECT_STATUSES:
             robots._detail += ", a redirect that was not followed"
@@ -469,7 +520,7 @@ class RobotsTxt:
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         matcher = self._matcher(user_agent)
         if self._reason is not None:
-            allowed = self._reason is Reason.UNAVAILABLE or path == ROBOTS_TXT
+            allowed = self._reason is not Reason.UNREACHABLE or path == ROBOTS_TXT
             return Verdict(allowed, self._reason, detail=self._detail)
         verdict = matcher.verdict(path)
         if matcher.index is not None and not isinstance(user_agent, list):

@@ -316,6 +316,5 @@ def _result(origin: Origin, *, is_unreachable: bool) -> str:
     if is_unreachable:
         return AccessResult.UNREACHABLE.value
     if origin.state is State.UNAVAILABLE:
-        result = AccessResult.DISALLOWED if origin.disallow_all else AccessResult.UNAVAILABLE
-        return result.value
+        return origin.unavailable.value
     return AccessResult.RULES.value

@@ -37,6 +37,9 @@ LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotaut
 STATES = {
     "rules": "Has rules",
     "unavailable": "No robots.txt",
+    "not-robots-txt": "Not a robots.txt",
+    "refused": "Refused",
+    "challenge": "Challenge",
     "disallowed": "All disallowed",
     "unreachable": "Unreachable",
     "unknown": "Not fetched",

@@ -13,7 +13,8 @@ from ..protocol.lines import SIZE_LIMIT, read
 from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
-from ..protocol.records import RECORD_TYPES, parse_delay
+from ..protocol.records import KNOWN_FIELDS, parse_delay
+from ..protocol.robotstxt import other_page
 from ..protocol.usage import parse_signal_rule, parse_usage_rule
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ MAX_TEXT = 100
 MAX_DELAY = 1_000_000
 """Seconds. A longer Crawl-delay counts as one of this length."""
 
-_KNOWN_FIELDS = frozenset(
-    ["user-agent", "allow", "disallow", *(row.field.decode() for row in RECORD_TYPES)]
-)
+_KNOWN_FIELDS = frozenset(field.decode() for field in KNOWN_FIELDS)
 
 
 class Sample(NamedTuple):
@@ -89,6 +88,9 @@ encode = json.Encoder().encode
 
 def row_of(sample: Sample) -> Row:
     """Return the row of a site. No content raises an error."""
+    page = None if sample.body is None else other_page(sample.body)
+    if page is not None:
+        sample = sample._replace(body=None, result=page.value)
     facts: dict[str, Any] = {} if sample.body is None else _facts(sample.body)
     stratum = None if sample.stratum is None else printable(sample.stratum, MAX_TEXT)
     site = printable(sample.site)

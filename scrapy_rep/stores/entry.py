@@ -37,8 +37,7 @@ class Entry(NamedTuple):
     """
 
     result: AccessResult
-    """The result of the last fetch that was not cancelled: RULES, UNAVAILABLE, DISALLOWED or
-    UNREACHABLE."""
+    """The result of the last fetch that was not cancelled: neither NOT_MODIFIED nor REDIRECT."""
     fetched_at: float
     """When that fetch ended."""
     refresh_at: float
@@ -108,7 +107,7 @@ _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
 _SHA256 = re.compile("[0-9a-f]{64}")
 _FAILURE = re.compile("[^\ud800-\udfff]*")  # the characters that UTF-8 can encode
 
-VERSION = b"\x05"
+VERSION = b"\x06"
 """The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
 them needs a new version."""
 
@@ -135,12 +134,8 @@ DICTIONARY = (
 
 _RESULTS = {
     result.value: result
-    for result in (
-        AccessResult.RULES,
-        AccessResult.UNAVAILABLE,
-        AccessResult.DISALLOWED,
-        AccessResult.UNREACHABLE,
-    )
+    for result in AccessResult
+    if result not in (AccessResult.NOT_MODIFIED, AccessResult.REDIRECT)
 }
 
 
@@ -290,7 +285,7 @@ def _entry_of(head: Any, body: bytes | None) -> Entry:
         raise ValueError("not an entry: its next fetch is too late")
     if entry.result is AccessResult.RULES and body is None:
         raise ValueError("not an entry: rules without a body")
-    if entry.result in (AccessResult.UNAVAILABLE, AccessResult.DISALLOWED) and body is not None:
+    if entry.result.is_unavailable and body is not None:
         raise ValueError("not an entry: a body of an unavailable robots.txt")
     return entry
 

@@ -15,14 +15,14 @@ URL                                                  the entries are on
 =========================  ============  ====================================================
 key                        value         expires
 =========================  ============  ====================================================
-``rep:5:{origin}``         fence, entry  60 days after the last put
-``rep:5:{origin}:claim``   token         with the claim; its owner may delete it earlier
-``rep:5:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
-``rep:5:host:{host}``      token         with the reservation of the host
-``rep:5:host:{host}``      ``-``         with the delay, after which it can be reserved again
+``rep:6:{origin}``         fence, entry  60 days after the last put
+``rep:6:{origin}:claim``   token         with the claim; its owner may delete it earlier
+``rep:6:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
+``rep:6:host:{host}``      token         with the reservation of the host
+``rep:6:host:{host}``      ``-``         with the delay, after which it can be reserved again
 =========================  ============  ====================================================
 
-The 5 is the version: stores of other versions use other keys. The braces are a hash tag: the keys
+The 6 is the version: stores of other versions use other keys. The braces are a hash tag: the keys
 of one origin are in one slot of a cluster. All times are durations that the server counts, so that
 the clocks of the workers need not agree. A lease (a claim or a reservation) that does not expire
 within :data:`~.base.MAX_LEASE` was written by another program, and counts as expired.

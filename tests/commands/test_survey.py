@@ -41,7 +41,7 @@ FILES = {
     "news/c.txt": b"User-agent: *\nDisallow: /\n",
     "news/d.txt": b"Content-Signal: ai-train=no\nUser-agent: CCBot\nUser-agent: GPTBot\n"
     b"Disallow: /\nAllow: /press\nDisallow: /x$\n",
-    "e.txt": b"<html><p>a: b</p></html>",
+    "e.txt": b"<p>a: b</p>",
 }
 
 

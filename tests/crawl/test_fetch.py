@@ -227,12 +227,30 @@ async def test_a_retry_may_succeed(web: Web, crawl: Crawl) -> None:
     assert outcome.stats["robotstxt/retry_count"] == 1
 
 
+async def test_a_short_retry_after_is_waited_for_like_a_retry(
+    web: Web, crawl: Crawl, pauses: list[float]
+) -> None:
+    site = web.site()
+
+    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
+        site.pages["/robots.txt"] = text(RULES)
+        writer.write(Page(b"", 503, {"Retry-After": "20"}).octets())
+
+    site.pages["/robots.txt"] = recovers
+    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
+    assert pauses == [20]
+    assert outcome_of(site) == RULES_HOLD
+    assert outcome.stats["robotstxt/retry_count"] == 1
+
+
 @pytest.mark.usefixtures("pauses")
-async def test_rfc_retry_after_replaces_the_retries(web: Web, crawl: Crawl) -> None:
+async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Crawl) -> None:
     fetches = {
+        (503, "30"): 2,  # REP_TIMEOUT
+        (503, "31"): 1,
         (503, "120"): 1,
         (500, "Fri, 01 Jan 2100 00:00:00 GMT"): 1,
-        (429, "1"): 1,
+        (429, "1"): 2,
         (503, "0"): 2,
         (503, "soon"): 2,
         (407, "120"): 2,  # Retry-After has a meaning with 429 and 5xx only

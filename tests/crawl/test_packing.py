@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from scrapy_rep.crawl.file_table import pack, unpack
 from scrapy_rep.crawl.tdm_files import TdmFile
 from scrapy_rep.origin import Origin, State, UnreachablePolicy
-from scrapy_rep.protocol.access import Cancelled, CopyInfo, NotModified, Rules, Unavailable
+from scrapy_rep.protocol.access import (
+    AccessResult,
+    Cancelled,
+    CopyInfo,
+    NotModified,
+    Rules,
+    Unavailable,
+)
 from scrapy_rep.protocol.access import Unreachable as Failed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.records import Pacing, describe
@@ -127,7 +134,7 @@ HISTORIES: dict[str, tuple[FetchResult, ...]] = {
     "not modified": (rules(ROBOTS), NotModified(T + 900)),
     "a failed refresh": (rules(ROBOTS), Failed("status 503", 503, URL)),
     "unavailable": (Unavailable(URL, T + 600, 404),),
-    "disallowed": (Unavailable(URL, T + 600, 403, disallow=True, from_cache=True),),
+    "disallowed": (Unavailable(URL, T + 600, 403, AccessResult.DISALLOWED, from_cache=True),),
     "unreachable": (Failed("no\ud800 answer", None, URL, 30.0),),
     "cancelled": (Cancelled(),),
 }

@@ -13,6 +13,7 @@ from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
+    AccessResult,
     Cancelled,
     CopyInfo,
     FetchResult,
@@ -67,8 +68,11 @@ DOWN = (Unreachable("status 503", 503, URL), NOW)
     [
         pytest.param([RULES], BODY, id="rules"),
         pytest.param([RULES, (NotModified(NOW + 200), NOW + 50)], BODY, id="a 304"),
-        pytest.param([GONE], None, id="unavailable"),
-        pytest.param([(Unavailable(URL, NOW + 100, 403, True), NOW)], None, id="disallowed"),
+        *(
+            pytest.param([(Unavailable(URL, NOW + 100, 403, result), NOW)], None, id=str(result))
+            for result in AccessResult
+            if result.is_unavailable
+        ),
         pytest.param([DOWN], None, id="unreachable"),
         pytest.param([RULES, (DOWN[0], NOW + 200)], BODY, id="unreachable, with a copy"),
         pytest.param([DOWN, (DOWN[0], NOW + 70), (DOWN[0], NOW + 300)], None, id="three times"),

@@ -45,7 +45,7 @@ class Contract(SharedStoreTests):
 
 
 def key_of(site: Site) -> str:
-    return f"rep:5:{{{site.root}}}"
+    return f"rep:6:{{{site.root}}}"
 
 
 async def crawl_twice(

@@ -147,7 +147,7 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
         db.close()
     else:
         store = RedisStore(url, ttl=60)
-        store._client().set(f"rep:5:{{{origin}}}", b"0 " + entry)
+        store._client().set(f"rep:6:{{{origin}}}", b"0 " + entry)
         store.disconnect()
 
 

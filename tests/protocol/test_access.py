@@ -18,7 +18,8 @@ RFC = StatusPolicy()
 
 RULES = [200, 201, 202, 203, 204, 205, 207, 226, 299]
 REDIRECT = [301, 302, 303, 307, 308]
-UNAVAILABLE = [status for status in range(400, 500) if status not in (407, 429)]
+REFUSED = [401, 403]
+UNAVAILABLE = [status for status in range(400, 500) if status not in (401, 403, 407, 429)]
 UNREACHABLE = [
     *(0, 100, 101, 103, 199),
     206,  # a part of the rules is not the rules
@@ -35,6 +36,7 @@ UNREACHABLE = [
         pytest.param(RULES, AccessResult.RULES, id="2.3.1.1 successful access"),
         pytest.param(REDIRECT, AccessResult.REDIRECT, id="2.3.1.2 redirects"),
         pytest.param(UNAVAILABLE, AccessResult.UNAVAILABLE, id="2.3.1.3 unavailable"),
+        pytest.param(REFUSED, AccessResult.REFUSED, id="2.3.1.3 refused"),
         pytest.param(UNREACHABLE, AccessResult.UNREACHABLE, id="2.3.1.4 unreachable"),
     ],
 )

@@ -16,7 +16,7 @@ from scrapy import Request
 
 from scrapy_rep.pages.access_terms import AccessTerms
 from scrapy_rep.pages.directives import PageDirectives
-from scrapy_rep.protocol.access import NotModified, Unavailable, Unreachable
+from scrapy_rep.protocol.access import AccessResult, NotModified, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
 from scrapy_rep.reports.pages import report_page
@@ -404,7 +404,7 @@ def test_a_state_lasts_until_another_one_is_fetched() -> None:
     [
         (Unreachable("reset"), {}, "disallow", "unreachable"),
         (Unreachable("reset"), {"REP_UNREACHABLE": "allow"}, "allow", "unreachable"),
-        (Unavailable(A, NOW + 9, 403, disallow=True), {}, "disallow", "disallowed"),
+        (Unavailable(A, NOW + 9, 403, AccessResult.DISALLOWED), {}, "disallow", "disallowed"),
         (Unavailable(A, NOW + 9, None), {}, "allow", "unavailable"),
     ],
 )

@@ -65,7 +65,7 @@ def test_a_site_without_a_file() -> None:
     [
         (b"", {"nothing but white space", "no group"}),
         (b" \r\n\t\n", {"nothing but white space", "no group"}),
-        (b"<!doctype html>\n<p>a: b", {"page of HTML", "no group", "findings of lint"}),
+        (b"<p>\n<p>a: b", {"page of HTML", "no group", "findings of lint"}),
         (b"Sitemap: https://a.example/s", {"sitemap", "no group"}),
         (b"User-agent: *\nDisallow:", {"group for *", "nothing disallowed for *"}),
         (
@@ -84,6 +84,11 @@ def test_features(body: bytes, features: set[str]) -> None:
 def test_the_names_of_an_html_page_are_no_fields() -> None:
     assert of(b"<p>a: b").unknown_fields == []
     assert of(b"User-agent: *\n<p>a: b\n\xff: c").unknown_fields == ["<p>a", "\ufffd"]
+
+
+def test_a_page_in_place_of_a_robots_txt_is_a_result_of_its_own() -> None:
+    sample = Sample("https://a.example", b"<!doctype html>\n<p>a: b", 200)
+    assert row_of(sample) == Row(site="https://a.example", result="not-robots-txt", status=200)
 
 
 def test_delays() -> None:

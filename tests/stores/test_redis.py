@@ -49,20 +49,20 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     with redis_server.client as client:
         lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
     assert lives == {
-        "rep:5:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:5:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:5:{https://a.example}:fence": pytest.approx(86_400, abs=2),
-        "rep:5:host:{a.example}": pytest.approx(20, abs=2),
-        "rep:5:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:6:{https://a.example}": pytest.approx(86_400, abs=2),
+        "rep:6:{https://a.example}:claim": pytest.approx(30, abs=2),
+        "rep:6:{https://a.example}:fence": pytest.approx(86_400, abs=2),
+        "rep:6:host:{a.example}": pytest.approx(20, abs=2),
+        "rep:6:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     with redis_server.client as client:
-        assert not client.exists("rep:5:{https://a.example}:claim")
+        assert not client.exists("rep:6:{https://a.example}:claim")
     claim = await store.claim(ORIGIN, 30)
     await store.put(ORIGIN, ENTRY, claim.fence)
     with redis_server.client as client:
-        assert not client.exists("rep:5:{https://a.example}:fence")
-        assert client.ttl("rep:5:{https://a.example}") == pytest.approx(86_400, abs=2)
+        assert not client.exists("rep:6:{https://a.example}:fence")
+        assert client.ttl("rep:6:{https://a.example}") == pytest.approx(86_400, abs=2)
     await store.close()
 
 
@@ -78,7 +78,7 @@ async def test_a_value_of_any_length_takes_little_memory(redis_server: RedisServ
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         for key in (f"{{{ORIGIN}}}", f"{{{ORIGIN}}}:claim", f"{{{ORIGIN}}}:fence", "host:{a}"):
-            client.setrange(f"rep:5:{key}", octets, b"x")
+            client.setrange(f"rep:6:{key}", octets, b"x")
         process = Path("/proc", str(client.info("server")["process_id"]))
         process.joinpath("clear_refs").write_text("5")  # the peak becomes the present size
         before = peak(process)
@@ -98,10 +98,10 @@ async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kin
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
         if kind == "another type":
-            client.lpush("rep:5:{https://a.example}", b"something")
+            client.lpush("rep:6:{https://a.example}", b"something")
         else:
             octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:5:{https://a.example}", octets)
+            client.set("rep:6:{https://a.example}", octets)
     assert await store.get(ORIGIN) is None
     assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
     await store.put(ORIGIN, ENTRY)
@@ -119,7 +119,7 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
 ) -> None:
     store = RedisStore(redis_server.url, ttl=60)
     with redis_server.client as client:
-        for key in ("rep:5:{https://a.example}:claim", "rep:5:host:{a.example}"):
+        for key in ("rep:6:{https://a.example}:claim", "rep:6:host:{a.example}"):
             if value == "list":
                 client.lpush(key, value)
             else:
@@ -127,7 +127,7 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
     assert (await store.claim(ORIGIN, 30))[:2] == (True, None)
     assert await store.reserve_host("a.example", 30) == 0
     with redis_server.client as client:
-        fence = b"rep:5:{https://a.example}:fence"
+        fence = b"rep:6:{https://a.example}:fence"
         assert all(0 < client.ttl(key) <= 30 for key in client.keys("*") if key != fence)
     await store.release(ORIGIN)
     await store.release_host("a.example", 0)
