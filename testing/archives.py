@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple
+
+from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.paths import origin_of
@@ -51,3 +54,38 @@ def write_archive(path: Path, responses: Iterable[Exchange]) -> Path:
     start = records.warcinfo(path.name, 0, {"software": "scrapy-rep"})
     path.write_bytes(start + b"".join(map(records.exchange, responses)))
     return path
+
+
+class Record(NamedTuple):
+    """One record of a WARC file."""
+
+    kind: str
+    headers: dict[str, str]
+    block: bytes
+
+    @property
+    def body(self) -> bytes:
+        """The body of the message."""
+        return self.block.partition(b"\r\n\r\n")[2]
+
+    @property
+    def fields(self) -> set[tuple[str, str]]:
+        """The header fields of the message."""
+        return fields_of(self.block)
+
+
+def fields_of(message: bytes) -> set[tuple[str, str]]:
+    """Return the header fields of a message."""
+    lines = message.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
+    pairs = (line.partition(": ") for line in lines)
+    return {(name.lower(), value) for name, _, value in pairs}
+
+
+def records_of(octets: bytes) -> list[Record]:
+    """Return the records of a WARC file. Raises an error if a digest is wrong."""
+    for record in ArchiveIterator(BytesIO(octets), check_digests="raise"):
+        record.content_stream().read()
+    return [
+        Record(record.rec_type, dict(record.rec_headers.headers), record.raw_stream.read())
+        for record in ArchiveIterator(BytesIO(octets), no_record_parse=True)
+    ]

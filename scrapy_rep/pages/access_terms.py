@@ -266,9 +266,10 @@ class AccessTermsMiddleware:
 
     async def process_request(self, request: Request) -> None:
         """Remove what this part of the package has noted in a ``meta`` that was copied."""
-        remove_annotations(request.meta)
-        if request.meta.get(DONT_RETRY) == _NOT_RETRIED:
-            del request.meta[DONT_RETRY]
+        meta = request.meta
+        remove_annotations(meta)
+        if meta.get(DONT_RETRY) == _NOT_RETRIED:
+            del meta[DONT_RETRY]
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Return the response, after it is counted, logged and excluded from retries."""

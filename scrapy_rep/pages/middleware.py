@@ -272,12 +272,12 @@ class PageDirectivesMiddleware:
         self, request: Request, response: Response, page: _Page, links: Links
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
-        rel = links.rel(request.url)
+        rel, meta = links.rel(request.url), request.meta
         if rel:
-            request.meta[LINK_REL] = tuple(sorted(rel))
+            meta[LINK_REL] = tuple(sorted(rel))
         else:
-            request.meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
-        if not request.meta.get(OBEY_NOFOLLOW, True):
+            meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
+        if not meta.get(OBEY_NOFOLLOW, True):
             return True
         if self._settings.nofollow == "drop" and page.directives.nofollow:
             self._drop_request(request, response, "nofollow")

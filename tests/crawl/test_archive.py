@@ -17,7 +17,7 @@ from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.reactor import is_reactor_installed
@@ -31,6 +31,7 @@ from scrapy_rep.reports import archive as archive_module
 from scrapy_rep.reports import background_file
 from scrapy_rep.reports.archive import ArchiveProblem, read
 from scrapy_rep.settings import Settings
+from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, redirect, text
 
@@ -46,43 +47,10 @@ ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"
 
 
-class Record(NamedTuple):
-    """One record of a WARC file."""
-
-    kind: str
-    headers: dict[str, str]
-    block: bytes
-
-    @property
-    def head(self) -> bytes:
-        return self.block.partition(b"\r\n\r\n")[0]
-
-    @property
-    def body(self) -> bytes:
-        return self.block.partition(b"\r\n\r\n")[2]
-
-    @property
-    def fields(self) -> set[tuple[str, str]]:
-        """The header fields of the message."""
-        return fields_of(self.block)
-
-
-def fields_of(message: bytes) -> set[tuple[str, str]]:
-    lines = message.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")[1:]
-    pairs = (line.partition(": ") for line in lines)
-    return {(name.lower(), value) for name, _, value in pairs}
-
-
-def records_of(path: Path) -> list[Record]:
-    with path.open("rb") as stream:
-        return [
-            Record(record.rec_type, dict(record.rec_headers.headers), record.raw_stream.read())
-            for record in ArchiveIterator(stream, no_record_parse=True)
-        ]
-
-
 def of_kind(path: Path, *kinds: str) -> list[Record]:
-    return [record for record in records_of(path) if record.kind in kinds]
+    """Return the records of these kinds, or all."""
+    found = records_of(path.read_bytes())
+    return [record for record in found if not kinds or record.kind in kinds]
 
 
 def check(path: Path) -> None:
@@ -112,7 +80,7 @@ async def test_an_exchange_is_archived_as_it_was_on_the_wire(
     before = time.time()
     outcome = await crawl([site.url("/page"), site.url("/private")], settings)
     assert outcome.stats["robotstxt/archive/exchange_count"] == 1
-    info, response, request = records_of(path)
+    info, response, request = of_kind(path)
     check(path)
     sent = robots.octets()
     assert response.block.split(b"\r\n", 1)[0] == b"HTTP/1.1 200 OK"
@@ -160,7 +128,7 @@ async def test_the_first_record_describes_the_crawl(
     changed = {"REP_TIMEOUT": 5, "REP_DISALLOW_STATUSES": [403, 401]}
     site = web.site(RULES)
     await crawl([site.url("/page")], {**settings, **changed})
-    info = records_of(path)[0]
+    info = of_kind(path)[0]
     fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
     assert fields["software"].startswith("scrapy-rep")
     assert "Scrapy/" in fields["software"]
@@ -328,7 +296,11 @@ async def test_a_304_in_a_second_crawl_is_a_revisit(
     assert outcome.stats["robotstxt/forbidden"] == 1
     later = path.with_name("visitor-2.warc.gz")
     check(later)
-    assert [record.kind for record in records_of(later)] == ["warcinfo", "revisit", "request"]
+    assert [record.kind for record in of_kind(later)] == [
+        "warcinfo",
+        "revisit",
+        "request",
+    ]
     [revisit] = of_kind(later, "revisit")
     assert revisit.headers["WARC-Profile"].endswith("/warc/1.1/revisit/server-not-modified")
     assert revisit.headers["WARC-Refers-To-Target-URI"] == site.url("/robots.txt")

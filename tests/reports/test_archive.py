@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import io
 import logging
 import random
 import tracemalloc
 import zlib
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
-from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
@@ -31,6 +29,7 @@ from scrapy_rep.reports.archive import (
     read,
 )
 from scrapy_rep.settings import Settings
+from testing.archives import Record, records_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,22 +50,6 @@ EXCHANGE = Exchange(
     file=RULES,
     origin="https://b.example",
 )
-
-
-class Record(NamedTuple):
-    kind: str
-    headers: dict[str, str]
-    block: bytes
-
-
-def records_of(octets: bytes) -> list[Record]:
-    records = [
-        Record(record.rec_type, dict(record.rec_headers.headers), record.raw_stream.read())
-        for record in ArchiveIterator(io.BytesIO(octets), no_record_parse=True)
-    ]
-    for record in ArchiveIterator(io.BytesIO(octets), check_digests="raise"):
-        record.content_stream().read()
-    return records
 
 
 def written(**values: Any) -> list[Record]:
