@@ -36,6 +36,16 @@ MISTAKES = {
     "fields that resemble others": ALL + b"".join(b"dsallow%d: /\n" % n for n in range(30_000)),
     "NUL octets": b"\0\n" * (LIMIT // 2),
     "one line that is not UTF-8": (ALL + b"Disallow ").ljust(LIMIT, b"\xff"),
+    **{
+        f"one line: {piece.decode()!r}": (ALL + b"Disallow: /").ljust(LIMIT // 2, piece[:1])
+        + piece * (LIMIT // 2 // len(piece) - 20)
+        for piece in (b"(|", b"[a-z", b" ", b"allow ", b".*/api/css", b"/.sql", b"\\d", b",;|")
+    },
+    "tokens that resemble others": b"".join(b"User-agent: Googl%dbot\n" % n for n in range(22_000)),
+    "headers": b"User-agent: Mozilla/5.0 (compatible; a b; +c)\n" * 11_000,
+    "sitemaps that are disallowed": ALL
+    + b"".join(b"Disallow: /*sitemap%d*\n" % n for n in range(9_000))
+    + b"Sitemap: http://h/sitemap1\n" * 9_000,
     "crawl-delays of many agents": b"".join(b"User-agent: a%d\n" % n for n in range(10_000))
     + b"".join(b"Crawl-delay: %d\n" % n for n in range(15_000)),
 }

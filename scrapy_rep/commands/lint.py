@@ -1,4 +1,4 @@
-"""``lint``: lines that do not do what they seem to, and their corrections.
+"""``lint``: lines that do not do what they seem to, and their corrections; ``rule`` explains them.
 
 A finding quotes parts of a file only escaped and cut (`printable`). Names of files and URLs are
 escaped here, for text, JSON, annotations of GitHub and SARIF 2.1.0.
@@ -7,20 +7,26 @@ escaped here, for text, JSON, annotations of GitHub and SARIF 2.1.0.
 from __future__ import annotations
 
 import json
+import re
 import sys
+from difflib import unified_diff
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 from msgspec import Struct
+from rich.cells import cell_len
 
 from .. import __version__
 from ..atomic_write import write_atomically
-from ..protocol.lint import fix, lint
+from ..protocol.lint import Source, fix, lint
 from ..protocol.lint_codes import PAGE, Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
 from .context import STANDARD_INPUT, Context, archive_option, tool
+from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
 from .texts import quantity
@@ -37,8 +43,13 @@ JSON_VERSION = 1
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
+EXPLANATIONS = "lint_codes.md"
+"""The file with a section for each code, in this package."""
+
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
+_MAX_BEFORE, _MAX_LINE = 60, 100
+"""Characters of a line that are shown before the place of a finding, and in all."""
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 # A workflow command is a line: "::" command *( name "=" property ) "::" data
@@ -97,8 +108,10 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
 
 @tool(
     "Report lines of a robots.txt that do not do what they seem to, or that other crawlers read "
-    "otherwise. docs/reference/lint.md explains each code, such as R202 or missing-colon.",
+    "otherwise. 'scrapy-rep rule R202' explains a code. A folder stands for each robots.txt in it, "
+    "or, if there is none, for each file that ends in .txt.",
     ("lint robots.txt", "a file"),
+    ("lint robots.txt --diff", "show what --fix would change"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
     ("lint example.com --ignore R206,R3", "the robots.txt of a site, without these findings"),
     ("lint robots.txt --format github", "annotate the lines of a pull request"),
@@ -118,8 +131,16 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     "--fix",
     "fixes",
     is_flag=True,
-    help="Correct the files; standard input is written to standard output.",
+    help="Make the safe corrections; standard input is written to standard output.",
 )
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
+@click.option(
+    "--unsafe-fixes",
+    "unsafe",
+    is_flag=True,
+    help="With --fix or --diff: also corrections that may change what is allowed.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="One line for each finding, and nothing else.")
 @archive_option
 def lint_tool(
     context: Context,
@@ -128,29 +149,94 @@ def lint_tool(
     ignore: Sequence[str],
     strict: bool,
     fixes: bool,
+    diff: bool,
+    unsafe: bool,
+    quiet: bool,
 ) -> int:
     """Lint files."""
     selected, ignored = _codes(select), _codes(ignore)
+    _check_options(context, fixes=fixes, diff=diff, unsafe=unsafe)
     if fixes:
         for name in names:
             if not is_file(name):
                 raise CommandError(f"--fix corrects files, and {name} is not a file")
-    found: list[tuple[str, Finding]] = []
-    unknown = False
-    for name, body in _bodies(names, context):
+    crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
+    found: list[tuple[str, Finding, str]] = []
+    unknown = changes = False
+    for name, body in _bodies(_files(names), context):
         if body is None:
             unknown = True
             continue
-        if fixes:
-            body = _fix(name, body, selected, ignored, context)
-        findings = lint(body, strict=strict, select=selected, ignore=ignored)
-        found += [(name, one) for one in findings]
-    if not (fixes and STANDARD_INPUT in names):
-        _write(found, context)
+        if fixes or diff:
+            codes = [code.code for code in chosen_codes(selected, ignored)]
+            fixed = fix(body, codes, unsafe=unsafe)
+            if diff:
+                changes = _show_changes(name, body, fixed, context) or changes
+                continue
+            body = _write_fixed(name, body, fixed, context)
+        findings = lint(body, strict=strict, select=selected, ignore=ignored, crawlers=crawlers)
+        lines = Source(body).written if findings else []
+        found += [(name, one, _line_text(lines, one.line)) for one in findings]
+    if not (diff or (fixes and STANDARD_INPUT in names)):
+        _write(found, context, quiet=quiet)
     if unknown:
         return ExitCode.UNKNOWN
-    matters = any(finding.severity is not Severity.INFO for _, finding in found)
-    return ExitCode.FOUND if matters else ExitCode.OK
+    matters = any(finding.severity is not Severity.INFO for _, finding, _ in found)
+    return ExitCode.FOUND if matters or changes else ExitCode.OK
+
+
+@tool(
+    "Explain findings of lint, each with an example and what to write instead. Without a code, "
+    "list all of them.",
+    ("rule R202", "what a code means"),
+    ("rule missing-colon R4", "by its name, and all that begin so"),
+    formats=(),
+)
+@click.argument("names", nargs=-1, metavar="[CODE]...")
+def rule_tool(context: Context, names: Sequence[str]) -> int:
+    """Explain codes."""
+    codes = codes_of(_codes(names))
+    if not codes:
+        rows = (f"{code}  {code.severity:7}  {code.short_name}\n" for code in Code)
+        context.output.write("".join(rows))
+    context.output.write("\n".join(f"{explanation(each)}\n" for each in Code if each in codes))
+    return ExitCode.OK
+
+
+@cache
+def _explanations() -> dict[str, str]:
+    text = (files(__package__) / EXPLANATIONS).read_text("utf-8")
+    sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
+    return {section[:4]: section.strip() for section in sections}
+
+
+def explanation(code: Code) -> str:
+    """Return the explanation of a code in Markdown. Its first line is the code and the name."""
+    return _explanations()[code.code]
+
+
+def _check_options(context: Context, *, fixes: bool, diff: bool, unsafe: bool) -> None:
+    if fixes and diff:
+        raise CommandError("--fix and --diff exclude each other")
+    if unsafe and not (fixes or diff):
+        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
+    if diff and context.output.form != "text":
+        raise CommandError(f"--diff and --format {context.output.form} exclude each other")
+
+
+def _files(names: Sequence[str]) -> list[str]:
+    """Return the names, with the files of a folder in its place."""
+    found: list[str] = []
+    for name in names:
+        if not Path(name).is_dir():
+            found.append(name)
+            continue
+        inside = sorted(each for each in Path(name).rglob("*.txt") if each.is_file())
+        named = [each for each in inside if each.name == "robots.txt"]
+        if not inside:
+            raise CommandError(f"the folder {name} has no robots.txt and no other file with .txt")
+        found += map(str, named or inside)
+    return found
 
 
 def _codes(options: Sequence[str]) -> list[str]:
@@ -182,10 +268,7 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
             yield where, policy.text[1:] if policy.body is None else policy.body
 
 
-def _fix(
-    name: str, body: bytes, select: Sequence[str], ignore: Sequence[str], context: Context
-) -> bytes:
-    fixed = fix(body, [code.code for code in chosen_codes(select, ignore)])
+def _write_fixed(name: str, body: bytes, fixed: bytes, context: Context) -> bytes:
     if name == STANDARD_INPUT:
         with writing():
             sys.stdout.buffer.write(fixed)
@@ -196,24 +279,81 @@ def _fix(
     return fixed
 
 
-def _write(found: list[tuple[str, Finding]], context: Context) -> None:
+def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:
+    """Write the difference of two texts, escaped. Return whether there is one."""
+    before, after = (
+        [printable(_text(line), _MAX_NAME) for line in Source(text).written]
+        for text in (body, fixed)
+    )
+    if body != fixed and before == after:
+        context.output.write(f"{printable(name, _MAX_NAME)}: only its encoding changes\n")
+    shown = printable(name, _MAX_NAME)
+    lines = unified_diff(before, after, shown, shown, lineterm="")
+    context.output.write("".join(f"{line}\n" for line in lines))
+    return body != fixed
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")
+
+
+def _line_text(lines: Sequence[bytes], number: int) -> str:
+    return _text(lines[number - 1]) if number <= len(lines) else ""
+
+
+def _write(found: list[tuple[str, Finding, str]], context: Context, *, quiet: bool) -> None:
     output = context.output
+    named = [(name, finding) for name, finding, _ in found]
     if output.as_json:
-        for name, finding in found:
+        for name, finding in named:
             output.record(LintFinding.of(name, finding))
     elif output.form == "github":
-        output.write("".join(f"{line}\n" for line in to_github(found)))
+        output.write("".join(f"{line}\n" for line in to_github(named)))
     elif output.form == "sarif":
-        output.write(to_sarif(found, version=__version__) + "\n")
+        output.write(to_sarif(named, version=__version__) + "\n")
     else:
-        for name, finding in found:
-            severity = output.styled(str(finding.severity), _STYLES[finding.severity])
+        for name, finding, line in found:
+            style = _STYLES[finding.severity]
+            severity = output.styled(str(finding.severity), style)
             output.write(f"{to_text(name, finding, severity)}\n")
-        if found:
+            if not quiet:
+                shown, mark = excerpt(line, finding.column, finding.end_column)
+                output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
+        if found and not quiet:
             output.flush()
-            fixable = sum(finding.is_fixable for _, finding in found)
-            advice = f"; --fix corrects {fixable:,}" if fixable else ""
-            output.note(f"{quantity(len(found), 'finding')}{advice}")
+            safe = sum(finding.is_fixable for _, finding in named)
+            unsafe = sum(
+                finding.correction is not None for _, finding in named if not finding.is_fixable
+            )
+            parts = [quantity(len(found), "finding")]
+            parts += [f"--fix corrects {safe:,}"] * bool(safe)
+            parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
+            output.note("; ".join(parts))
+            codes = sorted({finding.code.code for _, finding in named})
+            output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+
+
+def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
+    """Return the part of a line around a place, escaped, and a line with carets under the place.
+
+    >>> print("\\n".join(excerpt("Dissallow: /private", 1, 10)))
+    Dissallow: /private
+    ^^^^^^^^^
+    """
+    first = max(0, column - 1 - _MAX_BEFORE)
+    before, place, after = (
+        printable(part, _MAX_NAME)
+        for part in (
+            line[first : column - 1],
+            line[column - 1 : end_column - 1],
+            line[end_column - 1 :],
+        )
+    )
+    before = "…" + before if first else before
+    shown = before + place + after
+    length = max(1, min(cell_len(place), _MAX_LINE - cell_len(before)))
+    cut = shown if len(shown) <= _MAX_LINE else shown[: _MAX_LINE - 1] + "…"
+    return cut, " " * cell_len(before) + "^" * length
 
 
 def to_text(name: str, found: Finding, severity: str) -> str:
@@ -250,21 +390,24 @@ def to_sarif(findings: Iterable[tuple[str, Finding]], *, version: str) -> str:
     `version` is the version of this package.
     """
     codes = list(Code)
-    rules = [
-        {
-            "id": code.code,
-            "name": code.short_name,
-            "shortDescription": {"text": code.summary},
-            "fullDescription": {"text": f"{code.summary} {code.why}"},
-            "help": {"text": code.why, "markdown": f"{code.why}\n\nSee `{PAGE}`."},
-            "defaultConfiguration": {"level": _LEVELS[code.severity]},
-        }
-        for code in codes
-    ]
+    rules = [_sarif_rule(code) for code in codes]
     driver = {"name": "scrapy-rep", "semanticVersion": version, "rules": rules}
     results = [_sarif_result(name, one, codes.index(one.code)) for name, one in findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _sarif_rule(code: Code) -> dict[str, Any]:
+    text = explanation(code).partition("\n\n")[2]
+    meaning = " ".join(text.split("\n\n")[1].split())
+    return {
+        "id": code.code,
+        "name": code.short_name,
+        "shortDescription": {"text": meaning.partition(". ")[0].rstrip(".") + "."},
+        "fullDescription": {"text": meaning},
+        "help": {"text": meaning, "markdown": f"{text}\n\nSee `{PAGE}`."},
+        "defaultConfiguration": {"level": _LEVELS[code.severity]},
+    }
 
 
 def _sarif_result(name: str, found: Finding, number: int) -> dict[str, Any]:

@@ -41,6 +41,7 @@ TOOLS = {
     "Sites": {
         "check": ("check", "Say whether URLs are allowed, and why."),
         "lint": ("lint", "Find lines that do not do what they seem to, and correct them."),
+        "rule": ("lint", "Explain findings of lint."),
         "test": ("test", "Test a robots.txt against a file of expectations."),
         "diff": ("diff", "Say what differs in meaning between two robots.txt files."),
         "show": ("show", "Show the rules of a site or a file as a crawl understands them."),

@@ -5,7 +5,7 @@ other crawlers read otherwise. `lint_codes` has the table of what is found. `lin
 `fix` corrects what has one safe correction. `lint_groups` finds what concerns several lines.
 
 A column counts characters from 1, as an editor does: code points of the line with its indentation,
-without a byte order mark. An octet that is not UTF-8 counts as one.
+without a byte order mark. A byte that is not UTF-8 counts as one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .agents import tokens_of_line
+from .agents import parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
-from .lint_codes import FIXABLE, Code, Severity, chosen_codes, codes_of
+from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .lint_groups import findings_of_groups, findings_of_repeated_values
 from .matcher import Steps
 from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, field_of, parse_line
-from .printable import LENGTH, printable
+from .printable import printable, quoted
 from .records import (
     CLEAN_PARAM,
     CONTENT_SIGNAL,
@@ -38,6 +38,7 @@ from .records import (
     CleanParam,
     RecordType,
     parse_clean_param,
+    parse_delay,
 )
 from .robotstxt import other_page
 from .usage import (
@@ -50,7 +51,7 @@ from .usage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "Steps", "fix", "lint"]
 
@@ -59,16 +60,22 @@ MAX_STEPS = 5_000_000
 _UNLIMITED_STEPS = 1 << 40
 """More steps than any file has: a file is corrected in whole or not at all."""
 _LINE_STEPS = 15
-_OCTETS_PER_STEP = 8
-"""The steps for a line, and the octets of a line that add a step."""
+_BYTES_PER_STEP = 8
+"""The steps for a line, and the bytes of a line that add a step."""
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
+_MIN_MISSPELLED = 8
+"""Letters of a product token from which on one that differs in a letter is taken for it."""
 _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
 _MAX_CLEAN_PARAM = 500
 """Yandex reads no more characters of a Clean-param."""
+_MAX_RULES = 2048
+"""Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
+_MAX_DELAY = 300
+"""Seconds. crawler-commons takes a longer Crawl-delay for a refusal; REP_MAX_DELAY is the same."""
 
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
@@ -83,10 +90,40 @@ _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 _FIELD_AND_ENDING = re.compile(
     rb"(?:%b)[a-z]{0,3}" % b"|".join(map(re.escape, sorted(_SPELLINGS, key=len, reverse=True)))
 ).fullmatch
+# The name of a field within a value.
+_FIELD_WITHIN = re.compile(
+    rb"(?:^|(?<=[ \t\v\f,;]))(%b)[ \t\v\f]*:" % b"|".join(map(re.escape, sorted(_SPELLINGS))),
+    re.IGNORECASE,
+).search
+# Field names that Google read once, for what belongs in pages and headers.
+_PAGE_FIELDS = frozenset([b"noindex", b"nofollow"])
 # A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
 # "?page=", "page=".
 _PATH_WITHOUT_SLASH = re.compile(
-    rb"[A-Za-z0-9_~\x80-\xff-][^:=?$\x00-\x20\x7f]*(?:\?[^:$\x00-\x20\x7f]*)?"
+    rb"[A-Za-z0-9][^:=?$\x00-\x20\x7f]*(?:\?[^:$\x00-\x20\x7f]*)?"
+).fullmatch
+# Characters that have one spelling in patterns, so that a rule with them is no other rule, too.
+_PLAIN = re.compile(rb"[A-Za-z0-9._~/*?&=-]+").fullmatch
+_QUOTATION_MARKS = "\"'`\u00b4\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
+# No-break spaces, soft hyphens, and characters without width. U+200C and U+200D are part of words.
+_INVISIBLE = re.compile(
+    rb"\xc2[\xa0\xad]|\xe2\x80[\x8b\x8e\x8f\xa8-\xaf]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
+).search
+_REGULAR_EXPRESSION = re.compile(
+    rb"\^|\([^()|]*\|[^()]*\)|\[\^?(?:a-z|A-Z|0-9)[^\[\]]*\]|\\[dws.]|\(\.[*+]\)"
+).search
+# A name, and a comma, semicolon or bar before the next one.
+_SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
+_SEVERAL_PATTERNS = re.compile(rb"[ \t,]/").search
+_SEVERAL_URLS = re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search
+_EVERYONE = frozenset([b"all", b"any", b"anyone", b"everybody", b"everyone"])
+_RESOURCES = re.compile(
+    rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?|(?:\A|/)\*\.(?:css|js))\*?\$?",
+    re.IGNORECASE,
+).fullmatch
+_REVEALING = re.compile(
+    rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)|/(?:db_?)?(?:backups?|dumps?))/?\$?",
+    re.IGNORECASE,
 ).fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
@@ -132,9 +169,10 @@ class Finding(NamedTuple):
     end_column: int = 1
     """The number of the first character after it."""
     is_fixable: bool = False
-    """Whether `fix` corrects it."""
+    """Whether `fix` corrects it: the correction is safe."""
     correction: Correction | None = None
-    """What `fix` writes. None for a mark or an encoding, which concern the whole file."""
+    """What `fix` writes, also if that is not safe. None for a mark or an encoding, which concern
+    the whole file."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.severity}: {self.message}; {self.advice} ({self.code})"
@@ -196,11 +234,12 @@ class Source:
         *,
         severity: Severity | None = None,
         correction: tuple[int, int, bytes] | None = None,
+        is_safe: bool = True,
     ) -> Finding:
-        """Return a finding about a span of the octets of a line as it is read.
+        """Return a finding about a span of the bytes of a line as it is read.
 
         Without a span it is about the line up to its comment. A correction is a start, an end, and
-        the octets to write between them.
+        the bytes to write between them.
         """
         written = self.written[line - 1]
         indentation = len(written) - len(written.lstrip(WHITE_SPACE))
@@ -222,7 +261,7 @@ class Source:
             code,
             column(start),
             column(max(start, end)),
-            replacement is not None,
+            replacement is not None and is_safe,
             replacement,
         )
 
@@ -237,6 +276,7 @@ def lint(
     strict: bool = False,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    crawlers: Mapping[str, str] | None = None,
     steps: Steps | None = None,
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
@@ -245,6 +285,9 @@ def lint(
     ``strict=True``. An empty list means that there is nothing to report. `select` and `ignore` are
     codes (``R202``), beginnings of codes (``R2``) or names (``missing-colon``). Without `select`
     every kind of finding is reported. What `ignore` names is not reported.
+
+    `crawlers` maps the product tokens of known crawlers, in lower case, to how they are written. A
+    token that resembles one of them (``GPT-bot``) is reported.
 
     `steps` limits the time, by default to `MAX_STEPS`. The call uses them up, so that several calls
     can share them. Without any left, R308 says that not all of the file was searched.
@@ -267,8 +310,8 @@ def lint(
         findings.append(Finding(1, Severity.ERROR, message, advice, Code.NOT_ROBOTS_TXT))
     elif steps.left > 0:
         source = Source(body)
-        findings += _findings_of_octets(source, body)
-        findings += _findings_of_lines(source, steps, strict=strict)
+        findings += _findings_of_bytes(source, body)
+        findings += _findings_of_lines(source, steps, crawlers or {}, strict=strict)
         findings += findings_of_groups(source, steps, strict=strict)
         findings += findings_of_repeated_values(source, strict=strict)
     if steps.left <= 0:
@@ -279,12 +322,13 @@ def lint(
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 
 
-def fix(body: bytes, codes: Iterable[str] | None = None) -> bytes:
-    r"""Return a robots.txt with the corrections of the findings that are fixable.
+def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:
+    r"""Return a robots.txt with the safe corrections of its findings.
 
-    Most corrections state what a lenient parser reads anyway (`lint_codes.RESTATING`), so that all
-    crawlers read it. One gives a line a meaning that has none: a slash in front of a pattern.
-    Comments, line ends, spaces and all other lines keep their octets.
+    A correction is safe if it states what a lenient parser reads anyway, so that all crawlers read
+    it; or if it repairs a line that no crawler reads, in the one way its author can have meant, and
+    allows nothing that was disallowed. `unsafe` makes the others as well: see what they change.
+    Comments, line ends, spaces and all other lines keep their bytes.
 
     `codes` limits them, as `select` of `lint` does. To correct a corrected file changes nothing. A
     file of more than 500 KiB is returned as it is, and so is one that would have more. What the
@@ -295,23 +339,27 @@ def fix(body: bytes, codes: Iterable[str] | None = None) -> bytes:
     User-agent: *
     Disallow: /private # see /private
     """
-    selected = FIXABLE if codes is None else FIXABLE & codes_of(codes)
-    corrected = _corrected(body, selected)
+    selected = frozenset(Code) if codes is None else codes_of(codes)
+    corrected = _corrected(body, selected, unsafe=unsafe)
     # A correction may show another mistake in the same line, at most once for each kind.
     while corrected != body and len(corrected) <= SIZE_LIMIT:
-        body, corrected = corrected, _corrected(corrected, selected)
+        body, corrected = corrected, _corrected(corrected, selected, unsafe=unsafe)
     return body
 
 
-def _corrected(body: bytes, codes: frozenset[Code]) -> bytes:
+def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     source = Source(body)
     if not source.is_correctable:
         return body
     found = [
-        *_findings_of_octets(source, body),
-        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), strict=False),
+        *_findings_of_bytes(source, body),
+        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), {}, strict=False),
     ]
-    findings = [finding for finding in found if finding.is_fixable and finding.code in codes]
+    findings = [
+        finding
+        for finding in found
+        if finding.code in codes and (finding.is_fixable or (unsafe and finding.correction))
+    ]
     if any(finding.code in _MARKS for finding in findings):
         return source.unmarked()
     # From the end of each line to its beginning, so that columns stay valid.
@@ -324,11 +372,11 @@ def _corrected(body: bytes, codes: frozenset[Code]) -> bytes:
     return source.encoded()
 
 
-# Octets
+# Bytes
 
 
-def _findings_of_octets(source: Source, body: bytes) -> Iterator[Finding]:
-    """Yield findings about byte order marks, encodings, NUL octets and long lines."""
+def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
+    """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
         yield _about_mark(source)
     for number, line in enumerate(source.written, 1):
@@ -336,17 +384,17 @@ def _findings_of_octets(source: Source, body: bytes) -> Iterator[Finding]:
         if b"\0" in line:
             yield from _about_nuls(source, number, line[indentation:])
         if len(line) > _GOOGLE_LINE_LENGTH:
-            message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} octets of a line"
+            message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} bytes of a line"
             yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
         try:
             line.decode()
         except UnicodeDecodeError as error:
             span = error.start - indentation, error.start - indentation + 1
-            message, advice = "an octet that is not UTF-8", "save the file as UTF-8"
+            message, advice = "a byte that is not UTF-8", "save the file as UTF-8"
             yield source.finding(number, Code.NOT_UTF_8, message, advice, span)
     if len(body) > SIZE_LIMIT:
         last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
-        message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} octets"
+        message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} bytes"
         yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
 
 
@@ -374,14 +422,14 @@ def _about_nuls(source: Source, number: int, line: bytes) -> Iterator[Finding]:
     dropped = content[len(value) :]
     if b"\0" in dropped:
         start, end = len(value) + dropped.index(b"\0"), len(value) + dropped.rindex(b"\0") + 1
-        message = "NUL octets at the end of the value are dropped"
+        message = "NUL bytes at the end of the value are dropped"
         replacement = start, end, content[start:end].replace(b"\0", b"")
         yield source.finding(
             number, Code.NUL_AT_END, message, "remove them", (start, end), correction=replacement
         )
     if b"\0" in value:
         start = value.index(b"\0")
-        message = "Google reads the line only up to the NUL octet in it"
+        message = "Google reads the line only up to the NUL byte in it"
         yield source.finding(number, Code.NUL_IN_LINE, message, "remove it", (start, start + 1))
 
 
@@ -398,7 +446,8 @@ class _Line(NamedTuple):
     field: bytes
     """The field in a lenient reading."""
     value: bytes
-    has_colon: bool
+    colon: int
+    """Where the colon is; -1 without one."""
     value_start: int
     """Where the value begins."""
 
@@ -408,10 +457,10 @@ class _Line(NamedTuple):
         record = parse_line(content, number, strict=False)
         if record is None:
             return None
-        before, colon, _ = content.partition(b":")
-        written = before.rstrip(WHITE_SPACE) if colon else content.split()[0]
+        colon = content.find(b":")
+        written = content[:colon].rstrip(WHITE_SPACE) if colon >= 0 else content.split()[0]
         value_start = len(content) - len(record.value)
-        return cls(source, number, written, record.field, record.value, bool(colon), value_start)
+        return cls(source, number, written, record.field, record.value, colon, value_start)
 
     @property
     def name(self) -> bytes:
@@ -428,45 +477,89 @@ class _Line(NamedTuple):
         return self.source.finding(self.number, code, message, advice, **options)
 
 
-def _findings_of_lines(source: Source, steps: Steps, *, strict: bool) -> Iterator[Finding]:
+def _findings_of_lines(
+    source: Source, steps: Steps, crawlers: Mapping[str, str], *, strict: bool
+) -> Iterator[Finding]:
     """Yield findings about lines that are skipped, misspelled or out of place, and values.
 
     Each line uses up `steps`. Without any left, the other lines are not read.
     """
+    known_crawlers = _Crawlers(crawlers)
     started = False
+    rules = 0
     for number, text in enumerate(source.text.split(b"\n")):
-        steps.left -= _LINE_STEPS + len(text) // _OCTETS_PER_STEP
+        steps.left -= _LINE_STEPS + len(text) // _BYTES_PER_STEP
         if steps.left < 0:
             return
-        content = text.partition(b"#")[0].strip(WHITE_SPACE)
+        before, _, comment = text.partition(b"#")
+        content = before.strip(WHITE_SPACE)
         if not content:
             continue
-        line = _Line.read(source, number, content)
-        if line is None or (strict and not line.has_colon):
-            code, correction = Code.NO_COLON, None
-            if line is not None and line.field in _FIELDS:
-                end = len(line.written)
-                code, correction = Code.MISSING_COLON, (end, end, b":")
-            word = _text(content.split()[0])
-            near = _nearest(word.lower())
-            advice = f"write '{near}:'" if near else "begin comments with '#'"
-            message = "no colon, so the line is skipped"
-            yield source.finding(
-                number, code, message, advice, severity=Severity.ERROR, correction=correction
+        if not content.isascii() and (hidden := _INVISIBLE(content)):
+            message = (
+                f"an invisible character (U+{ord(hidden[0].decode()):04X}) is a part of the line"
             )
+            code = Code.INVISIBLE_CHARACTER
+            yield source.finding(number, code, message, "remove it", hidden.span())
+            continue
+        line = _Line.read(source, number, content)
+        if line is None or (strict and line.colon < 0):
+            yield _about_no_colon(source, number, content, line)
             continue
         yield from _about_field(line, strict=strict)
         if line.field == USER_AGENT:
             started = True
-            yield from _about_token(line)
         elif not started and line.field in _ONLY_IN_GROUPS:
             message = f"{_text(line.field)} before any user-agent line is ignored"
             yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
-        yield from _about_value(line)
+        if line.field in RULE_FIELDS and line.value:
+            rules += 1
+            if rules == _MAX_RULES + 1:
+                message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
+                yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
+            if before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
+                yield line.finding(
+                    Code.COMMENT_IN_PATTERN,
+                    f"'#' begins a comment, so the pattern is {quoted(line.value)}",
+                    "remove the line, as the part of a URL behind '#' is never sent; for the "
+                    "character in a path write '%23'",
+                    span=line.value_span,
+                )
+                continue
+        if line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
+            name = _text(second[1].lower())
+            start = line.value_start + second.start()
+            yield line.finding(
+                Code.SEVERAL_RECORDS,
+                f"two records on one line: '{name}' has no effect, as it is a part of the value",
+                "write each record on a line of its own",
+                span=(start, start + len(second[0])),
+            )
+        elif line.field == USER_AGENT:
+            yield from _about_token(line, known_crawlers)
+        else:
+            yield from _about_value(line)
+
+
+def _about_no_colon(source: Source, number: int, content: bytes, line: _Line | None) -> Finding:
+    code, correction = Code.NO_COLON, None
+    if line is not None and line.field in _FIELDS:
+        end = len(line.written)
+        code, correction = Code.MISSING_COLON, (end, end, b":")
+    near = _nearest(_text(content.split()[0]).lower())
+    return source.finding(
+        number,
+        code,
+        "no colon, so the line is skipped",
+        f"write '{near}:'" if near else "begin comments with '#'",
+        severity=Severity.ERROR,
+        correction=correction,
+    )
 
 
 def _about_field(line: _Line, *, strict: bool) -> Iterator[Finding]:
     name, end = line.name, len(line.written)
+    span = 0, end
     scheme = _FIELD_AND_SCHEME(name)
     if scheme and field_of(scheme[1]) in _URL_FIELDS and line.value.startswith(b"//"):
         # "Sitemap https://example.com/": the first colon is that of the URL.
@@ -480,86 +573,196 @@ def _about_field(line: _Line, *, strict: bool) -> Iterator[Finding]:
             correction=(end, end, b":"),
         )
         return
+    if name in _PAGE_FIELDS:
+        message = f"no crawler reads {quoted(name)} in a robots.txt: Google stopped in 2019"
+        advice = f"send the header 'X-Robots-Tag: {_text(name)}' with the pages"
+        yield line.finding(Code.OBSOLETE_FIELD, message, advice, span=span)
+        return
     if line.field not in _FIELDS:
-        message = f"unknown field {_quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
+        message = f"unknown field {quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
+        correction = None
         if near := _nearest(_text(name)):
             code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
-        elif line.has_colon:
+            correction = (*span, _in_case_of(line.written, near.encode()))
+        elif line.colon >= 0:
             code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
         else:
             code, advice = Code.NO_COLON, "begin comments with '#'"
-        yield line.finding(code, message, advice, span=(0, end))
+        yield line.finding(code, message, advice, span=span, correction=correction, is_safe=False)
         return
     advice = f"write '{_text(line.field)}:'"
-    if not line.has_colon:
+    if line.colon < 0:
         message, added = "the colon is missing", (end, end, b":")
-        yield line.finding(Code.MISSING_COLON, message, advice, span=(0, end), correction=added)
+        yield line.finding(Code.MISSING_COLON, message, advice, span=span, correction=added)
     if name in _AI_TRAINING_FIELDS:
-        message = f"{_quoted(name)} is of an expired draft, and is read as {_quoted(line.field)}"
+        message = f"{quoted(name)} is of an expired draft, and is read as {quoted(line.field)}"
         advice = "write 'Content-Usage: train-ai=n' to refuse AI training"
-        yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span=(0, end))
+        yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span=span)
     elif name != line.field:
         is_spelling = name in TYPOS or _FIELD_AND_ENDING(name)
         yield line.finding(
             Code.LONGER_FIELD if name.startswith(line.field) else Code.MISSPELLED_FIELD,
-            f"{_quoted(name)} is misspelled",
+            f"{quoted(name)} is misspelled",
             advice,
-            span=(0, end),
+            span=span,
             severity=Severity.ERROR if strict else None,
-            correction=(0, end, _in_case_of(line.written, line.field)) if is_spelling else None,
+            correction=(*span, _in_case_of(line.written, line.field)) if is_spelling else None,
+        )
+    elif line.colon > end:
+        message, space = "not every crawler skips white space before the colon", (end, line.colon)
+        yield line.finding(
+            Code.SPACE_BEFORE_COLON, message, advice, span=space, correction=(*space, b"")
         )
 
 
-def _about_token(line: _Line) -> Iterator[Finding]:
+def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
     value, (start, end) = line.value, line.value_span
     tokens = tokens_of_line(value)
     if not value:
         yield line.finding(Code.NO_TOKEN, "no product token", "write '*' for everyone")
         return
     if not tokens:
-        message = f"no crawler has the product token {_quoted(value)}"
+        message = f"no crawler has the product token {quoted(value)}"
         advice = "write letters, hyphens and underscores, or '*' alone for everyone"
         yield line.finding(Code.INVALID_TOKEN, message, advice, span=(start, end))
         return
     if value[:1] == b"*":
         return
-    correction = None
+    correction, is_safe = None, True
     advice = "write letters, hyphens and underscores only"
-    if _TOKEN_WITH_DIGITS(tokens[-1]) and any(octet in b"0123456789" for octet in tokens[-1]):
-        code = Code.TOKEN_WITH_DIGITS
-    elif _IDENTIFIER(tokens[-1]) and value[len(tokens[-1]) :].startswith(b"/"):
-        code, correction = Code.TOKEN_WITH_VERSION, (start + len(tokens[-1]), end, b"")
-        advice = f"write {_quoted(value[: len(tokens[-1])])}"
-    elif tokens[0] == value.lower():
-        return
-    else:
-        code = Code.TOKEN_CUT
-    message = f"of {_quoted(value)} most crawlers compare {_quoted(tokens[0])} alone"
+    message = f"of {quoted(value)} most crawlers compare {quoted(tokens[0])} alone"
     if not _IDENTIFIER(tokens[0]):
-        message = f"most crawlers find no product token in {_quoted(value)}"
-    yield line.finding(code, message, advice, span=(start, end), correction=correction)
+        message = f"most crawlers find no product token in {quoted(value)}"
+    sent = _product_of(value)
+    if _SEVERAL_TOKENS(value):
+        code, advice = Code.SEVERAL_VALUES, "write a user-agent line for each of them"
+    elif sent and sent.lower() not in tokens:
+        code, is_safe = Code.HEADER_AS_TOKEN, False
+        correction = start, end, sent
+        advice = f"write {quoted(sent)}, the product token in this header"
+    elif _TOKEN_WITH_DIGITS(tokens[-1]) and any(byte in b"0123456789" for byte in tokens[-1]):
+        code = Code.TOKEN_WITH_DIGITS
+    elif (
+        tokens[-1] != b"mozilla"
+        and _IDENTIFIER(tokens[-1])
+        and value[len(tokens[-1]) :].startswith(b"/")
+    ):
+        code, correction = Code.TOKEN_WITH_VERSION, (start + len(tokens[-1]), end, b"")
+        advice = f"write {quoted(value[: len(tokens[-1])])}"
+    elif tokens[0] != value.lower():
+        code = Code.TOKEN_CUT
+    elif tokens[0] in _EVERYONE:
+        code, advice = Code.TOKEN_FOR_EVERYONE, "write '*' for all crawlers"
+        message = f"this group is for a crawler with the name {quoted(value)}"
+    elif near := crawlers.nearest(_text(tokens[0])):
+        code, advice = Code.SIMILAR_TOKEN, f"write '{near}' if you mean that crawler"
+        message = f"no known crawler has the product token {quoted(value)}"
+    else:
+        return
+    yield line.finding(
+        code, message, advice, span=(start, end), correction=correction, is_safe=is_safe
+    )
+
+
+def _product_of(value: bytes) -> bytes | None:
+    """Return the product token in a User-Agent header; None without one, or if it is not certain.
+
+    Some have names of several words, of which only the first would be found.
+    """
+    for token in parse_user_agent(value).tokens if b"/" in value else ():
+        at = value.lower().index(token.encode())
+        if (
+            _TOKEN_WITH_DIGITS(value, at, end := at + len(token))
+            and value[end : end + 1] in b"/;)("
+        ):
+            return value[at:end]
+    return None
+
+
+class _Crawlers:
+    """The known crawlers, and the tokens that are taken for theirs."""
+
+    def __init__(self, crawlers: Mapping[str, str]) -> None:
+        self._known = crawlers
+        self._plain = {_without_hyphens(token): written for token, written in crawlers.items()}
+        beginnings = {token.partition("-")[0]: written for token, written in crawlers.items()}
+        names = {token.removesuffix("bot"): written for token, written in crawlers.items()}
+        shorter = {
+            each: written for token, written in self._plain.items() for each in _shorter(token)
+        }
+        self._near = {**shorter, **beginnings, **names, **self._plain}
+
+    def nearest(self, token: str) -> str | None:
+        """Return the crawler that a token is taken for: ``gpt-bot``, ``chatgpt``, ``googlbot``."""
+        known = (token, token.partition("-")[0])
+        if len(token) > _MAX_FIELD_LENGTH or any(each in self._known for each in known):
+            return None
+        plain = _without_hyphens(token)
+        found = self._near.get(token) or self._near.get(plain)
+        for each in _shorter(plain) if found is None else ():
+            near = self._near.get(each)
+            # One letter more, or two letters that changed places.
+            if near and (
+                each in self._plain or sorted(plain) == sorted(_without_hyphens(near.lower()))
+            ):
+                return near
+        return found
+
+
+def _without_hyphens(token: str) -> str:
+    return token.replace("-", "").replace("_", "")
+
+
+def _shorter(token: str) -> Iterator[str]:
+    """Yield a token without one of its letters, if it is long enough to be known all the same."""
+    if len(token) >= _MIN_MISSPELLED:
+        yield from (token[:at] + token[at + 1 :] for at in range(len(token)))
 
 
 def _about_value(line: _Line) -> Iterator[Finding]:
     value, span = _text(line.value), line.value_span
-    if line.field in RULE_FIELDS and value and value[0] not in "/*":
-        path = _path_of_url(value)
-        correction = None
-        if path is not None:
-            code = Code.URL_AS_PATTERN
-        elif _PATH_WITHOUT_SLASH(line.value):
-            code, correction = Code.MISSING_SLASH, (span[0], span[0], b"/")
-        else:
-            code = Code.UNMATCHABLE_PATTERN
-        message = f"the pattern {_quoted(line.value)} never matches"
-        advice = f"write '{printable(path or '/' + value)}', as every path begins with a slash"
-        yield line.finding(code, message, advice, span=span, correction=correction)
-    for check in CHECKS.get(line.field, ()):
+    is_rule = line.field in RULE_FIELDS
+    if is_rule and value and value[0] not in "/*":
+        yield _about_unmatchable(line, value)
+        return
+    for check in CHECKS.get(line.field, ()) if value or not is_rule else ():
         if not check.passes(line.value):
-            message = check.message.format(value=_quoted(line.value))
+            message = check.message.format(value=quoted(line.value))
             correction = (*span, check.correct(line.value)) if check.correct else None
             yield line.finding(check.code, message, check.advice, span=span, correction=correction)
             break
+
+
+def _about_unmatchable(line: _Line, value: str) -> Finding:
+    span = line.value_span
+    meant, correction, is_safe = f"/*{value}", None, False
+    why = "as every path begins with a slash"
+    code = Code.UNMATCHABLE_PATTERN
+    if (path := _path_of_url(value)) is not None:
+        code, meant = Code.URL_AS_PATTERN, path
+        correction = *span, path.encode("utf-8")
+    elif _PATH_WITHOUT_SLASH(line.value):
+        code, meant = Code.MISSING_SLASH, f"/{value}"
+        correction = span[0], span[0], b"/"
+        # An Allow may win over rules that disallow now, and so may a spelling of another rule.
+        is_safe = line.field == b"disallow" and _PLAIN(line.value) is not None
+    elif value[0] in _QUOTATION_MARKS:
+        meant = "/" + value.strip(_QUOTATION_MARKS).lstrip("/")
+        why = "without quotation marks, which are no part of a path"
+    elif _REGULAR_EXPRESSION(line.value):
+        meant, why = "/page*", "as a pattern is no regular expression and has only '*' and '$'"
+    elif value[0] == "\\":
+        meant = value.replace("\\", "/")
+    elif value.startswith("./"):
+        meant = value[1:]
+    return line.finding(
+        code,
+        f"the pattern {quoted(line.value)} never matches",
+        f"write '{printable(meant)}', {why}",
+        span=span,
+        correction=correction,
+        is_safe=is_safe,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -582,14 +785,9 @@ def _path_of_url(pattern: str) -> str | None:
         parts = urlsplit(pattern)
     except ValueError:
         return None
-    if not (parts.scheme and parts.netloc):
+    if parts.scheme not in ("http", "https", "ftp") or not parts.netloc:
         return None
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-def _quoted(octets: bytes, length: int = LENGTH) -> str:
-    """Return octets of a file in quotation marks, cut and escaped."""
-    return f"'{printable(_text(octets), length)}'"
 
 
 def _text(octets: bytes) -> str:
@@ -631,6 +829,15 @@ def _plain_times(row: RecordType[Any, Any]) -> Check:
     )
 
 
+def _one_url(row: RecordType[Any, Any]) -> Check:
+    return Check(
+        Code.SEVERAL_VALUES,
+        lambda value: _SEVERAL_URLS(value) is None,
+        f"a line has one {_text(row.field)}, and {{value}} is read as one URL",
+        f"write a {_text(row.field)} line for each URL",
+    )
+
+
 def _absolute_url(row: RecordType[Any, Any], file: str) -> Check:
     return Check(
         Code.RELATIVE_URL,
@@ -644,9 +851,65 @@ def _clean_param(value: bytes) -> CleanParam:
     return parse_clean_param(value) or CleanParam(())
 
 
+_PATTERNS = [
+    Check(
+        Code.SEVERAL_VALUES,
+        lambda value: _SEVERAL_PATTERNS(value) is None,
+        "the pattern {value} is one path, with a comma or a space in it",
+        "write a line for each path; for a space in a path write '%20'",
+    ),
+    Check(
+        Code.REGULAR_EXPRESSION,
+        lambda value: _REGULAR_EXPRESSION(value) is None,
+        "the pattern {value} is no regular expression: only '*' and a final '$' are special",
+        "write a rule for each beginning of a path, with '*' for any characters",
+    ),
+    Check(
+        Code.DOLLAR_WITHIN,
+        lambda value: b"$" not in value[:-1],
+        "a '$' in {value} is an ordinary character, as it is not the last one",
+        "end the pattern with it, or write '%24' for the character",
+    ),
+    Check(
+        Code.REPEATED_STAR,
+        lambda value: b"**" not in value,
+        "several stars in {value} match what one matches",
+        "write one '*'",
+    ),
+    Check(
+        Code.STAR_ALONE,
+        lambda value: value != b"*",
+        "not every crawler reads the pattern {value} as all paths",
+        "write '/' for all paths",
+    ),
+]
 CHECKS = {
-    SITEMAP.field: [_absolute_url(SITEMAP, "sitemap.xml")],
-    CRAWL_DELAY.field: [_readable(CRAWL_DELAY, "seconds, such as 10 or 0.5")],
+    b"allow": _PATTERNS,
+    b"disallow": [
+        *_PATTERNS,
+        Check(
+            Code.RESOURCES_DISALLOWED,
+            lambda value: _RESOURCES(value) is None,
+            "without {value} a crawler cannot see pages as browsers show them",
+            "allow scripts and style sheets",
+        ),
+        Check(
+            Code.REVEALING_PATH,
+            lambda value: _REVEALING(value) is None,
+            "everyone can read here that there is {value}",
+            "protect it with a password on the server, and remove the line",
+        ),
+    ],
+    SITEMAP.field: [_one_url(SITEMAP), _absolute_url(SITEMAP, "sitemap.xml")],
+    CRAWL_DELAY.field: [
+        _readable(CRAWL_DELAY, "seconds, such as 10 or 0.5"),
+        Check(
+            Code.LONG_DELAY,
+            lambda value: (parse_delay(value) or 0) <= _MAX_DELAY,
+            "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
+            f"write at most {_MAX_DELAY}, or disallow what crawlers should not fetch",
+        ),
+    ],
     REQUEST_RATE.field: [
         _readable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845"),
         _plain_times(REQUEST_RATE),
@@ -721,7 +984,7 @@ CHECKS = {
             "write train-ai for ai-train, and ai-use for ai-input",
         ),
     ],
-    LICENSE.field: [_absolute_url(LICENSE, "license.xml")],
+    LICENSE.field: [_one_url(LICENSE), _absolute_url(LICENSE, "license.xml")],
 }
 """What is tested in the values of a record. The first check that a value does not pass is reported.
 """

@@ -1,4 +1,5 @@
-"""Findings about several lines: rules that never decide, and what is stated more than once.
+"""Findings about several lines: rules that never decide, what is stated more than once, and files
+that close the whole site.
 
 A rule never decides if, for each path that it matches, a rule of a better rank matches, too. Two
 patterns are compared by a sample path: the first, with a character that no pattern has for each
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .lines import line_numbers
+from .agents import WILDCARD_AGENT
+from .lines import line_number, line_numbers
 from .lint_codes import Code
 from .matcher import PatternIndex, Steps, matches, one_star, rank, sample_paths
 from .parser import (
@@ -27,9 +29,16 @@ from .parser import (
     records,
     records_of_groups,
 )
-from .paths import ROBOTS_TXT, encode_query, pattern_has_reserved_query, pattern_of
-from .printable import printable
-from .records import CRAWL_DELAY, VISIT_TIME
+from .paths import (
+    ROBOTS_TXT,
+    encode_query,
+    origin_of,
+    path_of,
+    pattern_has_reserved_query,
+    pattern_of,
+)
+from .printable import quoted
+from .records import CRAWL_DELAY, SITEMAP, VISIT_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -41,6 +50,9 @@ _RULE_STEPS = 100
 _MAX_STEPS = 2_000
 """The steps to compare one rule with the others."""
 
+EVERYONE = WILDCARD_AGENT.encode()
+_EVERYTHING = frozenset([b"/", b"*", b"/*"])
+"""The patterns that match all paths."""
 _ANY = "\0"
 """Stands for a star in a sample path. No pattern in comparable form has it."""
 _LAST_COUNTS = {row.field: row for row in (CRAWL_DELAY, VISIT_TIME)}
@@ -62,9 +74,14 @@ def findings_of_groups(source: Source, steps: Steps, *, strict: bool) -> Iterato
             yield source.finding(
                 line_at(spans[2] - 1),
                 Code.REPEATED_GROUP,
-                f"another group for {_quoted(token)}: the two are one",
+                f"another group for {quoted(token)}: the two are one",
                 "write the rules of a crawler in one place",
             )
+    if EVERYONE in pieces:
+        everyone = GroupText(text, pieces[EVERYONE], dialect)
+        if len(pieces) == 1:
+            yield from _about_closed_site(source, everyone)
+        yield from _about_sitemaps(source, everyone, steps, strict=strict)
     decided: set[int] = set()
     lost: dict[int, tuple[bool, bytes, int | None]] = {}
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
@@ -88,11 +105,56 @@ def findings_of_groups(source: Source, steps: Steps, *, strict: bool) -> Iterato
         reason = f"{ROBOTS_TXT} is always allowed"
         if winner is not None:
             reason = f"line {line_at(winner)} does"
-        message = f"{field} {_quoted(value)} never decides: {reason}"
+        message = f"{field} {quoted(value)} never decides: {reason}"
         advice = "remove it"
         if line in separating:
             advice = "write 'disallow:' alone, as it keeps the groups above and below it apart"
         yield source.finding(line, Code.NEVER_DECIDES, message, advice)
+
+
+def _about_closed_site(source: Source, group: GroupText) -> Iterator[Finding]:
+    """Yield a finding if the only group of a file disallows everything."""
+    closing = None
+    for allow, value, position in group.rules():
+        if allow:
+            return
+        if closing is None and value in _EVERYTHING:
+            closing = position
+    if closing is not None:
+        yield source.finding(
+            line_number(group.text, closing),
+            Code.SITE_CLOSED,
+            "this closes the whole site to every crawler, so that search engines lose it",
+            "write 'Disallow:' without a path if crawlers are welcome",
+        )
+
+
+def _about_sitemaps(
+    source: Source, group: GroupText, steps: Steps, *, strict: bool
+) -> Iterator[Finding]:
+    """Yield findings about rules that name a sitemap and disallow it."""
+    rules = [rule for rule in group.rules() if b"sitemap" in rule[1].lower()]
+    if all(allow for allow, _, _ in rules):
+        return
+    ranked = rank(group.rules(), strict=strict)
+    index = PatternIndex([pattern for _, _, _, pattern in ranked])
+    named = {position for _, _, position in rules}
+    found: dict[int, bytes] = {}
+    steps.left -= _RULE_STEPS * len(ranked)
+    for _, field, value in records(group.text, strict=strict):
+        origin = origin_of(value.decode("utf-8", "replace")) if field == SITEMAP.field else None
+        if origin is not None and steps.left > 0:
+            steps.left -= _RULE_STEPS
+            number = index.first(path_of(value.decode("utf-8", "replace")), steps)
+            if 0 <= number < len(ranked) and ranked[number][1] and ranked[number][2] in named:
+                found.setdefault(ranked[number][2], value)
+    for position, value in found.items():
+        yield source.finding(
+            line_number(group.text, position),
+            Code.SITEMAP_DISALLOWED,
+            f"this disallows the sitemap {quoted(value)}, which the file names",
+            "remove one of the two lines",
+        )
 
 
 def _separating_lines(text: bytes, removable: Container[int], *, strict: bool) -> frozenset[int]:
@@ -122,7 +184,7 @@ def findings_of_repeated_values(source: Source, *, strict: bool) -> Iterator[Fin
 
     def replace(earlier: list[Any], line: int, meaning: object, token: bytes) -> None:
         if earlier[1] != meaning and earlier[0] not in found:
-            message = f"{field} is stated again for {_quoted(token)}: line {line} counts here"
+            message = f"{field} is stated again for {quoted(token)}: line {line} counts here"
             advice = f"write one {field} for each crawler"
             found[earlier[0]] = source.finding(earlier[0], Code.REPEATED_VALUE, message, advice)
 
@@ -218,7 +280,3 @@ def _first_that_covers_query(
 def _stem(pattern: str) -> str:
     """Return the shortest pattern that matches the same paths: without stars that match nothing."""
     return pattern.removesuffix("*$").removesuffix("*")
-
-
-def _quoted(octets: bytes) -> str:
-    return f"'{printable(octets.decode('utf-8', 'replace'))}'"

@@ -41,6 +41,11 @@ def printable(text: str, length: int = LENGTH) -> str:
     return "".join(pieces)
 
 
+def quoted(octets: bytes, length: int = LENGTH) -> str:
+    """Return bytes of a file in quotation marks, cut and escaped."""
+    return f"'{printable(octets.decode('utf-8', 'replace'), length)}'"
+
+
 def without_credentials(text: str) -> str:
     """Return a URL, or a text with URLs, without the user names and passwords of its URLs.
 

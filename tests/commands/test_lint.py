@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_rep.commands.lint import excerpt
 from scrapy_rep.commands.main import main
+from scrapy_rep.protocol.lint_codes import Code
 from testing.web import Page
 
 from .conftest import ROOT, validate
@@ -50,12 +52,47 @@ def lines_of(name: str) -> list[str]:
     ]
 
 
+# The places in BODY, as they are shown below each of these lines.
+SHOWN = [
+    "    Dissallow private # ツ", "    ^^^^^^^^^",
+    "    Dissallow private # ツ", "    ^^^^^^^^^",
+    "    Dissallow private # ツ", "              ^^^^^^^",
+    "    foo: a", "    ^^^",
+    "    Sitemap: /a.xml", "             ^^^^^^",
+]  # fmt: skip
+
+
 @pytest.mark.usefixtures("robots_txt")
 def test_a_file_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "robots.txt"]) == 1
     written = capsys.readouterr()
-    assert written.out.splitlines() == lines_of("robots.txt")
-    assert written.err == "note: 5 findings; --fix corrects 3\n"
+    lines = written.out.splitlines()
+    assert lines[::3] == lines_of("robots.txt")
+    assert [line for number, line in enumerate(lines) if number % 3] == SHOWN
+    assert written.err == (
+        "note: 5 findings; --fix corrects 3\n"
+        "note: 'scrapy-rep rule R202 R203 R206 R401 R502' explains them\n"
+    )
+    assert main(["lint", "robots.txt", "-q"]) == 1
+    written = capsys.readouterr()
+    assert (written.out.splitlines(), written.err) == (lines_of("robots.txt"), "")
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "end_column", "shown", "mark"),
+    [
+        ("Disallow: /ツ b", 11, 13, "Disallow: /ツ b", "          ^^^"),
+        ("ツ: /a", 4, 6, "ツ: /a", "    ^^"),
+        ("a\x1bb: c", 3, 4, "a\\x1bb: c", "     ^"),
+        ("", 1, 1, "", "^"),
+        ("x" * 80 + "y" + "z" * 99, 81, 82, f"…{'x' * 60}y{'z' * 37}…", " " * 61 + "^"),
+        ("a" * 999, 1, 1000, "a" * 99 + "…", "^" * 100),
+    ],
+)
+def test_the_place_of_a_finding(
+    line: str, column: int, end_column: int, shown: str, mark: str
+) -> None:
+    assert excerpt(line, column, end_column) == (shown, mark)
 
 
 @pytest.mark.usefixtures("robots_txt")
@@ -104,9 +141,73 @@ def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert robots_txt.stat().st_mode & 0o777 == 0o640
     written = capsys.readouterr()
     assert "note: robots.txt is corrected\n" in written.err
-    assert [line.split()[2] for line in written.out.splitlines()] == ["R206", "R502"]
+    assert [line.split()[2] for line in written.out.splitlines()[::3]] == ["R206", "R502"]
     assert main(["lint", "robots.txt", "--fix"]) == 1
     assert "corrected" not in capsys.readouterr().err
+
+
+def test_unsafe_fixes(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robots_txt.write_bytes(b"User-agent: *\nAllow: a\nDisallow: b\n")
+    assert main(["lint", "robots.txt"]) == 1
+    assert capsys.readouterr().err.startswith(
+        "note: 2 findings; --fix corrects 1; --fix --unsafe-fixes 1 more\n"
+    )
+    assert main(["lint", "robots.txt", "--fix"]) == 1
+    assert robots_txt.read_bytes() == b"User-agent: *\nAllow: a\nDisallow: /b\n"
+    assert main(["lint", "robots.txt", "--fix", "--unsafe-fixes"]) == 0
+    assert robots_txt.read_bytes() == b"User-agent: *\nAllow: /a\nDisallow: /b\n"
+
+
+def test_diff(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = "User-agent: *\nDissallow: /\x1bツ\nAllow: a\n".encode()
+    robots_txt.write_bytes(body)
+    assert main(["lint", "robots.txt", "--diff"]) == 1
+    written = capsys.readouterr()
+    assert written.out.splitlines()[3:] == [
+        " User-agent: *", r"-Dissallow: /\x1bツ", r"+Disallow: /\x1bツ", " Allow: a", " ",
+    ]  # fmt: skip
+    assert written.err == ""
+    assert main(["lint", "robots.txt", "--diff", "--unsafe-fixes", "--select", "R4"]) == 1
+    assert "+Allow: /a\n" in capsys.readouterr().out
+    assert robots_txt.read_bytes() == body
+    assert main(["lint", "robots.txt", "--diff", "--select", "R5"]) == 0
+    assert capsys.readouterr().out == ""
+    robots_txt.write_bytes(b"\xef\xbb\xbfUser-agent: *\n")
+    assert main(["lint", "robots.txt", "--diff"]) == 1
+    assert capsys.readouterr().out == "robots.txt: only its encoding changes\n"
+
+
+def test_folders(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = robots_txt.parent / "sites"
+    (folder / "a").mkdir(parents=True)
+    (folder / "empty").mkdir()
+    (folder / "h.txt").write_bytes(BODY)
+    assert main(["lint", "sites", "-q"]) == 1
+    assert capsys.readouterr().out.splitlines() == lines_of("sites/h.txt")
+    (folder / "a" / "robots.txt").write_bytes(BODY)
+    assert main(["lint", "sites", "-q"]) == 1
+    assert capsys.readouterr().out.splitlines() == lines_of("sites/a/robots.txt")
+    assert main(["lint", "sites", "--fix"]) == 1
+    assert (folder / "a" / "robots.txt").read_bytes() == FIXED
+    assert (folder / "h.txt").read_bytes() == BODY
+
+
+def test_known_crawlers(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robots_txt.write_bytes(b"User-agent: GPT-bot\nDisallow: /a")
+    assert main(["lint", "robots.txt", "-q"]) == 1
+    assert "R311 similar-token" in capsys.readouterr().out
+
+
+def test_rules_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", "R202", "misspelled-field"]) == 0
+    written = capsys.readouterr().out
+    assert written.startswith("R202 missing-colon\n\nWarning. `--fix` corrects it.\n")
+    assert "\nR203 misspelled-field\n\n" in written
+    assert "##" not in written
+    assert main(["rule"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+    assert rows == [[str(code), str(code.severity), code.short_name] for code in Code]
+    assert main(["rule", "R999"]) == 2
 
 
 def test_a_file_that_cannot_be_written(
@@ -128,7 +229,7 @@ def test_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     give_input(monkeypatch, BODY)
-    assert main(["lint", "-"]) == 1
+    assert main(["lint", "-", "-q"]) == 1
     assert capsysbinary.readouterr().out.decode().splitlines() == lines_of("-")
     give_input(monkeypatch, BODY)
     assert main(["lint", "-", "--fix"]) == 1
@@ -141,7 +242,10 @@ def test_standard_input(
     [
         (["missing.txt"], "cannot read missing.txt: No such file or directory"),
         (["./missing"], "cannot read ./missing: No such file or directory"),
-        (["folder"], "cannot read folder: Is a directory"),
+        (["folder"], "the folder folder has no robots.txt"),
+        (["robots.txt", "--fix", "--diff"], "--fix and --diff exclude each other"),
+        (["robots.txt", "--unsafe-fixes"], "--unsafe-fixes belongs to --fix or --diff"),
+        (["robots.txt", "--diff", "--json"], "--diff and --format json exclude each other"),
         (["mailto:a"], "mailto:a is neither a file nor a site"),
         (["https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
         (["robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
@@ -171,13 +275,13 @@ def test_binary_files(tmp_path: Path, body: bytes, capsys: pytest.CaptureFixture
 async def test_sites_and_files(web: Web, cli: Cli, tmp_path: Path) -> None:
     site, missing, down = web.site(Page(BODY)), web.site(), web.site(Page(b"", 503))
     (tmp_path / "robots.txt").write_bytes(BODY)
-    done = await cli("lint", site.url("/a"), "robots.txt")
+    done = await cli("lint", site.url("/a"), "robots.txt", "-q")
     assert done.out.splitlines() == [*lines_of(site.url("/robots.txt")), *lines_of("robots.txt")]
     assert done.code == 1
     done = await cli("lint", missing.root)
     assert (done.code, done.out) == (0, "")
     assert done.err == f"note: {missing.url('/robots.txt')} does not exist: status 404\n"
-    done = await cli("lint", down.root, "robots.txt", "-s", "REP_RETRY_TIMES=0")
+    done = await cli("lint", down.root, "robots.txt", "-q", "-s", "REP_RETRY_TIMES=0")
     assert (done.code, done.out.splitlines()) == (3, lines_of("robots.txt"))
     assert done.err.startswith(f"warning: {down.url('/robots.txt')} is unreachable: status 503\n")
 

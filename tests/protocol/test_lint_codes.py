@@ -6,30 +6,25 @@ import re
 
 import pytest
 
-from scrapy_rep.protocol.lint_codes import FIXABLE, RESTATING, Code, codes_of
+from scrapy_rep.protocol.lint_codes import Code, codes_of
 
 
 @pytest.mark.parametrize("code", Code)
 def test_each_row_is_complete(code: Code) -> None:
     assert re.fullmatch("R[1-7][0-9]{2}", code.code)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", code.short_name)
-    for sentence in (code.summary, code.why):
-        assert sentence.endswith(".")
-        assert sentence.isprintable()
     assert str(code) == code.code
     assert code.documentation == f"docs/reference/lint.md#{code.code.lower()}-{code.short_name}"
-    assert code.is_fixable is (code in FIXABLE)
 
 
 def test_codes_and_names_are_unique_and_in_order() -> None:
     codes = [code.code for code in Code]
     assert codes == sorted(set(codes))
     assert len({code.short_name for code in Code}) == len(codes)
-    assert RESTATING < FIXABLE
 
 
 def test_codes_of() -> None:
     assert codes_of([]) == frozenset()
     assert codes_of(["R"]) == frozenset(Code)
     assert codes_of(["r202", "MISSING-slash"]) == {Code.MISSING_COLON, Code.MISSING_SLASH}
-    assert {str(code) for code in codes_of(["R3"])} == {f"R30{number}" for number in range(1, 9)}
+    assert {str(code) for code in codes_of(["R60"])} == {f"R60{number}" for number in range(1, 8)}
