@@ -113,7 +113,7 @@ def test_preferences() -> None:
 
 
 def test_findings() -> None:
-    assert of(b"User-agent: *\nDisalow: /").findings == ["R203 misspelled-field"]
+    assert of(b"User-agent: *\nDisalow: /a").findings == ["R203 misspelled-field"]
 
 
 def test_names_of_a_file_are_limited() -> None:
