@@ -88,7 +88,7 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
     if crawler.get_downloader_middleware(BuiltInMiddleware) is not None:
         _warn(
             crawler,
-            "Scrapy's own RobotsTxtMiddleware is enabled, too: each robots.txt is fetched twice, "
+            "Scrapy's own RobotsTxtMiddleware is also enabled: each robots.txt is fetched twice, "
             "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
             "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
         )

@@ -217,7 +217,8 @@ class Engine:
                 poll()
             except Exception:
                 logger.exception(
-                    "Watching the engine failed", extra={"spider": self._crawler.spider}
+                    "Could not check the engine of the crawl",
+                    extra={"spider": self._crawler.spider},
                 )
 
         looping = create_looping_call(watch)

@@ -177,4 +177,7 @@ def _log(failure: Failure) -> None:
     error = failure.value
     assert error is not None
     if not isinstance(error, (asyncio.CancelledError, CancelledError)):
-        logger.error("Reserving a host failed", exc_info=(type(error), error, error.__traceback__))
+        logger.error(
+            "Could not reserve a host in the store. The crawl goes on without a shared delay.",
+            exc_info=(type(error), error, error.__traceback__),
+        )

@@ -86,7 +86,7 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
         ),
         pytest.param(
             {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
-            "Scrapy's own RobotsTxtMiddleware is enabled, too: ",
+            "Scrapy's own RobotsTxtMiddleware is also enabled: ",
             id="both",
         ),
         pytest.param(
