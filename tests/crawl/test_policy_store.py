@@ -293,6 +293,24 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     assert store.calls == ["close"]
 
 
+async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, origin, lookup = ClaimedStore(), Origin(KEY), StoreLookup()
+
+    async def claim(origin: str, seconds: float) -> Claim:
+        return Claim(True, None, 1)
+
+    monkeypatch.setattr(store, "claim", claim)
+    origin.start_fetch(NOW)
+    policies = policy_store(store)
+    await policies.load(origin, lookup)
+    await policies.close()
+    assert store.calls == ["release", "close"]
+    await policies.save(origin, origin_after(RULES).to_entry(BODY), lookup)
+    assert store.calls == ["release", "close"]
+
+
 async def test_the_first_failure_is_not_later_than_the_last() -> None:
     """The clock was set back between the first failure and the last."""
     store = MemoryStore()
