@@ -100,11 +100,11 @@ tests: .venv/test $(COMPILED)
 
 # A part of the crawls: `make test-all` has the rest.
 each-loop: .venv/test .venv-oldest/test
-	$(call say,Some crawls on the default reactor of Twisted: about 15 seconds)
+	$(call say,Some crawls on the default reactor of Twisted: about 25 seconds)
 	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(EACH_LOOP)
-	$(call say,The same without a reactor: about 15 seconds)
+	$(call say,The same without a reactor: about 25 seconds)
 	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(EACH_LOOP)
-	$(call say,The same with the oldest Scrapy: about 15 seconds)
+	$(call say,The same with the oldest Scrapy: about 25 seconds)
 	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(EACH_LOOP)
 
 loops: .venv/test

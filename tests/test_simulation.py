@@ -13,7 +13,7 @@ import scrapy
 ROOT = Path(__file__).parents[1]
 
 EXAMPLES = 500
-"""They take about 20 seconds of CPU time, in four processes."""
+"""They take about 30 seconds of CPU time, in four processes."""
 
 pytestmark = pytest.mark.skipif(
     scrapy.version_info < (2, 15),
