@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace as changed
 
 from ..fetch.fetcher import status_policy
-from ..origin import Origin, UnreachablePolicy
+from ..origin import Origin
 from ..protocol.access import (
     MAX_REDIRECTS,
     AccessResult,
@@ -31,7 +31,7 @@ from ..protocol.access import (
 from ..protocol.paths import robots_txt_url
 from ..protocol.robotstxt import other_page
 from .output import CommandError, ExitCode, reading
-from .policy import moment, of_origin, time_text
+from .sources import moment, of_origin, time_text, verdict_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from ..protocol.access import FetchResult, StatusPolicy
     from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
     from .context import Context
-    from .policy import Policy
-    from .sources import Moment
+    from .sources import Moment, Policy
 
 MAX_HOPS = 20
 """Redirects of one fetch that are kept. A crawl follows five."""
@@ -143,12 +142,8 @@ def _policy(history: _History, paths: Sequence[str], context: Context) -> Policy
         event = _event(last, too_many=context.settings.too_many_redirects)
         origin.apply(event, found.time)
     origin.redirects = last.redirects
-    policy = of_origin(
-        origin,
-        lambda url, tokens: origin.verdict(url, tokens, found.time, UnreachablePolicy()),
-        body=None if copy is None else copy.body,
-        store=None,
-    )
+    body = None if copy is None else copy.body
+    policy = of_origin(origin, verdict_at(origin, found.time), body=body, store=None)
     access = changed(
         policy.access,
         source="archive",

@@ -26,9 +26,8 @@ from .texts import STYLES, WORDS, answer_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from .policy import Policy
     from .session import Session
-    from .sources import Target
+    from .sources import Policy, Target
 
 FIRST_BATCH, MAX_BATCH = 64, 8192
 """URLs that are read before their robots.txt files are fetched. The number doubles from the first

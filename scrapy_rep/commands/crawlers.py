@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..protocol.robotstxt import RobotsTxt
-    from .policy import Policy
+    from .sources import Policy
     from .texts import Row
 
 TABLE = "crawlers.toml"

@@ -25,9 +25,8 @@ from .difference import Steps, covers, examples, rule_changes
 from .explain import MAX_LENGTH, Answer, Rule, pace_of, reason_text, stated_text
 from .inputs import input_options, urls_from
 from .output import ExitCode, exit_code, json_line
-from .policy import Access, Policy, time_text, verdict_of
 from .show import GroupList, MergedGroup
-from .sources import read_policies, target_of
+from .sources import Access, Policy, read_policies, target_of, time_text, verdict_of
 from .texts import STYLES, WORDS, indented, quantity, shown
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ..protocol.printable import printable
 from ..protocol.usage import evaluated
 from ..protocol.verdict import Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
-from .policy import Access, access_rows
+from .sources import Access, access_rows
 from .texts import STYLES, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
-    from .policy import Policy
-    from .sources import Target
+    from .sources import Policy, Target
     from .texts import Row
 
 CONTEXT_LINES = 2

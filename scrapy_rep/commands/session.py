@@ -25,7 +25,7 @@ from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..settings import read_settings, uses_async_process, without_passwords
 from .output import CommandError, ExitCode
-from .policy import Policy, of_origin
+from .sources import Policy, of_origin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator

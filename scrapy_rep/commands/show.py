@@ -18,8 +18,7 @@ from .context import Context, agent_option, archive_option, tool
 from .crawlers import agents_of
 from .explain import MAX_LENGTH, REASONS, Pace, Rule, by_group, line_text, pace_of
 from .output import ExitCode
-from .policy import Access, access_rows
-from .sources import read_policies
+from .sources import Access, access_rows, read_policies
 from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ..protocol.parser import Record
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
-    from .policy import Policy
+    from .sources import Policy
     from .texts import Row
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """What the user names: URLs, and robots.txt files on this machine, of a site, a store, an archive.
 
-A robots.txt has one of these forms::
+A robots.txt has one of these forms, and becomes a :class:`Policy`::
 
     FILE                    a file; "-" is standard input
     SITE                    https://example.com, example.com
@@ -11,22 +11,35 @@ A robots.txt has one of these forms::
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..protocol.paths import lacks_host, origin_of
-from ..protocol.printable import without_credentials
+from msgspec import Struct
+
+from ..origin import Origin, State, UnreachablePolicy
+from ..protocol.lines import read
+from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
+from ..protocol.printable import printable, without_credentials
+from ..protocol.robotstxt import REASONS, RobotsTxt
 from .context import STANDARD_INPUT
 from .output import CommandError, ExitCode
-from .policy import Policy, of_entry, of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from ..protocol.verdict import Verdict
+    from ..stores import Entry
     from .context import Context
     from .session import Session
+    from .texts import Row
+
+Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
+"""Returns the verdict on a URL for a crawler with these product tokens."""
 
 ARCHIVED, STORED = "archive:", "store:"
 """What stands before a site to name its robots.txt as an archive or the store has it."""
@@ -151,6 +164,130 @@ def is_file(name: str) -> bool:
     return name.endswith(_FILE_ENDING) and "://" not in name and not (slash and "." in folder)
 
 
+# One robots.txt
+
+_SOURCES = {
+    "site": "from the site",
+    "store": "from the store",
+    "http-cache": "from Scrapy's HTTP cache",
+    "archive": "from the archive",
+}
+
+
+class Access(Struct, kw_only=True, frozen=True):
+    """Where a robots.txt came from.
+
+    ``url`` is that of the robots.txt, or the name of a file. ``state``: ``rules``, ``unavailable``,
+    ``not-robots-txt``, ``refused``, ``challenge``, ``disallowed-status``, ``unreachable``, or
+    ``stale-copy``: the last good copy of a site that is unreachable. ``age`` is in seconds.
+    ``expires_at``: when it is fetched again at the latest; while it is unreachable, when the next
+    attempt is. From a store, ``redirects`` are not known.
+    """
+
+    url: str
+    source: str
+    store: str | None = None
+    archive: str | None = None
+    state: str
+    status: int | None = None
+    redirects: tuple[str, ...] = ()
+    final_url: str | None = None
+    failure: str | None = None
+    fetched_at: datetime | None = None
+    age: float | None = None
+    expires_at: datetime | None = None
+    unreachable_since: datetime | None = None
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether there are no rules because the site failed."""
+        return self.state == "unreachable"
+
+    @property
+    def problem(self) -> str:
+        """What to say of a site that is unreachable."""
+        return f"{self.url} is unreachable: {self.failure or self.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The robots.txt of an origin, or a file."""
+
+    origin: str | None
+    """``scheme://host[:port]``; None for a file."""
+    robots: RobotsTxt | None
+    """The rules that apply; None if there are none, because of the status or of a failure."""
+    verdict: Verdicts
+    access: Access
+    body: bytes | None = None
+    """The file as it was received, if the session keeps it."""
+
+    @property
+    def text(self) -> bytes:
+        """The lines that were read, without indentation. Each begins with a LF.
+
+        Empty for a file of more than 500 KiB whose body is not kept.
+        """
+        if self.body is not None:
+            return read(self.body)
+        text = None if self.robots is None else self.robots.text
+        return b"" if text is None else b"\n" + text
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines of :attr:`text`. The first is line 1."""
+        return self.text[1:].removesuffix(b"\n").split(b"\n")
+
+
+def of_file(name: str, body: bytes) -> Policy:
+    """Return the policy of a robots.txt file."""
+    robots = RobotsTxt(body)
+    access = Access(url=name, source="file", state="rules")
+    return Policy(None, robots, verdict_of(robots), access, body)
+
+
+def of_entry(key: str, entry: Entry, store: str) -> Policy:
+    """Return the policy of an origin that a crawl has from an entry of a store."""
+    origin = Origin(key)
+    origin.start_fetch(0)
+    origin.restore(entry, None if entry.body is None else RobotsTxt(entry.body), 0)
+    origin.from_store = True
+    return of_origin(origin, verdict_at(origin, time.time()), body=entry.body, store=store)
+
+
+def of_origin(
+    origin: Origin, verdict: Verdicts, *, body: bytes | None, store: str | None
+) -> Policy:
+    """Return the policy of an origin after its robots.txt was fetched or found in a store."""
+    is_unreachable = origin.state is State.UNREACHABLE
+    at = origin.fetched_at or None
+    access = Access(
+        url=origin.file_url,
+        source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
+        store=store,
+        state=_state(origin),
+        status=origin.status,
+        redirects=origin.redirects,
+        final_url=origin.url,
+        failure=origin.failure,
+        fetched_at=moment(at),
+        age=None if at is None else round(max(time.time() - at, 0), 3),
+        expires_at=moment((origin.refresh_at if is_unreachable else origin.expires_at) or None),
+        unreachable_since=moment(origin.unreachable_since),
+    )
+    return Policy(origin.key, origin.robots, verdict, access, body if origin.robots else None)
+
+
+def verdict_of(robots: RobotsTxt) -> Verdicts:
+    """Return a function for :attr:`Policy.verdict` that applies the rules of a file."""
+    return lambda url, tokens: verdict_as_sent(partial(robots.verdict, user_agent=tokens), url)
+
+
+def verdict_at(origin: Origin, now: float) -> Verdicts:
+    """Return a function for :attr:`Policy.verdict` that answers as a crawl does at a time."""
+    return lambda url, tokens: origin.verdict(url, tokens, now, UnreachablePolicy())
+
+
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     """Return the robots.txt files that arguments name, in their order.
 
@@ -159,43 +296,47 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     """
     found: dict[str, Policy] = {}
     moments: dict[str, Moment] = {}
-    sites: dict[str, str] = {}
-    stored: dict[str, str] = {}
+    origins: dict[str, str] = {}
     for given in dict.fromkeys(names):
-        name = given.removeprefix(STORED)
         if is_file(given):
             found[given] = _read_file(given, context)
         elif given.startswith(ARCHIVED):
             moments[given] = moment_of(given)
-        elif is_file(name):
-            raise CommandError(f"cannot read {given}: no such file")
         else:
-            target = target_of(name)
-            if target.origin is None:
-                raise CommandError(f"{given} is neither a file nor a site")
-            (sites if name == given else stored)[given] = target.origin
-            if target.url != target.given and name == given:
-                context.output.note(f"{given} is not a file: it is taken for {target.url}")
+            origins[given] = _origin_of(given, context)
     if moments:
         from .archived import policies_of  # only here, because it loads much
 
         at = policies_of(set(moments.values()), context)
         found |= {given: at[moment] for given, moment in moments.items()}
-    if stored and context.settings.store is None:
+    stored = [given for given in origins if given.startswith(STORED)]
+    url = context.settings.store
+    if stored and url is None:
         raise CommandError(f"{STORED} needs a store: set REP_STORE")
-    if sites or stored:
-        url = context.settings.store
-        if stored:  # what is compared with the store comes from the site
-            context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
+    if stored:  # what is compared with the store comes from the site
+        context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
-        def get(session: Session) -> None:
-            policies = session.policies(dict.fromkeys(sites.values()))
-            found.update((given, policies[origin]) for given, origin in sites.items())
-            for given, origin in stored.items():
-                found[given] = session.wait(_stored(url, origin))
+    def get(session: Session) -> None:
+        sites = {given: origin for given, origin in origins.items() if given not in stored}
+        policies = session.policies(dict.fromkeys(sites.values()))
+        found.update((given, policies[origin]) for given, origin in sites.items())
+        found.update((given, session.wait(_stored(url, origins[given]))) for given in stored)
 
+    if origins:
         context.run(get)
     return [found[name] for name in names]
+
+
+def _origin_of(given: str, context: Context) -> str:
+    name = given.removeprefix(STORED)
+    if is_file(name):
+        raise CommandError(f"cannot read {given}: no such file")
+    target = target_of(name)
+    if target.origin is None:
+        raise CommandError(f"{given} is neither a file nor a site")
+    if target.url != given and name == given:
+        context.output.note(f"{given} is not a file: it is taken for {target.url}")
+    return target.origin
 
 
 def _read_file(name: str, context: Context) -> Policy:
@@ -223,3 +364,58 @@ async def _stored(url: object, origin: str) -> Policy:
     if entry is None:
         raise CommandError(f"the store {name} has no robots.txt of {origin}", ExitCode.UNKNOWN)
     return of_entry(origin, entry, name)
+
+
+def _state(origin: Origin) -> str:
+    if origin.state is State.UNAVAILABLE:
+        return REASONS[origin.unavailable].value
+    if origin.robots is None:
+        return "unreachable"
+    return "stale-copy" if origin.failure is not None else "rules"
+
+
+# Texts
+
+
+def access_rows(access: Access) -> Iterator[Row]:
+    """Yield names and texts that say where a robots.txt came from."""
+    if access.source == "file":
+        yield "robots.txt", f"the file {printable(access.url)}"
+        return
+    yield "robots.txt", printable(access.url)
+    status = f"status {access.status}, " if access.status is not None else ""
+    source = f"{_SOURCES[access.source]} {printable(access.store or access.archive or '')}".rstrip()
+    age = "" if access.age is None else f", {_ago(access.age)}"
+    if access.source == "archive":
+        age = f", requested at {time_text(access.fetched_at)}"
+    state = ", the last good copy" if access.state == "stale-copy" else ""
+    yield "Fetched", f"{status}{source}{age}{state}"
+    if access.redirects and access.final_url:
+        yield "Redirects", " → ".join(map(printable, (*access.redirects, access.final_url)))
+    elif access.final_url not in (None, access.url):
+        yield "Redirected to", printable(access.final_url or "")
+    if access.failure and access.state == "stale-copy":
+        yield "Failure", printable(access.failure)
+    if access.unreachable_since:
+        yield "Since", time_text(access.unreachable_since)
+    if access.expires_at:
+        is_unreachable = access.state in ("unreachable", "stale-copy")
+        yield "Next attempt" if is_unreachable else "Valid until", time_text(access.expires_at)
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """Return a time, to the second."""
+    return None if seconds is None else datetime.fromtimestamp(round(seconds), timezone.utc)
+
+
+def time_text(at: datetime | None) -> str:
+    """Return a time as text."""
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ago(seconds: float) -> str:
+    for unit, name in ((86_400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= unit:
+            number = int(seconds / unit)
+            return f"{number} {name}{'s' * (number != 1)} ago"
+    return "just now" if seconds < 1 else f"{seconds:.0f} s ago"

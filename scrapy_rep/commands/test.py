@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from .policy import Policy
     from .session import Session
+    from .sources import Policy
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""

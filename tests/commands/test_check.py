@@ -16,8 +16,7 @@ from scrapy_rep.commands import check as check_module
 from scrapy_rep.commands.crawlers import of_user_agent
 from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.output import json_line
-from scrapy_rep.commands.policy import of_file
-from scrapy_rep.commands.sources import target_of
+from scrapy_rep.commands.sources import of_file, target_of
 from testing.corpus import load
 
 from .conftest import ROBOTS, validate
