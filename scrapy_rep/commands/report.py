@@ -11,8 +11,7 @@ from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
 from .context import Context, tool
-from .output import CommandError, ExitCode, writing
-from .texts import laid_out
+from .output import CommandError, ExitCode, laid_out, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -35,8 +35,7 @@ from ..reports.survey_row import Sample, encode, row_of
 from ..stores.registry import find_type, without_password
 from .context import MAX_BODY, STANDARD_INPUT, Context, tool
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, writing
-from .texts import laid_out
+from .output import CommandError, ExitCode, laid_out, writing
 from .transfer import using_store
 
 if TYPE_CHECKING:

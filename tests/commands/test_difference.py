@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import diff as diff_module
 from scrapy_rep.commands.crawlers import resolve
-from scrapy_rep.commands.diff import Comparison, Diff, Side, _side
-from scrapy_rep.commands.difference import Steps, covers, examples, may_overlap
+from scrapy_rep.commands.diff import (
+    Comparison,
+    Diff,
+    Side,
+    Steps,
+    _side,
+    covers,
+    examples,
+    may_overlap,
+)
 from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.sources import of_file
 from scrapy_rep.protocol.paths import pattern_of
