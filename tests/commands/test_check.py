@@ -260,14 +260,6 @@ def test_500_kib_of_rules(run: Run, tmp_path: Path) -> None:
     assert len(shown.out.splitlines()) < 300
 
 
-def test_a_binary_file_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_bytes(bytes(range(256)) * 100)
-    for done in (check(run, "/a"), run("show", "robots.txt")):
-        assert (done.code, done.out) == (2, "")
-        message = "cannot read robots.txt as a robots.txt: it is a binary file"
-        assert done.err == f"scrapy-rep: {message}\n"
-
-
 def test_a_pipe_is_a_file(run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for arguments in (("show", "pipe"), ("check", "--robots", "pipe", "/private", "-a", "x")):

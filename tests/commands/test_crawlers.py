@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from datetime import date
@@ -20,7 +19,6 @@ from scrapy_rep.commands.crawlers import (
     similar_name,
     well_known_crawlers,
 )
-from scrapy_rep.commands.main import main
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
 
@@ -71,19 +69,13 @@ def test_every_entry_is_complete(crawler: Crawler) -> None:
     assert crawler.source.url.startswith("https://")
     assert crawler.source.seen >= date(2015, 1, 1)
     assert crawler.note is None or crawler.note.endswith(".")
-
-
-@pytest.mark.parametrize("crawler", CRAWLERS, ids=NAMES)
-def test_a_line_can_match_every_token(crawler: Crawler) -> None:
-    for token in crawler.tokens:
+    for token in crawler.tokens:  # a line can match each
         assert parse_user_agent(token) == ((token.lower(),), None)
         assert token.lower().encode() in tokens_of_line(token.encode())
-
-
-@pytest.mark.parametrize("crawler", CRAWLERS, ids=NAMES)
-def test_a_line_with_the_name_matches_the_first_token(crawler: Crawler) -> None:
-    """A site that copies the name of the table into its robots.txt names the crawler."""
+    # A site that copies the name of the table into its robots.txt names the crawler.
     assert crawler.tokens[0].lower().encode() in tokens_of_line(crawler.name.encode())
+    # It is found by its name in any case.
+    assert named(crawler.name.upper()) == named(f" {crawler.name.lower()} ") == crawler
 
 
 def test_the_file_has_no_other_keys_and_no_unused_source() -> None:
@@ -117,12 +109,6 @@ def test_fetchers_that_may_ignore_the_file_are_marked() -> None:
 
 
 # By name
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_found_in_any_case(name: str) -> None:
-    assert named(name.upper()).name == name
-    assert named(f" {name.lower()} ").name == name
 
 
 @pytest.mark.parametrize(
@@ -186,15 +172,11 @@ def test_every_purpose_has_crawlers(purpose: Purpose) -> None:
         ("ai-trainning", "ai-training"),
         ("ai_use", "ai-use"),
         ("Bing-bot", "bingbot"),
+        *((name, None) for name in ("Googlebot", "seo", "mybot", "Scrapy", "examplebot", "", "x")),
     ],
 )
-def test_a_misspelling_is_recognized(value: str, name: str) -> None:
+def test_a_misspelling_is_recognized(value: str, name: str | None) -> None:
     assert similar_name(value) == name
-
-
-@pytest.mark.parametrize("value", ["Googlebot", "seo", "mybot", "Scrapy", "examplebot", "", "x"])
-def test_other_names_are_no_misspellings(value: str) -> None:
-    assert similar_name(value) is None
 
 
 ROOT = Path(__file__).parent.parent.parent
@@ -243,11 +225,10 @@ def test_one_crawler_as_text(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_exceptions_as_text(
-    name: str, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, name: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["crawlers", name]) == 0
-    assert expected in " ".join(capsys.readouterr().out.split())
+    assert expected in " ".join(run("crawlers", name).out.split())
 
 
 def test_all_crawlers(run: Run) -> None:
@@ -279,36 +260,15 @@ def test_all_crawlers(run: Run) -> None:
     }
 
 
-def json_names(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    assert main(["crawlers", "--json", *arguments]) == 0
-    return [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
+def test_names_and_purposes_select(run: Run) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [record["name"] for record in run("crawlers", "--json", *arguments).records]
 
-
-def test_names_and_purposes_select(capsys: pytest.CaptureFixture[str]) -> None:
-    assert json_names(capsys, "bingbot", "GOOGLEBOT", "BingBot") == ["bingbot", "Googlebot"]
-    both = json_names(capsys, "ai-training", "archive")
-    assert set(both) == {
-        each.name for name in ("ai-training", "archive") for each in crawlers_of(name)
-    }
+    assert names("bingbot", "GOOGLEBOT", "BingBot") == ["bingbot", "Googlebot"]
+    both = names("ai-training", "archive")
     assert len(both) == len(set(both))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["gogglebot"], "gogglebot is not a well-known crawler: do you mean Googlebot?"),
-        (["ai-trainning"], "ai-trainning is not a well-known crawler: do you mean ai-training?"),
-        (["mybot"], "mybot is not a well-known crawler: -a takes it for a product token"),
-        (["bingbot", ""], "an argument is empty (see scrapy-rep crawlers --help)"),
-        (["\x1b[2J"], r"\x1b[2J is not a well-known crawler: -a takes it for a product token"),
-    ],
-)
-def test_an_unknown_name(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["crawlers", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.strip()) == ("", f"scrapy-rep: {message.strip()}")
+    assert set(both) == {each.name for name in ("ai-training", "archive")
+                         for each in crawlers_of(name)}  # fmt: skip
 
 
 EXAMPLES = re.findall(

@@ -125,33 +125,6 @@ def test_the_same_meaning(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "note: 2 URLs: 0 verdicts differ\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("missing.txt", "robots.txt"), "cannot read missing.txt: No such file"),
-        (("./missing", "robots.txt"), "cannot read ./missing: No such file"),
-        ((".", "robots.txt"), "cannot read .: Is a directory"),
-        (("binary", "robots.txt"), "cannot read binary as a robots.txt: it is a binary file"),
-        (("mailto:x", "robots.txt"), "mailto:x is neither a file nor a site"),
-        (("-", "-"), "only one argument can be standard input"),
-        (("-", "robots.txt", "--urls", "-"), "only one argument can be standard input"),
-        (
-            ("robots.txt", "robots.txt", "--field", "1"),
-            "--from-format and --field belong to a file with URLs",
-        ),
-        (("robots.txt", "store:example.com"), "store: needs a store: set REP_STORE"),
-        (("robots.txt", "robots.txt", "--urls", "no"), "cannot read no: No such file"),
-        (("robots.txt",), "Missing argument 'NEW'"),
-    ],
-)
-def test_bad_input(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    (tmp_path / "binary").write_bytes(b"\x7fELF\0\0\0")
-    done = run("diff", *arguments)
-    assert done.code == 2
-    assert message in done.err
-    assert len(done.err.splitlines()) == 1
-
-
 def test_utf_16_is_no_binary_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "utf16.txt").write_bytes(ROBOTS.encode("utf-16"))
     assert run("diff", "robots.txt", "utf16.txt").code == 0

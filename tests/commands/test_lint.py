@@ -6,7 +6,6 @@ import io
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +18,8 @@ from testing.web import Page
 from .conftest import ROOT, validate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from testing.web import Web
 
     from .conftest import Cli
@@ -234,34 +235,6 @@ def test_standard_input(
     give_input(monkeypatch, BODY)
     assert main(["lint", "-", "--fix"]) == 1
     assert capsysbinary.readouterr().out == FIXED
-
-
-@pytest.mark.usefixtures("robots_txt")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["missing.txt"], "cannot read missing.txt: No such file or directory"),
-        (["./missing"], "cannot read ./missing: No such file or directory"),
-        (["folder"], "the folder folder has no robots.txt"),
-        (["robots.txt", "--fix", "--diff"], "--fix and --diff exclude each other"),
-        (["robots.txt", "--unsafe-fixes"], "--unsafe-fixes belongs to --fix or --diff"),
-        (["robots.txt", "--diff", "--json"], "--diff and --format json exclude each other"),
-        (["mailto:a"], "mailto:a is neither a file nor a site"),
-        (["https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
-        (["robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
-        (["robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
-        (["robots.txt", "--format", "xml"], "'xml' is not one of"),
-        ([], "Missing argument 'ROBOTS...'"),
-    ],
-)
-def test_wrong_arguments(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path("folder").mkdir()
-    assert main(["lint", *arguments]) == 2
-    written = capsys.readouterr()
-    assert message in written.err
-    assert written.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("body", [b"\0\xff\xfe" * 1000, b"User-agent: *\nDisallow: /\x1b[2J\n"])

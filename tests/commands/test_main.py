@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import gzip
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -16,7 +18,10 @@ from scrapy_rep.commands import check
 from scrapy_rep.commands import main as main_module
 from scrapy_rep.commands.main import TOOLS, console, main
 from scrapy_rep.commands.output import EXIT_CODES, ExitCode
+from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
+from scrapy_rep.stores.entry import Entry
+from scrapy_rep.stores.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +58,28 @@ def test_version(run: Run) -> None:
     assert run("--version").out.startswith("scrapy-rep 0.")
 
 
+@pytest.fixture
+def files(run: Run, tmp_path: Path) -> Run:
+    """Files that the arguments below name."""
+    (tmp_path / "empty" / "folder").mkdir(parents=True)
+    (tmp_path / "binary").write_bytes(b"\x7fELF\0\0\0")
+    (tmp_path / "latin.txt").write_bytes(b"\xff\xfe\0")
+    (tmp_path / "none.txt").write_bytes(b"")
+    (tmp_path / "path.txt").write_bytes(b"allow x /")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(5000))[:4000])
+    for name in ("rows.jsonl", "rows.parquet"):
+        (tmp_path / name).write_bytes(b'{"site": "a", "result": "rules"}\n{"site"')
+    store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e9)
+    store.add(
+        "https://a.example", Entry(AccessResult.RULES, 1, 2, 2, b"", status=200), replace=True
+    )
+    store.disconnect()
+    return run
+
+
+FILE = ("--robots", "robots.txt")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -60,57 +87,108 @@ def test_version(run: Run) -> None:
         (["chekc"], "No such command 'chekc'. Did you mean 'check'?"),
         (["--nothing"], "No such option '--nothing'"),
         (["check", "--nothing"], "No such option '--nothing'. (see scrapy-rep check --help)"),
-        (
-            ["check", "--robot", "robots.txt", "/"],
-            "No such option '--robot'. (Did you mean one of: '--from',",
-        ),
-        (["check"], "give URLs, or a file with URLs: --from FILE"),
-        (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
+        (["check", "--robot", *FILE[1:], "/"], "'--robot'. (Did you mean one of: '--from',"),
+        (["show"], "Missing argument 'ROBOTS'"),
+        (["diff", "robots.txt"], "Missing argument 'NEW'"),
+        (["lint"], "Missing argument 'ROBOTS...'"),
+        (["view"], "Missing argument 'URL'"),
+        # Values of options
+        (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json',"),
+        (["lint", "robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
+        (["lint", "robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
+        (["survey", ".", "--depth", "-1"], "--depth"),
+        (["survey", ".", "--processes", "0"], "is not in the range 1<=x<=1000"),
+        (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),
+        (["show", "robots.txt", "-s", "="], "-s takes NAME=VALUE"),
+        (["check", "/", *FILE, "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),
+        (["show", "robots.txt", "-s", "ADDONS=x"], "ADDONS is 'x', which is not JSON: Expecting"),
+        (["show", "robots.txt", "-s", "REP_TIMEOUT=soon"], "REP_TIMEOUT is 'soon': it must be"),
+        (["show", "https://x.example", "-s", 'ADDONS={"no_such.Addon": 1}'],
+         "Scrapy does not start with these settings: ModuleNotFoundError: No module named"),
+        # Options and arguments that exclude each other
+        (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),
+        (["show", "robots.txt", "--archive", "x"], "--archive belongs to archive:SITE (see"),
         (["check", "/x", "--field", "a"], "--from-format and --field belong to a file with URLs"),
-        (
-            ["check", "--robots", "missing.txt", "/", "-a", "x"],
-            "cannot read missing.txt: No such file",
-        ),
-        (["check", "--robots", ".", "/", "-a", "x"], "cannot read .: Is a directory"),
-        (
-            ["check", "--from", "missing", "--robots", "robots.txt", "-a", "x"],
-            "cannot read missing: No",
-        ),
+        (["diff", *FILE[1:], "robots.txt", "--field", "1"], "belong to a file with URLs"),
+        (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
+        (["diff", "-", "-"], "only one argument can be standard input"),
+        (["diff", "-", "robots.txt", "--urls", "-"], "only one argument can be standard input"),
+        (["test", "-", "--robots", "-"], "only one argument can be standard input"),
         (["diff", "", "robots.txt"], "an argument is empty (see scrapy-rep diff --help)"),
         (["check", " "], "an argument is empty"),
         (["check", "/", "--from", ""], "an argument is empty"),
         (["test", "robots.txt", "--robots", ""], "an argument is empty"),
-        (["test", "robots.txt", "--robots", "robots.txt"], "line 1: 'User-agent:' is not one of"),
+        (["crawlers", "bingbot", ""], "an argument is empty"),
+        (["lint", "https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
+        (["lint", "robots.txt", "--fix", "--diff"], "--fix and --diff exclude each other"),
+        (["lint", "robots.txt", "--unsafe-fixes"], "--unsafe-fixes belongs to --fix or --diff"),
+        (["lint", "robots.txt", "--diff", "--json"], "--diff and --format json exclude each other"),
+        # What is to be read
+        (["check"], "give URLs, or a file with URLs: --from FILE"),
         (["check", "robots.txt"], "robots.txt is a file: --robots FILE uses it as a robots.txt"),
-        (["check", "/", "--robots", "store:x.example", "-a", "x"], "store: needs a store"),
-        (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),
-        (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json',"),
-        (["show", "robots.txt", "--archive", "x"], "--archive belongs to archive:SITE (see"),
-        (["show", "robots.txt", "-s", "="], "-s takes NAME=VALUE"),
-        (["show", "store:x.example"], "store: needs a store: set REP_STORE"),
+        (["check", "--robots", "missing.txt", "/"], "cannot read missing.txt: No such file"),
+        (["check", "--robots", ".", "/"], "cannot read .: Is a directory"),
+        (["check", "--from", "missing", *FILE], "cannot read missing: No"),
         (["show", "."], "cannot read .: Is a directory"),
-        (["show"], "Missing argument 'ROBOTS'"),
         (["show", "/no/such/file"], "cannot read /no/such/file: No such file"),
-        (["show", "missing.txt"], "cannot read missing.txt: No such file"),
-        (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: No such"),
-        (["lint", "folder/missing.txt"], "cannot read folder/missing.txt: No such file"),
         (["show", "mailto:x"], "mailto:x is neither a file nor a site"),
-        (["check", "/", "--robots", "robots.txt", "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),
-        (["show", "robots.txt", "-s", "ADDONS=x"], "ADDONS is 'x', which is not JSON: Expecting"),
-        (
-            ["show", "https://x.example", "-s", 'ADDONS={"no_such.Addon": 1}'],
-            "Scrapy does not start with these settings: ModuleNotFoundError: No module named",
-        ),
-        (["show", "robots.txt", "-s", "REP_TIMEOUT=soon"], "REP_TIMEOUT is 'soon': it must be"),
-        (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),
+        (["show", "store:x.example"], "store: needs a store: set REP_STORE"),
+        (["diff", "./missing", "robots.txt"], "cannot read ./missing: No such file"),
+        (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: No such"),
+        (["diff", "binary", "robots.txt"], "cannot read binary as a robots.txt: it is a binary"),
+        (["lint", "empty"], "the folder empty has no robots.txt"),
+        (["test", "missing.txt", *FILE], "cannot read missing.txt: No such file"),
+        (["test", "robots.txt", *FILE], "line 1: 'User-agent:' is not one of"),
+        (["test", "none.txt", *FILE], "none.txt has no expectations"),
+        (["test", "latin.txt", *FILE], "cannot read latin.txt: it is not UTF-8 text"),
+        (["test", "path.txt"], "/ is a path: name the robots.txt with --robots, or write a URL"),
+        (["view", "mailto:x"], "not a URL with a robots.txt: mailto:x"),
+        (["view", "/path"], "not a URL with a robots.txt: /path"),
+        (["view", "https://["], "not a URL with a robots.txt: https://["),
+        (["view", "https://x.example/" + "a" * 9000], "not a URL with a robots.txt"),
+        (["view", "https://x.example", "-a", "ai-training"], "name one"),
+        (["crawlers", "gogglebot"], "gogglebot is not a well-known crawler: do you mean Google"),
+        (["crawlers", "\x1b[2J"], r"\x1b[2J is not a well-known crawler: -a takes it for"),
+        # Stores
+        (["export", "x"], "it must be 'sqlite:///path'"),
+        (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
+        (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
+        (["export", "sqlite:///robots.txt"], "file is not a database"),
+        (["export", "sqlite:///none.txt"], "there is no store at none.txt"),
+        (["export", "memory://x"], "it ends with the process that has it"),
+        (["export", "package.Store"], "only SQLite and Redis can be exported"),
+        (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
+        (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
+        (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
+        (["export", "sqlite:///a.sqlite", "/dev/full"], "/dev/full: No space left on device"),
+        (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
+        (["import", "sqlite:///robots.txt", "none.txt"], "file is not a database"),
+        (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
+        # Surveys
+        (["survey", "none"], "cannot read none: No such file or directory"),
+        (["survey", "robots.txt"], "cannot read robots.txt as a tar file"),
+        (["survey", "https://example.com"], "https://example.com is not the URL of a store"),
+        (["survey", "empty"], "there is no file in empty: name a folder of robots.txt files"),
+        (["survey", "none.jsonl"], "cannot read none.jsonl: No such file"),
+        (["survey", "rows.jsonl"], "cannot read rows.jsonl as rows of a survey"),
+        (["survey", ".", "--compare", "no.jsonl"], "cannot read no.jsonl"),
+        (["survey", ".", "--compare", "rows.parquet"], "rows.parquet as rows of a survey"),
+        (["survey", ".", "--compare", "robots.txt"], "must end in .jsonl, .jsonl.gz, .parquet"),
+        (["survey", ".", "--rows", "none/x.jsonl"], "cannot write none/x.jsonl"),
+        (["survey", ".", "--html", "none/x.html"], "cannot write none/x.html"),
     ],
-)
-def test_wrong_usage_is_one_line_and_code_2(run: Run, arguments: list[str], message: str) -> None:
-    done = run(*arguments)
+)  # fmt: skip
+def test_wrong_usage_is_one_line_and_code_2(
+    files: Run, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = files(*arguments)
+    error = done.err.splitlines()[-1]
     assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1
-    assert done.err.startswith("scrapy-rep: ")
+    assert message in error
+    assert error.startswith("scrapy-rep: ")
+    assert [line for line in done.err.splitlines()[:-1] if "warning: Scrapy is" not in line] == []
+    assert "secret" not in done.err
+    assert not list(tmp_path.glob("*.aside-*"))
 
 
 def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

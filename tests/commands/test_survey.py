@@ -269,38 +269,6 @@ def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
     assert done.record["files"] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["none"], "cannot read none: No such file or directory"),
-        (["robots.txt"], "cannot read robots.txt as a tar file"),
-        (["https://example.com"], "https://example.com is not the URL of a store"),
-        (["sqlite:///none.sqlite"], "there is no store at none.sqlite"),
-        (["memory://a"], "it ends with the process that has it"),
-        (["sqlite:///robots.txt"], "file is not a database"),
-        (["empty"], "there is no file in empty: name a folder of robots.txt files"),
-        (["robots.jsonl"], "cannot read robots.jsonl: No such file"),
-        (["rows.jsonl"], "cannot read rows.jsonl as rows of a survey"),
-        ([".", "--compare", "none.jsonl"], "cannot read none.jsonl"),
-        ([".", "--compare", "rows.parquet"], "cannot read rows.parquet as rows of a survey"),
-        ([".", "--compare", "robots.txt"], "robots.txt must end in .jsonl, .jsonl.gz, .parquet"),
-        ([".", "--rows", "rows.csv"], "rows.csv must end in"),
-        ([".", "--rows", "none/x.jsonl"], "cannot write none/x.jsonl"),
-        ([".", "--html", "none/x.html"], "cannot write none/x.html"),
-        ([".", "--depth", "-1"], "--depth"),
-        ([".", "--processes", "0"], "is not in the range 1<=x<=1000"),
-    ],
-)
-def test_wrong_arguments(run: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
-    (tmp_path / "empty" / "folder").mkdir(parents=True)
-    for name in ("rows.jsonl", "rows.parquet"):
-        (tmp_path / name).write_bytes(b'{"site": "a", "result": "rules"}\n{"site"')
-    done = run("survey", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-    assert done.err.count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
 def test_rows_of_many_machines(run: Run, tmp_path: Path, folder: Path, name: str) -> None:
     whole = record_of(run("survey", str(folder), "--json"))

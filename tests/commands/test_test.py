@@ -144,33 +144,6 @@ def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str)
     assert len(done.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "arguments", "message"),
-    [
-        (b"", ("--robots", "robots.txt"), "bad.txt has no expectations"),
-        (b"\xff\xfe\0", ("--robots", "robots.txt"), "cannot read bad.txt: it is not UTF-8 text"),
-        (b"allow x /", (), "/ is a path: name the robots.txt with --robots, or write a URL"),
-        (b"allow x /", ("--robots", "no.txt"), "cannot read no.txt: No such file"),
-        (b"allow x /", ("--robots", "store:x.example"), "store: needs a store: set REP_STORE"),
-        (b"allow x /", ("--robots", "bin"), "it is a binary file"),
-    ],
-)
-def test_bad_input(
-    run: Run, folder: Path, content: bytes, arguments: tuple[str, ...], message: str
-) -> None:
-    (folder / "bad.txt").write_bytes(content)
-    (folder / "bin").write_bytes(b"\0\0")
-    done = run("test", "bad.txt", *arguments)
-    assert done.code == 2
-    assert message in done.err
-    assert len(done.err.splitlines()) == 1
-
-
-def test_standard_input_is_read_once(run: Run) -> None:
-    assert run("test", "-", "--robots", "-").code == 2
-    assert run("test", "missing.txt", "--robots", "robots.txt").code == 2
-
-
 def test_a_file_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_module, "MAX_EXPECTATIONS", 1)
     with pytest.raises(CommandError, match="more than 1 expectations"):

@@ -219,39 +219,6 @@ def test_the_longest_entry_fits_a_line() -> None:
     assert from_line(line.encode())[1] == longest
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["export", "x"], "it must be 'sqlite:///path'"),
-        (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
-        (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
-        (["export", "sqlite:///robots.txt"], "file is not a database"),
-        (["export", "sqlite:///x.jsonl"], "there is no store at x.jsonl"),
-        (["export", "memory://x"], "it ends with the process that has it"),
-        (["export", "package.Store"], "only SQLite and Redis can be exported"),
-        (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
-        (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
-        (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
-        (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
-        (["import", "sqlite:///robots.txt", "x.jsonl"], "file is not a database"),
-        (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
-    ],
-)
-def test_wrong_arguments(
-    run: Run, store: Path, tmp_path: Path, arguments: list[str], message: str
-) -> None:
-    (tmp_path / "x.jsonl").write_bytes(b"")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(5000))[:4000])
-    done = run(*arguments)
-    assert done.code == 2
-    assert done.out == ""
-    assert message in done.err
-    assert "secret" not in done.err
-    assert done.err.count("\n") == 1
-    assert (tmp_path / "robots.txt").exists()
-    assert not list(tmp_path.glob("*.aside-*"))
-
-
 def test_a_store_of_another_version_stays(run: Run, store: Path, tmp_path: Path) -> None:
     import sqlite3
 
@@ -326,9 +293,3 @@ def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     done = run("export", "redis://127.0.0.1:1/0")
     assert done.code == 2
     assert "pip install redis" in done.err
-
-
-def test_the_reader_of_an_export_ends(store: Path, tmp_path: Path) -> None:
-    done = forked("export", "sqlite:///a.sqlite", "/dev/full", cwd=tmp_path)
-    assert done.code == 2
-    assert done.err == "scrapy-rep: cannot write /dev/full: No space left on device\n"

@@ -17,7 +17,7 @@ from scrapy_rep.commands.view import Page as PageRecord
 from scrapy_rep.commands.view import View, listing, read_content
 from testing.web import Page, redirect, text
 
-from .conftest import Cli, Run, tool, validate
+from .conftest import Cli, tool, validate
 
 if TYPE_CHECKING:
     from testing.web import Site, Web
@@ -332,23 +332,6 @@ def test_a_link_that_is_repeated() -> None:
     repeated = b'<a href=/x rel="nofollow ugc">1</a><a href=/x rel=ugc>2</a>'
     (link,) = content_of(HtmlResponse(URL, body=repeated)).links
     assert (link.text, link.nofollow) == ("1", False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("mailto:x",), "not a URL with a robots.txt: mailto:x"),
-        (("/path",), "not a URL with a robots.txt: /path"),
-        (("https://[",), "not a URL with a robots.txt: https://["),
-        (("https://x.example/" + "a" * 9000,), "not a URL with a robots.txt"),
-        (("x.example", "-a", "ai-training"), "name one"),
-        ((), "Missing argument 'URL'"),
-    ],
-)
-def test_bad_input(run: Run, arguments: tuple[str, ...], message: str) -> None:
-    done = run("view", *arguments)
-    assert done.code == 2
-    assert message in done.err
 
 
 def test_as_a_process(web: Web) -> None:
