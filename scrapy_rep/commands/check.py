@@ -109,7 +109,7 @@ class _Checker:
         """Sites that did not answer, and invalid URLs. Some of these have a verdict, because a
         crawl drops them."""
         self._policies: dict[str, Policy] = {}
-        self._known: dict[tuple[int, int], tuple[Verdict | None, str, str]] = {}
+        self._known: dict[tuple[int, int, bool], tuple[Verdict | None, str, str]] = {}
 
     def run(self, session: Session | None, policy: Policy | None = None) -> int:
         """Check all URLs. ``policy`` is that of a file, which holds for every URL."""
@@ -199,23 +199,21 @@ class _Checker:
         """Yield a line for each URL and crawler: a brief record, or text."""
         as_json, known = self._output.as_json, self._known
         for target, _, verdicts in batch:
+            url = target.url
+            shown = encode_basestring_ascii(url) if as_json else printable(url, MAX_URL)
             for number, verdict in enumerate(verdicts):
-                if as_json and verdict is None:
-                    yield json_line(brief(target, self._agents[number], None))
-                    continue
                 # Most URLs of a site share a few verdicts. Each is one object, which is kept here.
-                parts = known.get((number, id(verdict)))
+                key = number, id(verdict), target.is_valid
+                parts = known.get(key)
                 if parts is None:
                     if len(known) >= MAX_KNOWN:
                         known.clear()
-                    parts = known[number, id(verdict)] = verdict, *self._parts(number, verdict)
-                url = target.url
-                url = encode_basestring_ascii(url) if as_json else printable(url, MAX_URL)
-                yield f"{parts[1]}{url}{parts[2]}"
+                    record = brief(target._replace(url=""), self._agents[number], verdict)
+                    parts = known[key] = verdict, *self._parts(record)
+                yield f"{parts[1]}{shown}{parts[2]}"
 
-    def _parts(self, number: int, verdict: Verdict | None) -> tuple[str, str]:
-        """Return what stands before and behind the URL in the line of a verdict."""
-        record = Check.of(verdict, url="", agent=self._agents[number].name)
+    def _parts(self, record: Check) -> tuple[str, str]:
+        """Return what stands before and behind the URL in the line of a record."""
         if self._output.as_json:
             before, _, after = json_line(record).partition('""')
             return before, after
@@ -235,14 +233,16 @@ class _Checker:
                 self._output.record(record)
         elif len(records) == 1:
             self._output.print(explanation(records[0]))
-        elif len(self._agents) == 1:
-            rows = [(each, (each.url, _why(each))) for each in records]
-            why = f"Why, for {printable(records[0].agent, 60)}"
-            self._output.print([answer_table("URL", why, rows=rows)])
         else:
+            heads = ["Crawler", "Why"]
+            if len(self._agents) == 1:
+                heads = [f"Why, for {printable(records[0].agent, 60)}"]
             cells = ((each.url, printable(each.agent, 60), _why(each)) for each in records)
-            table = answer_table("URL", "Crawler", "Why", rows=zip(records, cells, strict=True))
-            self._output.print([table])
+            rows = [
+                (each, (url, *more[-len(heads) :]))
+                for each, (url, *more) in zip(records, cells, strict=True)
+            ]
+            self._output.print([answer_table("URL", *heads, rows=rows)])
 
 
 def _why(record: Check) -> str:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tarfile
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -468,18 +468,6 @@ def test_a_survey_without_a_package(
     assert f"pip install {package}" in done.err
 
 
-def test_an_archive_without_the_package(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.warc").write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "warcio.archiveiterator", None)
-    monkeypatch.delitem(sys.modules, "scrapy_rep.reports.archive_reader", raising=False)
-    monkeypatch.delattr("scrapy_rep.reports.archive_reader", raising=False)
-    done = run("survey", "a.warc")
-    assert done.code == 2
-    assert "pip install warcio" in done.err
-
-
 SLEEPING = """\
 import sys, time
 from scrapy_rep.commands.survey import results_of
@@ -502,15 +490,6 @@ def test_results_have_the_order_of_their_items() -> None:
 def test_a_process_that_ends() -> None:
     with pytest.raises(BrokenExecutor):
         list(results_of(os._exit, [1], 1))
-
-
-def test_processes_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(ProcessPoolExecutor, "submit", refuse)
-    with pytest.raises(OSError, match="temporarily"):
-        list(results_of(operator.neg, [1], 1))
 
 
 def test_no_more_items_are_taken_than_needed() -> None:
