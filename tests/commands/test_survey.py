@@ -88,7 +88,7 @@ def test_a_folder(run: Run, folder: Path) -> None:
         "crawl-delay": 1,
         "disallow": 4,
         "everything disallowed for *": 1,
-        "findings of lint": 1,
+        "findings of lint": 2,
         "group for *": 3,
         "group for a named agent": 2,
         "no group": 1,
