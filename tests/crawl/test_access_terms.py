@@ -10,10 +10,9 @@ from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_rep import AccessTerms, AccessTermsMiddleware, PaymentOffer, page_directives
+from scrapy_rep import AccessTerms, AccessTermsMiddleware, page_directives
 from scrapy_rep.pages.access_terms import MAX_LOGGED_SITES
 from testing.web import Page
-from tests.pages.test_access_terms import X402_ERROR, X402_EXAMPLE, X402_OFFER
 
 from .conftest import Visitor, make_crawler
 
@@ -74,16 +73,6 @@ async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
     # One line for the site, and nothing but pages was requested.
     assert len(messages(caplog)) == 1
     assert set(site.paths) == {"/robots.txt", *paths}
-
-
-async def test_an_errback_finds_the_terms_at_the_response(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/": Page("", 402, {"PAYMENT-REQUIRED": X402_EXAMPLE})})
-    outcome = await crawl(site.urls("/"), {"RETRY_ENABLED": True, "RETRY_HTTP_CODES": "402"})
-    assert site.page_paths == ["/"]
-    failure: Any = outcome.failures[site.url("/")]
-    terms = failure.response.meta["page_directives"].access_terms
-    assert terms == AccessTerms(payment_required=True, offers=(X402_OFFER,), error=X402_ERROR)
-    assert isinstance(terms.offers[0], PaymentOffer)
 
 
 async def test_a_site_is_logged_once(

@@ -60,16 +60,6 @@ async def test_a_disallowed_page_is_annotated_and_counted(
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
-async def test_the_warning_is_logged_once(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    pages = {f"/{number}": redirect(f"/private/{number}") for number in range(3)}
-    site = web.site(RULES, pages)
-    outcome = await crawl(site.urls(*pages), FOLLOWING)
-    assert outcome.stats["robotstxt/final_url/disallowed"] == 3
-    assert len(our_warnings(caplog)) == 1
-
-
 async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
     site: Site, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:

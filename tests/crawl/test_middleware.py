@@ -28,14 +28,6 @@ pytestmark = pytest.mark.each_loop
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 
 
-async def test_disallowed_page_never_reaches_the_server(web: Web, crawl: Crawl) -> None:
-    site = web.site(NOTHING_PRIVATE)
-    outcome = await crawl(site.urls("/", "/private/1"))
-    assert site.paths == ["/robots.txt", "/"]
-    assert set(outcome.responses) == {site.url("/")}
-    assert isinstance(outcome.failures[site.url("/private/1")], RobotsTxtDisallowed)
-
-
 async def test_a_late_robots_txt_applies_to_all_waiting_requests(web: Web, crawl: Crawl) -> None:
     """Eight disallowed and two allowed pages at once of each of four sites, half a second early."""
     late = Page(NOTHING_PRIVATE, delay=0.5)
@@ -90,22 +82,6 @@ async def test_ports_and_addresses_are_origins_of_their_own(web: Web, crawl: Cra
     sites = (closed, other_port, other_host)
     await crawl([url for site in sites for url in site.urls("/a", "/private")])
     assert [site.page_paths for site in sites] == [[], ["/a"], ["/private"]]
-
-
-async def test_spellings_of_one_origin_share_its_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site(NOTHING_PRIVATE)
-    port = site.port
-    urls = [
-        f"http://127.0.0.1:{port}/private/1",
-        f"HTTP://127.0.0.1:{port}/private/2",
-        f"http://user:secret@127.0.0.1:{port}/private/3",
-    ]
-    outcome = await crawl(urls)
-    assert site.paths == ["/robots.txt"]
-    assert len(outcome.failures) == 3
-    received = site.received[0]
-    assert "authorization" not in received.headers
-    assert received.headers["host"] == f"127.0.0.1:{port}"
 
 
 async def test_dont_obey_robotstxt_passes_one_request(web: Web, crawl: Crawl) -> None:

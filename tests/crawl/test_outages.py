@@ -174,14 +174,6 @@ async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(
     assert late.paths == ["/robots.txt", "/a"]
 
 
-async def test_exempt_requests_do_not_wait(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(1))
-    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
-    await crawl([site.url("/a"), exempt], WAIT)
-    assert site.paths[-2:] == ["/robots.txt", "/a"]
-    assert "/exempt" in site.paths[:-2]
-
-
 async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) -> None:
     site = web.site(Failing(10))
     settings = {**WAIT, "REP_MAX_WAIT": 0.5}

@@ -322,13 +322,6 @@ def at(hour: int, minute: int, second: float) -> float:
     return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
 
 
-async def test_requests_start_within_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
-    clock.set(at(7, 0, 0))
-    site = web.site(WINDOW)
-    await crawl(site.urls("/a"))
-    assert site.page_paths == ["/a"]
-
-
 async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
     answer = raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(WINDOW)}\r\n\r\n{WINDOW}".encode())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,12 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.frontier import fetch_limit
 from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when, silence
-from testing.web import Page, Site, redirect, text
+from testing.web import Page, redirect, text
 
 from .conftest import AllAsked, Visitor, needs_connections
 
@@ -52,15 +51,6 @@ def numbers(count: int) -> list[str]:
 # Requests that have waited are unchanged
 
 
-async def test_redirects_of_requests_that_waited_are_no_duplicates(web: Web, crawl: Crawl) -> None:
-    moved = {path: redirect("/login", 302) for path in numbers(60)}
-    site = web.site(Page(ALL, delay=0.3), moved)
-    asked = [Request(url) for url in site.urls(*numbers(60))]
-    await crawl(asked)
-    assert site.paths.count("/login") == 1
-    assert len(site.page_paths) == 61
-
-
 class Witness(Visitor):
     """Keeps what its requests looked like when their responses came."""
 
@@ -85,21 +75,6 @@ async def test_priority_flags_meta_and_dont_filter_stay(
     await crawl(asked, spider=Witness)
     expected = [(number % 3, False, ["mine"], {"mine": number}) for number in range(12)]
     assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
-
-
-class Urgent(Visitor):
-    """Asks for an urgent page once its first page is there."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if len(self.outcome.responses) == 1:
-            yield response.follow("/urgent", priority=5)
-
-
-async def test_an_urgent_request_overtakes_waiting_requests(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.3))
-    await crawl(site.urls(*numbers(4)), spider=Urgent)
-    assert site.paths.index("/urgent") == 2
 
 
 # Other requests are not delayed
@@ -200,68 +175,7 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
     assert ended, "the oldest fetches made room"
 
 
-async def test_a_delay_longer_than_the_lifetime_is_no_endless_loop(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.2))
-    settings = {"REP_CACHE_MIN": 0.05, "REP_CACHE_MAX": 0.05, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(site.urls(*numbers(3)), settings)
-    assert site.page_paths == numbers(3)
-    assert site.robots_fetches <= 4
-
-
 # A request is checked when it leaves its queue
-
-
-class Refuser(Visitor):
-    """Has its site refuse everything once its first page is there."""
-
-    site: Site
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        self.site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
-
-
-async def test_expired_rules_are_not_used_for_waiting_requests(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.3))
-    settings = {"REP_CACHE_MIN": 0.7, "REP_CACHE_MAX": 0.7}
-    outcome = await crawl(site.urls(*numbers(12)), settings, spider=Refuser, site=site)
-    second = [number for number, path in enumerate(site.paths) if path == "/robots.txt"][1]
-    assert site.paths[second + 1 :] == []
-    assert 1 <= len(site.page_paths) <= 4
-    assert len(outcome.failures) == 12 - len(site.page_paths)
-
-
-async def test_no_request_starts_outside_of_the_visit_time(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offset = 20_000 * 86_400 + 8 * 3600 + 45 * 60 - 1.5 - time.time()
-    closes = time.monotonic() + 1.5
-    clock = "scrapy_rep.frontier.clock.Clock.time"
-    monkeypatch.setattr(clock, lambda _: time.time() + offset)
-    site = web.site(f"{delayed(0.4)}Visit-time: 0600-0845\n")
-    outcome = await crawl(site.urls(*numbers(10)))
-    assert all(received.at <= closes for received in site.received)
-    late = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
-    assert {error.verdict.reason for error in late} == {Reason.VISIT_TIME}
-    assert len(site.page_paths) + len(late) == 10
-
-
-async def test_no_reading_of_a_clock_that_is_set_ends_an_outage(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An outage ends after thirty days (RFC 9309 §2.3.1.4), by a clock that nobody sets."""
-    site = web.site(Page(b"", 503))
-    for at in itertools.count(1):
-        readings = itertools.count()
-        monkeypatch.setattr(
-            "scrapy_rep.frontier.clock.Clock.time",
-            lambda _, at=at, readings=readings: time.time() + 40 * 86_400 * (next(readings) >= at),
-        )
-        await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 0})
-        assert site.page_paths == [], at
-        if next(readings) < at:  # the crawl ended before
-            assert at > 2
-            break
 
 
 # Nothing of this package is scheduled, shown or stored

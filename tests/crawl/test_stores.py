@@ -14,7 +14,6 @@ import pytest
 from scrapy import Request, signals
 
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.stores import FallbackStore
 from testing.redis_server import RedisServer
 from testing.web import Page, gaps, text
 
@@ -169,21 +168,19 @@ async def test_with_a_jobdir_a_resumed_crawl_uses_its_policies(
     assert origin.expires_at - origin.fetched_at == pytest.approx(1000, abs=1)
 
 
+async def test_s_maxage_applies_with_a_shared_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
+    outcome = await crawl(site.urls("/"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
+    (origin,) = outcome.middleware.origins.values()
+    assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
+
+
 async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     site = web.site(PRIVATE)
     await crawl(site.urls("/"), {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": False})
     assert not any(name.startswith("robots") for name in os.listdir(tmp_path))
-
-
-async def test_s_maxage_applies_with_a_shared_store(
-    web: Web, crawl: Crawl, kept: dict[str, Any]
-) -> None:
-    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
-    outcome = await crawl(site.urls("/"), kept)
-    (origin,) = outcome.middleware.origins.values()
-    assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
 
 
 async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(
@@ -309,32 +306,6 @@ async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) ->
     assert site.robots_fetches == 1
     assert min(gaps(site)) >= 0.95
     assert max(received.at for received in quick.received) < site.received[2].at
-
-
-async def test_a_reservation_that_fails_does_not_stop_the_crawl(
-    web: Web,
-    crawl: Crawl,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 0.3\n")
-    asked: list[str] = []
-
-    async def reserve_host(_: object, host: str, __: float) -> float:
-        asked.append(host)
-        if len(asked) == 1:
-            raise ZeroDivisionError
-        return 0
-
-    monkeypatch.setattr(FallbackStore, "reserve_host", reserve_host)
-    await crawl(site.urls("/1", "/2"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
-    assert site.page_paths == ["/1", "/2"]
-    assert asked == ["127.0.0.1"] * 2
-    assert min(gaps(site)) >= 0.3
-    assert our_warnings(caplog) == [
-        "Could not reserve a host in the store. The crawl goes on without a shared delay."
-    ]
 
 
 # A spider that closes
