@@ -114,7 +114,7 @@ _REGULAR_EXPRESSION = re.compile(
 ).search
 # A name, and a comma, semicolon or bar before the next one.
 _SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
-_SEVERAL_PATTERNS = re.compile(rb"[ \t,]/").search
+_SEVERAL_PATTERNS = re.compile(rb"[ \t,]/|,[ \t]").search
 _SEVERAL_URLS = re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search
 _EVERYONE = frozenset([b"all", b"any", b"anyone", b"everybody", b"everyone"])
 _RESOURCES = re.compile(
@@ -669,12 +669,13 @@ def _product_of(value: bytes) -> bytes | None:
 
     Some have names of several words, of which only the first would be found.
     """
-    for token in parse_user_agent(value).tokens if b"/" in value else ():
-        at = value.lower().index(token.encode())
-        if (
-            _TOKEN_WITH_DIGITS(value, at, end := at + len(token))
-            and value[end : end + 1] in b"/;)("
-        ):
+    tokens = parse_user_agent(value).tokens if b"/" in value else ()
+    if not tokens or not _TOKEN_WITH_DIGITS(tokens[0].encode()):
+        return None
+    at, end, lowered = -1, 0, value.lower()
+    while (at := lowered.find(tokens[0].encode(), at + 1)) >= 0:
+        end = at + len(tokens[0])
+        if lowered[at - 1 : at] in b" \t;(" and lowered[end : end + 1] in b"/;)(":
             return value[at:end]
     return None
 

@@ -125,6 +125,9 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.TOKEN_CUT, "User-agent: «my bot»", None),
     (Code.TOKEN_CUT, "User-agent: «+bot/2»", None),
     (Code.TOKEN_CUT, "User-agent: «a*»", None),
+    (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; Two Words bot)»", None),
+    (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
+    (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
     (Code.REPEATED_GROUP, ALL + "Allow: /a\n«User-agent: *» # b\nAllow: /b", None),
     (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
@@ -159,7 +162,8 @@ def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) 
     place = (before.count("\n") + 1, column, column + len(inside))
     found = [finding for finding in lint(body) if finding.code is code]
     assert [(one.line, one.column, one.end_column) for one in found][:1] == [place], lint(body)
-    assert found[0].is_fixable is (correction is not None)
+    is_safe = code is not Code.HEADER_AS_TOKEN
+    assert found[0].is_fixable is (correction is not None and is_safe)
     if correction is not None:
         assert found[0].correction is not None
         assert found[0].correction.text == correction

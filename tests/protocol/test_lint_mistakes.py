@@ -54,6 +54,7 @@ MISTAKES = [
     (ALL + "Disallow: /backup.sql", "R412", 2, "info", "password"),
     (ALL + "Crawl-delay: 86400", "R508", 2, "warning", "at most 300"),
     (MANY, "R111", 2_050, "info", "fewer rules"),
+    ("\n<!DOCTYPE html>\n<title>Log in: a</title>\nfoo: bar", "R109", 1, "error", "404"),
     # Crawlers that are not meant.
     ("User-agent: all\nDisallow: /a", "R309", 1, "warning", "'*'"),
     ("User-agent: Mozilla/5.0 (compatible; GPTBot/1.2)\nDisallow: /a", "R310", 1, "warning",
