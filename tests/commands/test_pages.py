@@ -25,13 +25,14 @@ def test_sessions_are_real(page: Path) -> None:
     assert with_real_output(text) == text  # else run python -m testing.console_pages
 
 
-def test_the_index_has_every_subcommand_and_exit_code() -> None:
+def test_the_index_has_every_subcommand() -> None:
     text = (PAGES / "index.md").read_text("utf-8")
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }
-    rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
-    assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
+
+
+def test_every_exit_code_has_a_meaning() -> None:
     assert set(EXIT_CODES) == set(ExitCode)
 
 
