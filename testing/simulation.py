@@ -256,12 +256,12 @@ class Network:
         site = self.sites[f"{root}test:{port}"]
         began = self.loop.now
         self._check_pace(site, request, began)
+        self._check_held(site, request, began)
         try:
             if path == "robots.txt":
                 return await self._robots(site, request)
             self._check_rules(site, request, "/" + path)
             self._check_visit(site, request, began)
-            self._check_held(site, request, began)
             self.pages.append((began, request))
             await asyncio.sleep(site.page_latency)
             fate = request.meta.get("fate")

@@ -216,7 +216,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             seconds = self._check(request, origin)
             if seconds:
                 self.frontier.finish(request, sent=False)
-                if not await self.frontier.sleep(request, seconds):
+                if not await self.frontier.sleep(request, key, seconds):
                     break
             elif self.frontier.try_start(request, key):
                 if is_from_queue:

@@ -384,7 +384,7 @@ class PolicyCache(FileCache[Origin]):
         """
         self.frontier.finish(request, sent=False)  # the fetch may wait for the same host
         began = self._clock.monotonic()
-        with self.frontier.waiting(request):
+        with self.frontier.waiting(request, key):
             origin = await self.wait_for(key, request)
         self.frontier.count_wait(key, "robots_txt", self._clock.monotonic() - began)
         return origin

@@ -314,8 +314,8 @@ class Frontier:
         last fetch began."""
         self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
         """When the queues of hosts are looked at again. Each host has one alarm at most."""
-        self._waiting: dict[Request, Deferred[bool]] = {}
-        """The requests that wait in the downloader."""
+        self._waiting: dict[Request, tuple[str, Deferred[bool]]] = {}
+        """The requests that wait in the downloader for a time or their turn, and their origins."""
         self.returned: WeakSet[Request] = WeakSet()
         """The requests that were put back into their queue."""
         self.is_closing = False
@@ -739,12 +739,10 @@ class Frontier:
     def is_in_use(self, name: str, origin: str) -> bool:
         """Whether requests wait, or are in progress, that need what is known of an origin."""
         host = self.hosts.get(name)
-        if host is None:
-            return False
-        return any(
-            queue.address.origin == origin and queue.place is not Place.UNKNOWN
-            for queue in host.queues
-        ) or any(entry.origin == origin for entry in self.in_progress.values())
+        queues = host.queues if host is not None else ()
+        used = [queue.address.origin for queue in queues if queue.place is not Place.UNKNOWN]
+        used += [entry.origin for entry in self.in_progress.values()]
+        return origin in used or any(each == origin for each, _ in self._waiting.values())
 
     def has_queue(self, name: str, origin: str) -> bool:
         """Whether requests of an origin wait in a queue."""
@@ -835,7 +833,7 @@ class Frontier:
         host.waiters.insert(first if is_robots_txt else len(host.waiters), entry)
         began = self.clock.monotonic()
         try:
-            with self.waiting(request, waiter):
+            with self.waiting(request, origin, waiter):
                 self._is_free(host)  # sets the alarm
                 return await maybe_deferred_to_future(waiter)
         finally:
@@ -846,25 +844,27 @@ class Frontier:
             if waiter.called and self.in_progress.get(request) is None:
                 self.update_host(host)
 
-    async def sleep(self, request: Request, seconds: float) -> bool:
+    async def sleep(self, request: Request, origin: str, seconds: float) -> bool:
         """Wait so many seconds in the downloader. Returns False if the spider closes."""
         waiter: Deferred[bool] = Deferred()
         timer = Timer(self.clock)
         timer.start(seconds, fire, waiter, True)
         try:
-            with self.waiting(request, waiter):
+            with self.waiting(request, origin, waiter):
                 return await maybe_deferred_to_future(waiter)
         finally:
             timer.cancel()
 
     @contextmanager
-    def waiting(self, request: Request, waiter: Deferred[bool] | None = None) -> Iterator[None]:
+    def waiting(
+        self, request: Request, origin: str, waiter: Deferred[bool] | None = None
+    ) -> Iterator[None]:
         """Exclude a request that waits in the downloader from CONCURRENT_REQUESTS.
 
         ``waiter`` gets False if the spider closes.
         """
         if waiter is not None:
-            self._waiting[request] = waiter
+            self._waiting[request] = origin, waiter
             if self.is_closing:
                 fire(waiter, False)
         is_excluded = self._engine.exclude(request)
@@ -926,7 +926,7 @@ class Frontier:
         self.collect_ended()
         for host in tuple(self._alarms):
             self._cancel_alarm(host)
-        for waiter in tuple(self._waiting.values()):
+        for _, waiter in tuple(self._waiting.values()):
             fire(waiter, False)
         if self.reservations is not None:
             for host in tuple(self.hosts.values()):

@@ -34,6 +34,7 @@ class Host:
         "delay",
         "delays",
         "held_until",
+        "is_paced",
         "last_end",
         "limit",
         "name",
@@ -59,6 +60,8 @@ class Host:
         """How many answers in a row have asked for fewer requests. 0: the last one did not."""
         self.held_until = -inf
         """Until when no request starts because of such an answer."""
+        self.is_paced = False
+        """Whether one request starts after the other: there is a delay, or a back-off."""
         self.waiters: deque[Waiter] = deque()
         """Requests that wait in the downloader. Those for a robots.txt are the first."""
 
@@ -69,20 +72,18 @@ class Host:
         else:
             self.delays.pop(key, None)
         self.delay = max(self.delays.values(), default=0.0)
+        self.is_paced = self.delay > 0 or self.backoffs > 0
 
     def back_off(self, seconds: float, now: float) -> None:
         """Hold the host for so many seconds: it has asked for fewer requests once more."""
         self.backoffs += 1
         self.held_until = max(self.held_until, now + seconds)
+        self.is_paced = True
 
     def end_backoff(self) -> None:
         """Note that an answer has not asked for fewer requests."""
         self.backoffs, self.held_until = 0, -inf
-
-    @property
-    def is_paced(self) -> bool:
-        """Whether one request starts after the other: there is a delay, or a back-off."""
-        return self.delay > 0 or self.backoffs > 0
+        self.is_paced = self.delay > 0
 
     def seconds_left(self, now: float) -> float:
         """Return the seconds until one more request may start, as far as the pace is concerned.

@@ -634,6 +634,16 @@ def test_an_origin_is_in_use_while_a_request_is_in_progress() -> None:
     assert not crawl.frontier.is_in_use("a.example", A)
 
 
+async def test_an_origin_is_in_use_while_a_request_waits_in_the_downloader() -> None:
+    crawl = FakeCrawl()
+    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now)
+    begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A))
+    begin(crawl.frontier.sleep(Request(f"{B}/1"), B, 5))
+    await settle()
+    assert crawl.frontier.is_in_use("a.example", A)
+    assert crawl.frontier.is_in_use("b.example", B)
+
+
 # Requests that end without a signal
 
 
@@ -754,7 +764,7 @@ async def test_closing_ends_all_waiting() -> None:
     crawl.end(crawl.pop())
     waiting = [
         begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A)),
-        begin(crawl.frontier.sleep(Request(f"{A}/2"), 60)),
+        begin(crawl.frontier.sleep(Request(f"{A}/2"), A, 60)),
     ]
     await settle()
     assert crawl.left_over()["requests that wait in the downloader"] == 2
@@ -783,7 +793,7 @@ async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
 async def test_a_request_sleeps() -> None:
     crawl = FakeCrawl()
     request = Request(f"{A}/1")
-    sleeping = begin(crawl.frontier.sleep(request, 5))
+    sleeping = begin(crawl.frontier.sleep(request, A, 5))
     await crawl.clock.run(4.9)
     assert not sleeping.called
     assert crawl.frontier.is_waiting(request)
