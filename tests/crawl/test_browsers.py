@@ -83,7 +83,7 @@ class Rebuilds:
         return Request(request.url, request.callback, meta=meta, errback=request.errback)
 
 
-@pytest.mark.parametrize("place", [50, 150, 950])
+@pytest.mark.parametrize("place", [50, 950])
 @pytest.mark.parametrize("middleware", [Assigns, Updates, Defaults, Rebuilds])
 async def test_no_robots_txt_goes_through_a_browser(
     web: Web, crawl: Crawl, middleware: type, place: int
