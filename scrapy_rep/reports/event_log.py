@@ -25,17 +25,23 @@ from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, without_credentials
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
-from .events import (
+from .records import (
+    EXEMPT,
     LATEST,
+    MAX_FILE_TEXT,
+    MAX_NAMES,
+    MAX_TEXT,
+    UNCHECKED,
     Event,
     FetchEvent,
     FileEvent,
     PaceEvent,
     PageEvent,
     RequestEvent,
+    Run,
     RunEvent,
+    utc,
 )
-from .records import EXEMPT, MAX_FILE_TEXT, MAX_NAMES, MAX_TEXT, UNCHECKED, Run, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -21,18 +21,24 @@ import msgspec
 from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
-from .events import Event, FetchEvent, FileEvent, PaceEvent, PageEvent, RequestEvent, RunEvent
 from .records import (
     MAX_EXAMPLES,
     VERSION,
     AskedPace,
     Counts,
     Deciding,
+    Event,
+    FetchEvent,
+    FileEvent,
     HostPace,
     Limits,
     OriginReport,
+    PaceEvent,
+    PageEvent,
     Report,
+    RequestEvent,
     RobotsFile,
+    RunEvent,
     Seen,
     Timeline,
     TimeSlot,

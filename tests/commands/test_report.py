@@ -15,8 +15,10 @@ from scrapy_rep.pages.access_terms import AccessTerms
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.reports.events import RunEvent
-from scrapy_rep.reports.records import json_text
+from scrapy_rep.reports.records import (
+    RunEvent,
+    json_text,
+)
 from testing import report_samples
 from tests.reports.samples import NOW, SampleLog, fetched, log, sent
 

@@ -17,9 +17,13 @@ from scrapy_rep.protocol.access import CopyInfo, FetchResult, Rules
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.reports.event_log import CrawlLog
-from scrapy_rep.reports.events import Event
 from scrapy_rep.reports.reading import Database
-from scrapy_rep.reports.records import Limits, Run, utc
+from scrapy_rep.reports.records import (
+    Event,
+    Limits,
+    Run,
+    utc,
+)
 from scrapy_rep.settings import Settings
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from parsel import Selector
 from scrapy_rep import Reason
 from scrapy_rep.reports import pages
 from scrapy_rep.reports.answers import REASONS
-from scrapy_rep.reports.events import ReasonText
 from scrapy_rep.reports.pages import (
     asset,
     count,
@@ -46,6 +45,7 @@ from scrapy_rep.reports.records import (
     Gaps,
     HostPace,
     OriginReport,
+    ReasonText,
     Report,
     RobotsFile,
     RuleText,
