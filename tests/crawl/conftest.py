@@ -199,7 +199,7 @@ Crawl = Callable[..., Awaitable[Outcome]]
 SETTINGS: dict[str, Any] = {
     "ADDONS": {Addon: 500},
     "DOWNLOAD_DELAY": 0,
-    "DOWNLOAD_TIMEOUT": 10,
+    "DOWNLOAD_TIMEOUT": 60,  # more than a machine that stands still needs
     "MEMUSAGE_ENABLED": False,  # it fails at the end of a crawl that does not start
     "REP_RETRY_TIMES": 0,
     "RETRY_ENABLED": False,

@@ -14,7 +14,7 @@ from scrapy_rep.frontier.clock import sleep
 from testing.faults import RULES
 from testing.web import Page, redirect, text
 
-from .conftest import Outcome
+from .conftest import Outcome, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,11 +68,7 @@ class Traveller(Spider):
     async def refreshed(self, site: Site) -> None:
         """Wait until nothing is under way in the background."""
         origin = self.outcome.middleware.origins[site.root]
-        for _ in range(500):
-            if not origin.in_flight:
-                return
-            await sleep(0.01)
-        raise AssertionError("the refresh never ends")
+        await until(lambda: not origin.in_flight)
 
 
 Story = Callable[[Traveller], Awaitable[None]]
