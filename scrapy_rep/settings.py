@@ -24,7 +24,6 @@ from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
-from .protocol.agents import product_tokens
 from .protocol.paths import origin_of
 from .stores.registry import StoreSource, find_type, store_forms, without_password
 
@@ -123,14 +122,6 @@ def _archive_path(value: object) -> str | None:
     return path
 
 
-def _tokens(value: object) -> tuple[str, ...]:
-    """Return product tokens in lower case, each once."""
-    found = [product_tokens(text) for text in _strings(value)]
-    if not all(found):
-        raise ValueError
-    return tuple(dict.fromkeys(token for one in found for token in one))
-
-
 def _host_name(name: str) -> str:
     """Return a host name as :class:`~scrapy_rep.origin.Origin` has it."""
     is_ipv6 = name.count(":") > 1 and not name.startswith("[")
@@ -164,7 +155,6 @@ BOOLEAN = Kind("True or False", _boolean)
 SECONDS = _numbers("a number of seconds above 0", zero=False)
 DAYS = _numbers("a number of days, 0 or more", zero=True)
 STRINGS = Kind("a list", _strings)
-TOKENS = Kind("a list of product tokens", _tokens)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
@@ -248,7 +238,6 @@ class Settings:
     nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))
     rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", _choice("annotate", "drop"))
     require_usage: tuple[str, ...] = _setting("REP_REQUIRE_USAGE", (), STRINGS)
-    training_tokens: tuple[str, ...] = _setting("REP_TRAINING_TOKENS", (), TOKENS)
     tdmrep: bool = _setting("REP_TDMREP", False, BOOLEAN)
     local_rules: str | None = _setting("REP_LOCAL_RULES", None, TOML_PATH)
     store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed
@@ -357,7 +346,12 @@ def _plain(value: object) -> object:
     return value
 
 
-def unknown_settings(settings: BaseSettings) -> list[tuple[str, str | None]]:
+def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
+    """Return what :func:`unknown_names` does, for the settings of a crawl."""
+    return unknown_names(crawler.settings)
+
+
+def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
     """Return settings with a prefix of robots.txt settings that do not exist.
 
     Each comes with the most similar setting that exists, or None.

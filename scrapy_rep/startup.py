@@ -105,7 +105,7 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
 
 def warn_about_unknown_settings(crawler: Crawler) -> None:
     """Warn about settings that have a prefix of robots.txt settings but do not exist."""
-    for name, similar in unknown_settings(crawler.settings):
+    for name, similar in unknown_settings(crawler):
         hint = f" Did you mean {similar}?" if similar else ""
         _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
 

@@ -66,7 +66,7 @@ class Context:
         archives: Sequence[str] = (),
     ) -> None:
         from ..exceptions import SettingError
-        from ..settings import Settings, unknown_settings
+        from ..settings import Settings, unknown_names
 
         self.output = Output(form)
         self.archives = list(archives)
@@ -87,7 +87,7 @@ class Context:
             self.settings = Settings.read(self.scrapy_settings)
         except SettingError as error:
             raise CommandError(str(error)) from None
-        for name, similar in unknown_settings(self.scrapy_settings):
+        for name, similar in unknown_names(self.scrapy_settings):
             hint = f" Do you mean {similar}?" if similar else ""
             self.output.warn(f"the setting {name} does not exist and is ignored.{hint}")
 

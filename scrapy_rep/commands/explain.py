@@ -13,7 +13,7 @@ from ..protocol.matcher import matching, rank
 from ..protocol.parser import parse_line
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
-from ..protocol.usage import evaluated
+from ..protocol.usage import Signals, evaluated, policy_statements
 from ..protocol.verdict import Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from .output import STYLES, listed, named_values, quantity, word
@@ -86,6 +86,8 @@ class Usage(Struct):
     content_signal: Mapping[str, bool | str]
     content_usage: Mapping[str, bool | str]
     evaluated: dict[str, bool]
+    policies: tuple[str, ...] = ()
+    """The rules of policy tokens that decide."""
 
     def __str__(self) -> str:
         parts = [
@@ -95,6 +97,7 @@ class Usage(Struct):
             parts.append(f"Content-Signal: {stated_text(self.content_signal)}")
         if self.content_usage:
             parts.append(f"Content-Usage: {stated_text(self.content_usage)}")
+        parts += map(printable, self.policies)
         return "; ".join(parts)
 
 
@@ -195,7 +198,11 @@ def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | N
     if not robots.has_usage:
         return None
     signals, usage = robots.content_signals(url, tokens), robots.content_usage(url, tokens)
-    return Usage(signals, usage, evaluated([signals, usage])) if signals or usage else None
+    policies = policy_statements(robots.usage_policies(url))
+    if not signals and not usage and not policies:
+        return None
+    stated: list[Signals] = [signals, usage, *(statement for _, statement in policies)]
+    return Usage(signals, usage, evaluated(stated), tuple(source for source, _ in policies))
 
 
 def line_text(line: bytes) -> str:

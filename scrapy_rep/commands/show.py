@@ -13,6 +13,7 @@ from ..protocol.matcher import rank
 from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.printable import printable
 from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
+from ..protocol.usage import POLICY_TOKENS
 from ..protocol.verdict import Rule as ProtocolRule
 from .context import Context, agent_option, archive_option, tool
 from .crawlers import agents_of
@@ -285,4 +286,6 @@ def _heading(group: Group) -> str:
         return by_group(group.agent, token) + allowed
     if group.tokens == ("*",):
         return "all other crawlers (*)"
-    return ", ".join(shown(group.tokens, MAX_TOKENS))
+    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
+    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
+    return ", ".join(shown(group.tokens, MAX_TOKENS)) + about

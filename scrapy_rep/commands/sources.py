@@ -25,7 +25,7 @@ from ..origin import Origin, State, UnreachablePolicy
 from ..protocol.lines import read
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
-from ..protocol.robotstxt import REASONS, RobotsTxt
+from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
 from .context import STANDARD_INPUT
 from .output import CommandError, ExitCode
 
@@ -241,8 +241,9 @@ class Policy:
 
 def of_file(name: str, body: bytes) -> Policy:
     """Return the policy of a robots.txt file."""
-    robots = RobotsTxt(body)
-    access = Access(url=name, source="file", state="rules")
+    page = other_page(body)
+    robots = RobotsTxt(body) if page is None else RobotsTxt.from_response(200, body)
+    access = Access(url=name, source="file", state="rules" if page is None else str(page))
     return Policy(None, robots, verdict_of(robots), access, body)
 
 

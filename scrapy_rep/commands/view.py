@@ -220,7 +220,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
     own = usage.of_response(
         *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
     )
-    robots = [check.usage.content_signal, check.usage.content_usage] if check.usage else []
+    robots = [check.usage.evaluated] if check.usage else []
     by_robots = usage.evaluated(robots)
     by_page = usage.evaluated(own, found.tdm_reservation)
     evaluated = usage.evaluated([*robots, *own], found.tdm_reservation)

@@ -484,7 +484,7 @@ class PolicyCache(FileCache[Origin]):
     def may_state_usage(self, origin: Origin) -> bool:
         """Whether the robots.txt of an origin may state a usage of its pages."""
         content = origin.content
-        return content is not None and (content.has_usage or bool(self._settings.training_tokens))
+        return content is not None and content.has_usage
 
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None

@@ -196,7 +196,7 @@ class PageDirectivesMiddleware:
             stated += [
                 ("Content-Signal in robots.txt", robots.content_signals(url, tokens)),
                 ("Content-Usage in robots.txt", robots.content_usage(url, tokens)),
-                *usage.training_refusals(robots, url, self._settings.training_tokens),
+                *usage.policy_statements(robots.usage_policies(url)),
             ]
         if has_headers:
             signals = header_lines(response, _SIGNAL)

@@ -42,6 +42,8 @@ from .records import (
 )
 from .robotstxt import other_page
 from .usage import (
+    POLICY_PREFIX,
+    POLICY_TOKENS,
     has_current_labels,
     has_known_signals,
     has_readable_signals,
@@ -627,6 +629,12 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
         yield line.finding(Code.INVALID_TOKEN, message, advice, span=(start, end))
         return
     if value[:1] == b"*":
+        return
+    token = tokens[-1].decode("ascii")
+    if token.startswith(POLICY_PREFIX) and token not in POLICY_TOKENS:
+        message = f"no use has the policy token {quoted(tokens[-1])}"
+        advice = f"write {' or '.join(map(repr, POLICY_TOKENS))}"
+        yield line.finding(Code.UNKNOWN_POLICY_TOKEN, message, advice, span=(start, end))
         return
     correction, is_safe = None, True
     advice = "write letters, hyphens and underscores only"

@@ -106,6 +106,7 @@ class Code(Enum):
     HEADER_AS_TOKEN = "R310", _WARNING
     SIMILAR_TOKEN = "R311", _WARNING
     SITE_CLOSED = "R312", _WARNING
+    UNKNOWN_POLICY_TOKEN = "R313", _ERROR
 
     # R4: rules
 

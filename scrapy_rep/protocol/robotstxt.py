@@ -36,6 +36,7 @@ from .records import (
     RequestRate,
     Window,
 )
+from .usage import POLICY_PREFIX, POLICY_TOKENS
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -434,8 +435,33 @@ class RobotsTxt:
 
     @property
     def has_usage(self) -> bool:
-        """Whether the file has any Content-Signal or Content-Usage."""
-        return self._extensions.has_usage
+        """Whether the file has any Content-Signal, Content-Usage or policy token."""
+        return self._extensions.has_usage or any(
+            token.encode() in self._spans for token in POLICY_TOKENS
+        )
+
+    def usage_policies(self, url: str) -> dict[str, Verdict]:
+        r"""Return what the groups of policy tokens state for a URL, by the token.
+
+        Such a group is for a use in place of a crawler: a Disallow that decides refuses it, and an
+        Allow that decides grants it (draft-kelley-aipref-training-preference-signal). It changes no
+        verdict on a crawler, and no crawler has such a token. Raises ValueError as `verdict` does.
+
+        >>> robots = RobotsTxt(b"User-agent: __usage_ai-training\nDisallow: /art/")
+        >>> print(robots.usage_policies("https://example.com/art/1")["__usage_ai-training"])
+        line 2, Disallow: /art/, for __usage_ai-training
+        """
+        path = path_of(url)
+        verdicts = {
+            token: self._matcher_of(token).verdict(path)
+            for token in POLICY_TOKENS
+            if token.encode() in self._spans
+        }
+        return {
+            token: verdict
+            for token, verdict in verdicts.items()
+            if verdict.rule is not None or verdict.reason is Reason.TOO_COMPLEX
+        }
 
     def content_signals(self, url: str, user_agent: UserAgent) -> dict[str, bool | str]:
         r"""Return the Content-Signals for a URL by name: True for yes, False for no.
@@ -530,7 +556,9 @@ class RobotsTxt:
         return verdict
 
     def _matcher(self, user_agent: UserAgent) -> GroupMatcher:
-        token = self._token(product_tokens(user_agent))
+        return self._matcher_of(self._token(product_tokens(user_agent)))
+
+    def _matcher_of(self, token: str | None) -> GroupMatcher:
         matcher = self._matchers.get(token)
         if matcher is None:
             spans = self._spans[token.encode()] if token else []
@@ -544,6 +572,6 @@ class RobotsTxt:
         RFC 9309 §2.2.1.
         """
         for token in (*tokens, WILDCARD_AGENT):
-            if token.encode("ascii") in self._spans:
+            if token.encode("ascii") in self._spans and not token.startswith(POLICY_PREFIX):
                 return token
         return None

@@ -20,7 +20,7 @@ from .matcher import TOO_COMPLEX, matching
 from .paths import pattern_of
 
 if TYPE_CHECKING:
-    from .robotstxt import RobotsTxt
+    from .verdict import Verdict
 
 
 class Vocabulary(NamedTuple):
@@ -38,6 +38,12 @@ VOCABULARIES = (
     Vocabulary("AIPREF vocabulary", "draft-ietf-aipref-vocab-08", "2026-09-13", "draft"),
     Vocabulary("Content-Usage", "draft-ietf-aipref-attach-05", "2026-08-18", "draft"),
     Vocabulary("Content-Signal", "with a path and `use`", "2026-07", "vendor"),
+    Vocabulary(
+        "`__usage_` tokens",
+        "draft-kelley-aipref-training-preference-signal-00",
+        "2026-10-30",
+        "draft",
+    ),
     Vocabulary("RSL", "1.0", "2025-12-10", "vendor"),
     Vocabulary("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
     Vocabulary("TDM reservation", "TDMRep", "2024-05", "report"),
@@ -49,6 +55,11 @@ VOCABULARIES = (
 
 TRAIN_AI, AI_USE, SEARCH = AIPREF = ("train-ai", "ai-use", "search")
 """The labels of AIPREF. They are case-sensitive (draft-ietf-aipref-vocab)."""
+
+POLICY_PREFIX = "__usage_"
+"""The beginning of the policy tokens, which stand for a use in place of a crawler."""
+POLICY_TOKENS = {"__usage_ai-training": TRAIN_AI}
+"""The policy tokens in user-agent lines, and the use that the rules of their groups are about."""
 
 _EARLIER_NAMES = {
     "ai": TRAIN_AI,
@@ -439,18 +450,14 @@ def refusal_sources(
     return {name: tuple(sources) for name, sources in found.items()}
 
 
-def training_refusals(
-    robots: RobotsTxt, url: str, tokens: Iterable[str]
-) -> list[tuple[str, Preferences]]:
-    """Return a refusal of training for each group that disallows a URL (REP_TRAINING_TOKENS).
+def policy_statements(policies: Mapping[str, Verdict]) -> list[tuple[str, Preferences]]:
+    """Return what `RobotsTxt.usage_policies` states, each with a short text that names its source.
 
-    `tokens` are product tokens in lower case. A group counts only if it names the token.
+    A `Disallow` that decides refuses the use of its token, and an `Allow` that decides grants it.
     """
-    verdicts = ((token, robots.verdict(url, token)) for token in tokens)
     return [
-        (f"robots.txt disallows it for {token}", {TRAIN_AI: False})
-        for token, verdict in verdicts
-        if not verdict.allowed and verdict.agent == token
+        (f"robots.txt, {verdict}", {POLICY_TOKENS[token]: verdict.allowed})
+        for token, verdict in policies.items()
     ]
 
 

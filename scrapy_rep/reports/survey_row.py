@@ -15,7 +15,7 @@ from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
 from ..protocol.robotstxt import other_page
-from ..protocol.usage import parse_signal_rule, parse_usage_rule
+from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -150,7 +150,16 @@ def _facts(body: bytes) -> dict[str, Any]:
         ),
         **extents,
         "findings": sorted(findings),
-        "preferences": _names(_preferences(known)),
+        "preferences": _names(
+            [
+                *_preferences(known),
+                *(
+                    f"{token}: {summaries[token].extent} disallowed"
+                    for token in POLICY_TOKENS
+                    if token in summaries
+                ),
+            ]
+        ),
         "unknown_fields": _names(unknown),
     }
 

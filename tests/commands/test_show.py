@@ -203,3 +203,27 @@ def test_a_file_is_preferred_to_a_site(run: Run, tmp_path: Path) -> None:
     (tmp_path / "example.com").write_text("User-agent: *\nDisallow: /\n")
     done = run("show", "example.com", "--json")
     assert done.record["origin"] is None
+
+
+POLICY = """\
+User-agent: __usage_ai-training
+Disallow: /art/
+"""
+
+
+def test_the_group_of_a_policy_token_says_what_its_rules_mean(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text(POLICY)
+    shown = run("show", "robots.txt").out
+    assert "__usage_ai-training (Disallow refuses train-ai, Allow grants it)" in shown
+    checked = run("check", "--robots", "robots.txt", "/art/1", "-a", "mybot").out
+    text = " ".join(checked.split())
+    assert "train-ai: refused; robots.txt, line 2, Disallow: /art/, for __usage_ai-training" in text
+
+
+def test_a_page_in_place_of_a_robots_txt_is_not_shown_as_rules(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "robots.txt").write_text("<!doctype html>\n<p>Log in")
+    assert "another page in place of its robots.txt" in run("show", "robots.txt").out
+    assert (
+        "not-robots-txt" in run("check", "--robots", "robots.txt", "/", "-a", "mybot", "--json").out
+    )
+    assert "R109" in run("lint", "robots.txt").out

@@ -1,10 +1,8 @@
-"""Readings of the use of content that a setting turns on, and the sources of refusals."""
+"""The training preference signal of a robots.txt, and the sources of refusals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from testing.web import text
 
@@ -19,55 +17,49 @@ TRAINING = """\
 User-agent: *
 Disallow: /shut/
 
-User-agent: Google-Extended
-User-agent: GPTBot
+User-agent: __usage_ai-training
 Disallow: /art/
+Allow: /art/free/
 """
-TOKENS = ["Google-Extended", "Applebot-Extended", "GPTBot", "CCBot", "ClaudeBot"]
-NO_TRAINING = (
-    "robots.txt disallows it for google-extended",
-    "robots.txt disallows it for gptbot",
-)
+REFUSED = "robots.txt, line 5, Disallow: /art/, for __usage_ai-training"
 
 
-@pytest.mark.parametrize(
-    ("tokens", "sources"),
-    [
-        ([], ()),
-        (TOKENS, NO_TRAINING),
-        ("gptbot, Google-Extended", NO_TRAINING[::-1]),
-        (["CCBot"], ()),
-    ],
-)
-async def test_a_group_for_training_is_a_refusal_if_the_setting_says_so(
-    web: Web, crawl: Crawl, tokens: list[str] | str, sources: tuple[str, ...]
+async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
+    web: Web, crawl: Crawl
 ) -> None:
     site = web.site(TRAINING, {"/art/picture": text("a picture")})
-    settings = {"REP_TRAINING_TOKENS": tokens, "REP_REQUIRE_USAGE": ["ai-train"]}
-    outcome = await crawl(site.urls("/", "/art/1", "/art/picture"), settings, spider=Reader)
-    # It changes no verdict: all pages were fetched.
-    assert site.page_paths == ["/", "/art/1", "/art/picture"]
+    paths = ("/", "/art/1", "/art/free/1", "/art/picture")
+    settings = {"REP_REQUIRE_USAGE": ["ai-train"]}
+    outcome = await crawl(site.urls(*paths, "/shut/"), settings, spider=Reader)
+    # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
+    assert site.page_paths == sorted(paths)
     metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert metas["/"]["usage"] == metas["/"]["usage_sources"] == {}
+    assert {path: metas[path]["usage"] for path in paths} == {
+        "/": {},
+        "/art/1": {"train-ai": False},
+        "/art/free/1": {"train-ai": True},
+        "/art/picture": {"train-ai": False},
+    }
     for path in ("/art/1", "/art/picture"):
-        assert metas[path]["usage"] == ({"train-ai": False} if sources else {})
-        assert metas[path]["usage_sources"] == ({"train-ai": sources} if sources else {})
+        assert metas[path]["usage_sources"] == {"train-ai": (REFUSED,)}
     dropped = dict(reader(outcome).dropped)
-    assert sorted(dropped) == (["/art/1", "/art/picture"] if sources else [])
+    assert sorted(dropped) == ["/art/1", "/art/picture"]
     for exception in dropped.values():
-        assert str(exception) == f"its page refuses ai-train ({', '.join(sources)})"
+        assert str(exception) == f"its page refuses ai-train ({REFUSED})"
 
 
-async def test_the_group_of_everyone_is_no_refusal_of_training(web: Web, crawl: Crawl) -> None:
-    site = web.site("User-agent: *\nDisallow: /\nUser-agent: testbot\nAllow: /\n")
-    outcome = await crawl(site.urls("/"), {"REP_TRAINING_TOKENS": TOKENS})
-    assert outcome.responses[site.url("/")].meta["usage"] == {}
+async def test_a_crawler_with_a_policy_token_follows_the_group_of_everyone(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(TRAINING)
+    settings = {"ROBOTSTXT_USER_AGENT": "__usage_ai-training"}
+    await crawl(site.urls("/art/1", "/shut/"), settings)
+    assert site.page_paths == ["/art/1"]
 
 
 async def test_without_robots_txt_no_group_counts(web: Web, crawl: Crawl) -> None:
-    settings = {"REP_TRAINING_TOKENS": TOKENS, "ROBOTSTXT_OBEY": False}
     site = web.site(TRAINING)
-    outcome = await crawl(site.urls("/art/1"), settings)
+    outcome = await crawl(site.urls("/art/1"), {"ROBOTSTXT_OBEY": False})
     assert outcome.responses[site.url("/art/1")].meta["usage"] == {}
 
 
@@ -77,7 +69,7 @@ Content-Signal: ai-train=no
 Content-Usage: train-ai=n, search=y
 Allow: /
 
-User-agent: ccbot
+User-agent: __usage_ai-training
 Disallow: /
 """
 
@@ -90,7 +82,6 @@ async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl
     )
     site = web.site(ALL, {"/a": page})
     settings: dict[str, Any] = {
-        "REP_TRAINING_TOKENS": ["CCBot"],
         "REP_REQUIRE_USAGE": ["search", "ai-input", "tdm"],
     }
     outcome = await crawl(site.urls("/a"), settings, spider=Reader)
@@ -100,7 +91,7 @@ async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl
         "train-ai": (
             "Content-Signal in robots.txt",
             "Content-Usage in robots.txt",
-            "robots.txt disallows it for ccbot",
+            "robots.txt, line 7, Disallow: /, for __usage_ai-training",
             "Content-Signal header",
         ),
         "ai-use": ("Content-Signal header",),

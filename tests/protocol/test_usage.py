@@ -18,9 +18,9 @@ from scrapy_rep.protocol.usage import (
     evaluated,
     nearest_use,
     of_response,
+    policy_statements,
     refusal_sources,
     refused,
-    training_refusals,
 )
 from scrapy_rep.protocol.verdict import Reason
 from testing.hostile import ATTACKS
@@ -327,56 +327,71 @@ TRAINING = b"""
 User-agent: *
 Disallow: /all/
 
-User-agent: Google-Extended
-User-agent: GPTBot/1.1
+User-agent: __usage_ai-training
+User-agent: GPTBot
 Disallow: /art/
 Allow: /art/free/
-
-User-agent: CCBot
-Disallow: /
-
-User-agent: ClaudeBot
+Disallow: /*.jpg$
 """
 
 
 @pytest.mark.parametrize(
-    ("url", "tokens", "refusing"),
+    ("path", "stated", "rule"),
     [
-        ("https://a/art/1", ("google-extended", "gptbot"), ["google-extended", "gptbot"]),
-        ("https://a/art/free/1", ("google-extended", "gptbot"), []),
-        ("https://a/news", ("google-extended", "ccbot"), ["ccbot"]),
-        ("https://a/robots.txt", ("ccbot",), []),
-        # Only a group that names the token counts.
-        ("https://a/all/1", ("applebot-extended", "google", "gpt", "ccbot2"), []),
-        ("https://a/all/1", ("claudebot",), []),  # its group has no rules
-        ("https://a/art/1", (), []),
+        ("/art/1", {"train-ai": False}, "line 7, Disallow: /art/"),
+        ("/art/free/1", {"train-ai": True}, "line 8, Allow: /art/free/"),
+        ("/cat.jpg", {"train-ai": False}, "line 9, Disallow: /*.jpg$"),
+        ("/news", {}, None),
+        ("/all/1", {}, None),  # the group of everyone has no part in it
+        ("/robots.txt", {}, None),
     ],
 )
-def test_a_group_for_training_refuses_training(
-    url: str, tokens: tuple[str, ...], refusing: list[str]
+def test_the_rules_of_a_policy_token_grant_and_refuse_its_use(
+    path: str, stated: dict[str, bool], rule: str | None
 ) -> None:
-    stated = training_refusals(RobotsTxt.parse(TRAINING), url, tokens)
-    assert [source for source, _ in stated] == [
-        f"robots.txt disallows it for {token}" for token in refusing
-    ]
-    assert evaluated(statement for _, statement in stated) == (
-        {"train-ai": False} if refusing else {}
-    )
+    robots = RobotsTxt.parse(TRAINING)
+    assert robots.has_usage
+    found = policy_statements(robots.usage_policies(f"https://a{path}"))
+    source = f"robots.txt, {rule}, for __usage_ai-training"
+    assert found == ([(source, stated)] if rule else [])
+    assert evaluated(statement for _, statement in found) == stated
+
+
+@pytest.mark.parametrize(
+    "group", ["__usage_search", "__usage_", "__usage-ai-training", "usage_ai-training", "*"]
+)
+def test_another_token_states_nothing(group: str) -> None:
+    robots = RobotsTxt.parse(f"User-agent: {group}\nDisallow: /\n".encode())
+    assert not robots.has_usage
+    assert robots.usage_policies("/") == {}
+
+
+def test_a_policy_token_is_read_as_any_other_token() -> None:
+    text = b"User-agent: a\nUser-agent: __Usage_AI-Training/1\nDisallow: /a\n" * 2
+    assert list(RobotsTxt.parse(text).usage_policies("/a")) == ["__usage_ai-training"]
+    nothing = RobotsTxt.parse(b"User-agent: __usage_ai-training\nDisallow:\n")
+    assert nothing.usage_policies("/") == {}
+
+
+def test_no_crawler_has_a_policy_token() -> None:
+    text = b"User-agent: __usage_ai-training\nDisallow: /\n"
+    for user_agent in ("__usage_ai-training", "__usage_ai-training/1.0 (+https://a)", "mybot"):
+        assert RobotsTxt.parse(text).verdict("/", user_agent).reason is Reason.NO_RULES
+        verdict = RobotsTxt.parse(text + b"User-agent: *\nAllow: /b\n").verdict("/b", user_agent)
+        assert (verdict.allowed, verdict.agent) == (True, "*")
 
 
 @pytest.mark.parametrize("status", [200, 401, 402, 404, 503])
-def test_a_group_for_training_counts_only_in_a_file_that_is_read(status: int) -> None:
+def test_a_policy_token_counts_only_in_a_file_that_is_read(status: int) -> None:
     robots = RobotsTxt.from_response(status, TRAINING)
-    refused = training_refusals(robots, "https://a/", ("ccbot",))
-    assert bool(refused) is (status == 200)
+    assert bool(robots.usage_policies("https://a/art/1")) is (status == 200)
 
 
-def test_a_group_for_training_that_takes_too_many_steps_refuses() -> None:
+def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
     rules = "".join(f"Disallow: /{'*a' * 40}{number}$\n" for number in range(2000))
-    robots = RobotsTxt.parse(f"User-agent: *\nDisallow:\nUser-agent: ccbot\n{rules}".encode())
-    url = "https://a/" + "a" * 2000
-    assert robots.verdict(url, "ccbot").reason is Reason.TOO_COMPLEX
-    assert len(training_refusals(robots, url, ("ccbot",))) == 1
+    robots = RobotsTxt.parse(f"User-agent: __usage_ai-training\n{rules}".encode())
+    (statement,) = policy_statements(robots.usage_policies("https://a/" + "a" * 2000))
+    assert statement == ("robots.txt, too-complex", {"train-ai": False})
 
 
 CONFORMANCE = Path(__file__).parents[2] / "docs" / "about" / "conformance.md"

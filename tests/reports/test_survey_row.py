@@ -97,6 +97,11 @@ def test_delays() -> None:
     assert of(body).crawl_delays == [0.5, 1_000_000]
 
 
+def test_a_policy_token_is_a_preference() -> None:
+    row = of(b"User-agent: __usage_ai-training\nDisallow: /\nAllow: /a\n")
+    assert row.preferences == ["__usage_ai-training: something disallowed"]
+
+
 def test_preferences() -> None:
     row = of(
         b"User-agent: *\nContent-Signal: /a search=yes, ai-train=no, use=reference\n"
