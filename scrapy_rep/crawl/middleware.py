@@ -25,7 +25,7 @@ from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..fetch.browsers import uses_browser
 from ..frontier.clock import Clock
 from ..frontier.engine import MAX_EXTRA, Engine
-from ..frontier.frontier import FrontierOwner
+from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
 from ..meta_keys import (
     CACHED_FLAG,
@@ -64,7 +64,7 @@ MAX_URL_LENGTH = 300
 """Characters of a URL in a log message."""
 
 MAX_RETRY_AFTER_LENGTH = 100
-"""Octets of a Retry-After header that are read. A date has 29."""
+"""Bytes of a Retry-After header that are read. A date has 29."""
 
 BACKOFF_STATE = "scrapy_rep.backoff"
 """The key in ``spider.state`` for the hosts that are held."""
@@ -485,10 +485,13 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_answer(self, response: Response, request: Request) -> None:
         """Note what a site has answered, before other middlewares retry the request."""
+        entry, status = self._in_progress.get(request), response.status
+        if entry is None or not (status in SLOW_DOWN or entry.host.backoffs):  # the usual case
+            return
         if not request.meta.get(IS_ROBOTSTXT_REQUEST):
             header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
-            self.frontier.note_answer(request, response.status, seconds)
+            self.frontier.note_answer(request, status, seconds)
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""

@@ -58,12 +58,12 @@ MAX_EXTRA = 1000
 that does not know which requests may start would be read into memory."""
 
 
-MAX_WAITING_OCTETS = 5_000_000
-"""Octets of responses that may wait beyond CONCURRENT_REQUESTS. Scrapy's
+MAX_WAITING_BYTES = 5_000_000
+"""Bytes of responses that may wait beyond CONCURRENT_REQUESTS. Scrapy's
 SCRAPER_SLOT_MAX_ACTIVE_SIZE has the same value."""
 
-MIN_RESPONSE_OCTETS = 1024
-"""Octets that a smaller response counts as. Scrapy's scraper uses the same number."""
+MIN_RESPONSE_BYTES = 1024
+"""Bytes that a smaller response counts as. Scrapy's scraper uses the same number."""
 
 
 class Engine:
@@ -77,7 +77,7 @@ class Engine:
         self.shows_active = False
         """Whether :attr:`active` has the requests of the downloader."""
         self._extra: dict[Request, int] = {}
-        """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the octets of its
+        """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the bytes of its
         response if that waits."""
         self._limit = self._enlarged = 0
         """CONCURRENT_REQUESTS, and the limit with the requests in ``_extra``."""
@@ -190,9 +190,9 @@ class Engine:
         return True
 
     def exclude_response(self, request: Request, response: Response) -> None:
-        """Exclude a request whose response waits, unless many octets wait so."""
-        if sum(self._extra.values()) < MAX_WAITING_OCTETS and self.exclude(request):
-            self._extra[request] = max(len(response.body), MIN_RESPONSE_OCTETS)
+        """Exclude a request whose response waits, unless many bytes wait so."""
+        if sum(self._extra.values()) < MAX_WAITING_BYTES and self.exclude(request):
+            self._extra[request] = max(len(response.body), MIN_RESPONSE_BYTES)
 
     def include(self, request: Request) -> None:
         """End what :meth:`exclude` began."""

@@ -141,8 +141,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
         host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
-        octets, is_new = self._encode_request(request), int(self.frontier.is_unknown(address))
-        self._call("push", host, is_new, name, -request.priority, octets, queue=name)
+        encoded, is_new = self._encode_request(request), int(self.frontier.is_unknown(address))
+        self._call("push", host, is_new, name, -request.priority, encoded, queue=name)
         if host in self._leased:
             self._add(name)
 

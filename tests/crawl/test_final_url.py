@@ -139,7 +139,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
 async def test_the_size_of_waiting_pages_is_limited(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_OCTETS", 2000)
+    monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_BYTES", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = [f"/{number}" for number in range(8)]
     site = web.site(RULES, {path: redirect(silent.url(path)) for path in paths})
