@@ -118,6 +118,8 @@ _REGULAR_EXPRESSION = re.compile(
 _SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
 _SEVERAL_PATTERNS = re.compile(rb"[ \t,]/|,[ \t]").search
 _SEVERAL_URLS = re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search
+# "Pinterest/0.2" is a crawler beside Pinterestbot.
+_NOT_MISTAKEN = frozenset(["pinterest"])
 _EVERYONE = frozenset([b"all", b"any", b"anyone", b"everybody", b"everyone"])
 _RESOURCES = re.compile(
     rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?|(?:\A|/)\*\.(?:css|js))\*?\$?",
@@ -704,7 +706,9 @@ class _Crawlers:
     def nearest(self, token: str) -> str | None:
         """Return the crawler that a token is taken for: ``gpt-bot``, ``chatgpt``, ``googlbot``."""
         known = (token, token.partition("-")[0])
-        if len(token) > _MAX_FIELD_LENGTH or any(each in self._known for each in known):
+        if any(each in self._known or each in _NOT_MISTAKEN for each in known):
+            return None
+        if len(token) > _MAX_FIELD_LENGTH:
             return None
         plain = _without_hyphens(token)
         found = self._near.get(token) or self._near.get(plain)

@@ -412,6 +412,8 @@ mistakes = st.one_of(
                 *" \t\n\r#:/*$a\0\v", "\r\n", "User-agent", "user agents", "dissallowed",
                 "Disallow", "ALLOW", "Sitemap", "https://h", "license", "crawl delay", "Visit time",
                 "06:00-07.00", "1/2", "a/1", "é", "\udce9", "\ufeff", "disallowaitraining",
+                "Allow: ", "Disallow: ", "dsallow: ", "Allow ", "b", "[", "%5b", "%62",
+                "User-agent: ",                "index.html", "Mozilla/5.0 (compatible; b/1)", "https://h/a",
             ]
         ),
         max_size=40,

@@ -112,7 +112,8 @@ def test_mistakes(text: str, code: str, line: int, severity: str, advice: str) -
         ALL + "Disallow: /sitemap\nAllow: /sitemap.xml\nSitemap: https://h/sitemap.xml",
         ALL + "Crawl-delay: 300\nDisallow: /a\u200cb",
         "User-agent: Googlebot-Image\nUser-agent: Foobot\nUser-agent: SemrushBot-SA\nDisallow: /a",
-        "User-agent: allbot\nUser-agent: FooBot\nUser-agent: Roverbot\nDisallow: /a",
+        f"User-agent: {'g' * 41}\nDisallow: /a",
+        "User-agent: Pinterest\nUser-agent: FooBot\nUser-agent: Roverbot\nDisallow: /a",
     ],
 )
 def test_what_only_resembles_a_mistake(text: str) -> None:
