@@ -19,8 +19,9 @@ from .context import Context, agent_option, archive_option, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_URL, Check, brief, explain, explanation, reason_text
 from .inputs import input_options, urls_from
-from .output import STYLES, WORDS, CommandError, ExitCode, answer_table, exit_code, json_line
+from .output import CommandError, ExitCode, exit_code, json_line
 from .sources import FORMS, is_file, read_policies, site_of
+from .texts import STYLES, WORDS, answer_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

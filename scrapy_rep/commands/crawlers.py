@@ -20,7 +20,8 @@ from rich.text import Text
 from ..protocol.agents import WILDCARD_AGENT, AgentWarning, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, tool
-from .output import CommandError, ExitCode, named_values, table
+from .output import CommandError, ExitCode
+from .texts import named_values, table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..protocol.robotstxt import RobotsTxt
-    from .output import Row
     from .sources import Policy
+    from .texts import Row
 
 TABLE = "crawlers.toml"
 """The file with the table, in this package."""

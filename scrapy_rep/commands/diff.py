@@ -33,9 +33,10 @@ from .context import Context, agent_option, archive_option, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Rule, pace_of, reason_text, stated_text
 from .inputs import input_options, urls_from
-from .output import STYLES, WORDS, ExitCode, exit_code, indented, json_line, quantity, shown
+from .output import ExitCode, exit_code, json_line
 from .show import GroupList, MergedGroup
 from .sources import Access, Policy, read_policies, target_of, time_text, verdict_of
+from .texts import STYLES, WORDS, indented, quantity, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -16,8 +16,8 @@ from ..protocol.printable import printable
 from ..protocol.usage import Signals, evaluated, policy_statements
 from ..protocol.verdict import Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
-from .output import STYLES, listed, named_values, quantity, word
 from .sources import Access, access_rows
+from .texts import STYLES, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
-    from .output import Row
     from .sources import Policy, Target
+    from .texts import Row
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""

@@ -27,8 +27,9 @@ from ..protocol.lint_codes import PAGE, Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
 from .context import STANDARD_INPUT, Context, archive_option, tool
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, quantity, writing
+from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
+from .texts import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

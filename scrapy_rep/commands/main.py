@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
 from .. import __version__
@@ -21,6 +22,9 @@ try:
 
     from .context import exit_code_help
     from .output import CommandError, ExitCode, writing
+
+    if find_spec("rich") is None:  # it is imported only where it is needed
+        raise ImportError(name="rich")
 except ImportError as error:  # of the extra
     name = str(error.name).partition(".")[0]
     sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")

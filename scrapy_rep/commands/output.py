@@ -1,6 +1,6 @@
 """What every tool writes and how it ends: text or JSON Lines, remarks, an exit code.
 
-The texts that several tools share stand here: answers, numbers, names and values, tables.
+rich is imported when something is printed: `--help` needs none of it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from rich import box
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.progress import Progress
-
-    from .explain import Answer
 
 T = TypeVar("T")
 
@@ -242,115 +235,8 @@ def _started_bar() -> Progress:
 
 
 def _console(file: Any) -> Console:
+    from rich.console import Console
+
     console = Console(file=file, highlight=False, emoji=False, markup=False)
     console.width = max(console.width, MIN_WIDTH)
     return console
-
-
-# Texts
-
-WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
-STYLES = {True: "green", False: "red", None: "yellow"}
-"""The word for each answer, and its color."""
-
-MAX_CELL = 400
-"""Characters of a URL in a table."""
-
-Row = tuple[str, "Text | str"]
-"""A name and a value."""
-
-
-def word(allowed: bool | None) -> Text:
-    """Return the word for an answer, in its color."""
-    return Text(WORDS[allowed], style=STYLES[allowed])
-
-
-def quantity(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> quantity(1, "rule"), quantity(2000, "rule")
-    ('1 rule', '2,000 rules')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def named_values(rows: Iterable[Row]) -> Table:
-    """Return a table of names and values. Long values continue in the next lines."""
-    made = Table.grid(padding=(0, 2))
-    made.add_column(no_wrap=True, style="bold")
-    made.add_column(overflow="fold")
-    for name, value in rows:
-        made.add_row(name, Text(value) if isinstance(value, str) else value)
-    return made
-
-
-def listed(name: str, values: Sequence[str], most: int, left_out: int = 0) -> list[Row]:
-    """Return rows for values, of which ``most`` are shown. Only the first one has the name.
-
-    ``left_out`` values are missing already.
-    """
-    rows = shown(values, most, left_out)
-    return [("" if number else name, row) for number, row in enumerate(rows)]
-
-
-def shown(values: Sequence[str], most: int, left_out: int = 0) -> list[str]:
-    """Return the first values, and how many more there are."""
-    left = len(values[most:]) + left_out
-    return [*map(printable, values[:most]), *([f"and {left:,} more"] if left else [])]
-
-
-def table(*columns: str, right: Iterable[int] = (), **options: Any) -> Table:
-    """Return an empty table. Cells continue in the next lines. ``right``: columns of numbers."""
-    values = {"show_edge": False, "pad_edge": False, "header_style": "bold", **options}
-    made = Table(box=box.SIMPLE_HEAD, **values)
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    for number in right:
-        made.columns[number].justify = "right"
-    return made
-
-
-def answer_table(*columns: str, rows: Iterable[tuple[Answer, Sequence[str]]]) -> Table:
-    """Return a table of answers, each with cells. The first of them is a URL."""
-    made = table("Verdict", *columns)
-    made.columns[0].no_wrap = True
-    made.columns[1].ratio, made.columns[-1].ratio = 3, 2
-    for answer, (url, *cells) in rows:
-        made.add_row(word(answer.allowed), Text(printable(url, MAX_CELL)), *map(Text, cells))
-    return made
-
-
-def indented(text: str | Text) -> RenderableType:
-    """Return a text whose lines are indented."""
-    return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 8), expand=False)
-
-
-def laid_out(text: str, styles: Mapping[str, str]) -> Iterator[RenderableType]:
-    """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
-
-    ``styles`` are those of values, by their names. The title of a table is its first head if that
-    is empty.
-    """
-    from ..reports.pages import SEPARATOR
-
-    values, *tables = text.strip().split("\n\n")
-    styles = {"!": "yellow", **styles}
-    rows = (line.split(SEPARATOR) for line in values.splitlines())
-    yield named_values(
-        (name.removeprefix("!"), Text(value, style=styles.get(name, ""))) for name, value in rows
-    )
-    for each in tables:
-        title, heads, *lines = each.splitlines()
-        names = (heads if heads[0] != SEPARATOR else title + heads).split(SEPARATOR)
-        numbers = [number for number, name in enumerate(names) if name.endswith(">")]
-        made = table(*(name.removesuffix(">") for name in names), right=numbers)
-        for number in numbers:
-            made.columns[number].no_wrap = True
-        if SEPARATOR not in lines[-1]:
-            made.caption, made.caption_justify = lines.pop(), "left"
-        for line in lines:
-            made.add_row(*map(Text, line.split(SEPARATOR)))
-        yield Text()
-        if heads[0] != SEPARATOR:
-            yield Text(title, style="bold")
-        yield made

@@ -11,7 +11,8 @@ from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
 from .context import Context, tool
-from .output import CommandError, ExitCode, laid_out, writing
+from .output import CommandError, ExitCode, writing
+from .texts import laid_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,8 +18,9 @@ from ..protocol.verdict import Rule as ProtocolRule
 from .context import Context, agent_option, archive_option, tool
 from .crawlers import agents_of
 from .explain import MAX_LENGTH, REASONS, Pace, Rule, by_group, line_text, pace_of
-from .output import STYLES, ExitCode, listed, named_values, shown, table
+from .output import ExitCode
 from .sources import Access, access_rows, read_policies
+from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from ..protocol.parser import Record
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
-    from .output import Row
     from .sources import Policy
+    from .texts import Row
 
 T = TypeVar("T")
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..protocol.verdict import Verdict
     from ..stores import Entry
     from .context import Context
-    from .output import Row
     from .session import Session
+    from .texts import Row
 
 Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
 """Returns the verdict on a URL for a crawler with these product tokens."""

@@ -7,6 +7,8 @@ written, and names are only shown.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import lzma
 import multiprocessing
 import os
@@ -35,7 +37,8 @@ from ..reports.survey_row import Sample, encode, row_of
 from ..stores.registry import find_type, without_password
 from .context import MAX_BODY, STANDARD_INPUT, Context, tool
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, laid_out, writing
+from .output import CommandError, ExitCode, writing
+from .texts import laid_out
 from .transfer import using_store
 
 if TYPE_CHECKING:
@@ -59,6 +62,9 @@ BATCH_FILES, BATCH_BYTES = 100, 1 << 20
 
 END_TIMEOUT = 1.0
 """Seconds that a process has for the file that it counts when the command ends."""
+
+_CODINGS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+"""What a compressed file starts with."""
 
 _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, ValueError)
 
@@ -263,7 +269,11 @@ class Inputs:
                     status = os.fstat(stream.fileno())
                     if stat.S_ISREG(status.st_mode):
                         room = INFLATED_FREE + MAX_RATIO * status.st_size
-                tar = stack.enter_context(tarfile.open(None, "r|*", stream, tarinfo=_Member))
+                # tarfile itself would inflate a bomb of bzip2 at once.
+                start = stream.peek(6)
+                for magic, coding in _CODINGS.items():
+                    stream = coding(stream) if start.startswith(magic) else stream
+                tar = stack.enter_context(tarfile.open(None, "r|", stream, tarinfo=_Member))
                 for member in tar:
                     tar.members = []  # type: ignore[attr-defined] # else it keeps all of them
                     inflated += member.size

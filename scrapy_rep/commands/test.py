@@ -25,8 +25,9 @@ from ..protocol.usage import AIPREF, GRANTS, SIGNALS, use
 from .context import Context, archive_option, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
-from .output import STYLES, WORDS, CommandError, exit_code, indented, quantity
+from .output import CommandError, exit_code
 from .sources import FORMS, Target, read_policies, target_of
+from .texts import STYLES, WORDS, indented, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

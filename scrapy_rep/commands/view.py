@@ -22,8 +22,9 @@ from ..protocol.printable import printable, without_credentials
 from .context import Context, tool
 from .crawlers import agents_of, of_user_agent
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
-from .output import CommandError, ExitCode, answer_table, listed, named_values, word
+from .output import CommandError, ExitCode
 from .sources import site_of
+from .texts import answer_table, listed, named_values, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from ..protocol.tdmrep import TdmRule
     from ..settings import Settings
     from .crawlers import Agent
-    from .output import Row
     from .session import Session
     from .sources import Target
+    from .texts import Row
 
 MAX_PAGE = 10 << 20
 """Bytes of a page. A larger one is not read."""
