@@ -113,7 +113,7 @@ class Output:
     def styled(self, text: str, style: str) -> str:
         """Return a text with the escape sequences of a color, if there are colors."""
         with self.console.capture() as capture:
-            self.console.print(text, style=style, end="")
+            self.console.print(text, style=style, end="", soft_wrap=True)
         return capture.get()
 
     def record(self, record: object) -> None:

@@ -147,6 +147,13 @@ def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "corrected" not in capsys.readouterr().err
 
 
+def test_a_place_is_one_line(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    robots_txt.write_bytes(b"User-agent: *\nDisallow: " + b"a" * 200)
+    assert main(["lint", "robots.txt"]) == 1
+    _, shown, mark = capsys.readouterr().out.splitlines()
+    assert len(shown) == len(mark) == 104
+
+
 def test_unsafe_fixes(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     robots_txt.write_bytes(b"User-agent: *\nAllow: a\nDisallow: b\n")
     assert main(["lint", "robots.txt"]) == 1
