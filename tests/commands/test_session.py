@@ -79,13 +79,6 @@ async def test_each_result_of_a_fetch(web: Web, cli: Cli) -> None:
     assert {record["agent"] for record in records} == {"testbot/1.0 (+https://example.com)"}
 
 
-@pytest.mark.parametrize(("answers", "code"), [(["", ""], 0), (["", RULES], 1), ([RULES, None], 3)])
-async def test_exit_codes(web: Web, cli: Cli, answers: list[str | None], code: int) -> None:
-    sites = [web.site(Page(b"", 500) if answer is None else answer) for answer in answers]
-    found, _ = await checked(cli, *(site.url("/x") for site in sites))
-    assert found == code
-
-
 async def test_a_store_is_used_and_named(web: Web, cli: Cli, tmp_path: Path) -> None:
     site = web.site(RULES)
     moved = web.site(redirect(site.url("/robots.txt")))
