@@ -55,6 +55,9 @@ class Addon:
     DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.
     """
 
+    def __repr__(self) -> str:
+        return "scrapy_rep.Addon()"
+
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before the crawl starts."""
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")

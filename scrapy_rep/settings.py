@@ -17,7 +17,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy.settings import default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
@@ -417,6 +417,12 @@ def _flag(settings: BaseSettings, name: str) -> bool:
 def robotstxt_obey(crawler: Crawler) -> bool:
     """Whether the setting ROBOTSTXT_OBEY is on."""
     return _flag(crawler.settings, "ROBOTSTXT_OBEY")
+
+
+def turns_obeying_off(settings: BaseSettings) -> bool:
+    """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default does not count."""
+    is_set = (settings.getpriority("ROBOTSTXT_OBEY") or 0) > SETTINGS_PRIORITIES["default"]
+    return is_set and not _flag(settings, "ROBOTSTXT_OBEY")
 
 
 def uses_async_process(settings: BaseSettings) -> bool:

@@ -6,12 +6,15 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from scrapy import signals
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
+from .known_crawlers import operator_of
 from .logs import get_logger
+from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
 from .settings import downloader_middlewares, unknown_settings
 
@@ -64,6 +67,20 @@ def _mark_as_reported() -> None:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
+def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
+    """Warn when the spider opens: ROBOTSTXT_OBEY is off, although the package is enabled."""
+
+    def warn() -> None:
+        _warn(
+            crawler,
+            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl obeys no "
+            "robots.txt, no local rule and no delay of a site. Remove ROBOTSTXT_OBEY from the "
+            "settings, or scrapy-rep.",
+        )
+
+    crawler.signals.connect(warn, signal=signals.spider_opened, weak=False)
+
+
 def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: type) -> None:
     """Warn about settings that are probably mistakes, once each.
 
@@ -85,6 +102,15 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
             "follows the rules for Scrapy. Set USER_AGENT to the name of your crawler and an "
             "address where its owner can be reached.",
         )
+    known = known_crawler(settings)
+    if known is not None:
+        name, operator = known
+        _warn(
+            crawler,
+            f"The User-Agent of this crawl has the name of {name}, a crawler of {operator}: sites "
+            f"take it for {name}. Set USER_AGENT to the name of your crawler. If {name} is yours, "
+            "set ROBOTSTXT_USER_AGENT to it.",
+        )
     if crawler.get_downloader_middleware(BuiltInMiddleware) is not None:
         _warn(
             crawler,
@@ -101,6 +127,15 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
             "requests before robots.txt is checked. Set its value in DOWNLOADER_MIDDLEWARES to "
             "100.",
         )
+
+
+def known_crawler(settings: Settings) -> tuple[str, str] | None:
+    """Return the name and the operator of the well-known crawler that a crawl calls itself.
+
+    None if there is none, or if ROBOTSTXT_USER_AGENT says that this crawl is it.
+    """
+    tokens = set(product_tokens(settings.page_agent or ""))
+    return operator_of(tokens - set(product_tokens(settings.robots_agent or "")))
 
 
 def warn_about_unknown_settings(crawler: Crawler) -> None:

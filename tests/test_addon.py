@@ -167,3 +167,7 @@ def test_the_report_is_imported_only_where_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_repr_names_the_add_on() -> None:
+    assert repr(Addon()) == "scrapy_rep.Addon()"  # Scrapy logs it: "Enabled addons"

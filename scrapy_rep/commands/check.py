@@ -87,6 +87,12 @@ def check_tool(
     if source is not None:
         given = chain(given, urls_from(source, form=from_format, field=field))
     # What is in the arguments is explained. What is in a file may be long.
+    from ..settings import turns_obeying_off  # it imports Scrapy
+
+    if turns_obeying_off(context.scrapy_settings):
+        context.output.warn(
+            "the settings turn ROBOTSTXT_OBEY off: a crawl of this project obeys none of this"
+        )
     checker = _Checker(context, agents_of(agents, context), given, is_detailed=source is None)
     if robots is not None:
         (policy,) = read_policies([robots], context)

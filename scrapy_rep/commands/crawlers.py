@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from difflib import get_close_matches
 from functools import lru_cache
-from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -17,16 +15,12 @@ import click
 from msgspec import Struct, convert, field
 from rich.text import Text
 
-from ..protocol.agents import WILDCARD_AGENT, AgentWarning, parse_user_agent, product_tokens
+from ..known_crawlers import read_table
+from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, tool
 from .output import CommandError, ExitCode
 from .texts import named_values, table
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,9 +28,6 @@ if TYPE_CHECKING:
     from ..protocol.robotstxt import RobotsTxt
     from .sources import Policy
     from .texts import Row
-
-TABLE = "crawlers.toml"
-"""The file with the table, in this package."""
 
 _SIMILAR = 0.8
 """How similar a name must be to that of a crawler to be called a misspelling of it, from 0 to 1."""
@@ -171,11 +162,12 @@ def resolve(names: Iterable[str]) -> list[Agent]:
 
 def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
     """Return the crawler with a product token, a User-Agent header, or several of these."""
-    tokens, warning = parse_user_agent(user_agent)
+    parsed = parse_user_agent(user_agent)
+    problem = parsed.problem(user_agent)
     if isinstance(user_agent, bytes):
         user_agent = user_agent.decode("latin-1")
     name = user_agent if isinstance(user_agent, str) else ", ".join(user_agent)
-    return Agent(name, tokens, warning=_warning(name, tokens, warning))
+    return Agent(name, parsed.tokens, warning=_warning(name, parsed.tokens, problem))
 
 
 @lru_cache(maxsize=1)
@@ -187,11 +179,6 @@ def well_known_crawlers() -> tuple[Crawler, ...]:
         convert({"tokens": [row["name"]], **row, "source": sources[row["source"]]}, Crawler)
         for row in document["crawler"]
     )
-
-
-def read_table() -> dict[str, Any]:
-    """Return the content of the file, as it is written. Its first lines explain the keys."""
-    return tomllib.loads(files(__package__).joinpath(TABLE).read_text("utf-8"))
 
 
 def crawlers_of(value: str) -> tuple[Crawler, ...]:
@@ -249,18 +236,14 @@ def _of_crawler(crawler: Crawler) -> Agent:
     )
 
 
-def _warning(name: str, tokens: tuple[str, ...], warning: AgentWarning | None) -> str | None:
+def _warning(name: str, tokens: tuple[str, ...], problem: str | None) -> str | None:
     if tokens[:1] == _SCRAPY:
         return (
             "Scrapy is the default name of every Scrapy crawler, and public block lists have it. "
             "Give your crawler a name of its own: -a NAME, or USER_AGENT in the settings"
         )
-    if warning is AgentWarning.NO_TOKEN and "mozilla" in name.lower():
-        return f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
-    if warning is AgentWarning.NO_TOKEN:
-        return f"{name!r}: {warning.value}"
-    if warning is not None:
-        return f"the product tokens of {name!r} are {', '.join(tokens)}: {warning.value}"
+    if problem is not None:
+        return problem
     similar = similar_name(name)
     return f"{name} is taken for a product token. Do you mean {similar}?" if similar else None
 

@@ -39,9 +39,14 @@ from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings, robotstxt_obey
-from ..startup import abort_on_setting_error, warn_about_configuration
+from ..startup import (
+    abort_on_setting_error,
+    warn_about_configuration,
+    warn_that_nothing_is_obeyed,
+)
 from .policy_cache import PolicyCache
 from .recording import open_event_log
+from .summary import DropSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +87,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def __init__(self, crawler: Crawler) -> None:
         if not robotstxt_obey(crawler):
+            warn_that_nothing_is_obeyed(crawler)
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
@@ -103,8 +109,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         """The origins that state a usage, for the responses to requests in progress.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self._has_warned_of_final_url = False
+        self._dropped = DropSummary(crawler.stats)
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(self.policies.close, signal=signals.spider_closed)
+        crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         if settings.backoff:
             crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
         self._engine.watch(self._poll)
@@ -192,6 +199,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             if not is_robots_txt:
                 self._drop_if_locally_disallowed(request, key)
             if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
+                if not is_robots_txt:
+                    self._stats.inc_value("robotstxt/exempt_count")
                 return None
             if not await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
                 return self._go_back(request, is_from_queue=is_from_queue)
@@ -323,6 +332,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.events.dropped(url, verdict)
         elif self.events is not None:
             self.events.final_url_disallowed(url, verdict, dropped=True)
+        self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
 
     def _record_exception(self, request: Request) -> None:
@@ -530,6 +540,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         if self.events is not None:
             signal = signals.request_reached_downloader
             self._crawler.signals.connect(self._on_send, signal)
+
+    def _on_spider_closed(self) -> None:
+        self.policies.close()
+        self._dropped.log(self._crawler.spider)
 
 
 def _is_for_robots_txt(request: Request) -> bool:

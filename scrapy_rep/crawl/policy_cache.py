@@ -174,24 +174,21 @@ class PolicyCache(FileCache[Origin]):
     def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
         """Return the product tokens for a User-Agent header. Warn of an unclear one, once."""
         user_agent = self._settings.user_agent(header)
-        tokens, warning = parse_user_agent(user_agent)
-        if warning is not None:
-            self._stats.inc_value(AMBIGUOUS_STAT)
-        if warning is not None and not self._has_warned_of_agent:
+        parsed = parse_user_agent(user_agent)
+        problem = parsed.problem(user_agent)
+        if problem is None:
+            return parsed.tokens
+        self._stats.inc_value(AMBIGUOUS_STAT)
+        if not self._has_warned_of_agent:
             self._has_warned_of_agent = True
             logger.warning(
-                "The product tokens of the user agent %(agent)r for robots.txt are %(tokens)s: "
-                "%(warning)s. Set ROBOTSTXT_USER_AGENT to the right product token. The stat "
-                "%(stat)s counts other user agents like this one.",
-                {
-                    "agent": user_agent,
-                    "tokens": list(tokens),
-                    "warning": warning.value,
-                    "stat": AMBIGUOUS_STAT,
-                },
+                "The product token for robots.txt is unclear: %(problem)s. Set "
+                "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat %(stat)s "
+                "counts other user agents like this one.",
+                {"problem": problem, "stat": AMBIGUOUS_STAT},
                 extra={"spider": self._crawler.spider},
             )
-        return tokens
+        return parsed.tokens
 
     # What the frontier asks.
 
@@ -554,8 +551,9 @@ class PolicyCache(FileCache[Origin]):
         else:
             effect = (
                 "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
-                f"succeeds, for {self._settings.unreachable_days:g} days at most. "
-                f"To change that, set {' or '.join(settings_for(event))}"
+                f"succeeds, for {self._settings.unreachable_days:g} days at most "
+                "(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set "
+                f"{' or '.join(settings_for(event, file.host))}"
             )
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
@@ -564,21 +562,21 @@ class PolicyCache(FileCache[Origin]):
         )
 
 
-def settings_for(event: Unreachable) -> list[str]:
-    """Return the settings that change what a failure means, the most specific one first."""
+def settings_for(event: Unreachable, host: str) -> list[str]:
+    """Return the settings under which a failure allows everything, the most specific one first."""
     status = event.status or 0
-    names = ["REP_UNREACHABLE"]
+    found = ["REP_UNREACHABLE = 'allow'"]
     if event.failure == TOO_MANY_REDIRECTS:
-        names.insert(0, "REP_TOO_MANY_REDIRECTS")
+        found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
     elif event.failure.endswith(NOT_PUBLIC):
-        names.insert(0, "REP_ALLOW_PRIVATE_REDIRECTS")
+        found.insert(0, "REP_ALLOW_PRIVATE_REDIRECTS = True")
     elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
-        names.insert(0, "REP_NOT_ROBOTS")
+        found.insert(0, "REP_NOT_ROBOTS = 'allow'")
     elif 400 <= status <= 499:
-        names.insert(0, "REP_UNREACHABLE_STATUSES")
+        found.insert(0, f"REP_UNREACHABLE_STATUSES to a list without {status}")
     elif 500 <= status <= 599:
-        names.insert(0, "REP_5XX_AS_404")
-    return names
+        found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
+    return found
 
 
 def _applied(pacing: Pacing, settings: Settings, now: float) -> Iterator[str]:

@@ -42,6 +42,7 @@ from .downloader import (
     request_for,
     timeout_error,
 )
+from .failures import in_words
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
@@ -69,9 +70,6 @@ RFC 9309 nor Google gives a number."""
 
 TOO_MANY_REDIRECTS = "too many redirects"
 NO_ROBOTS_TXT = "not a robots.txt"
-
-MAX_FAILURE_LENGTH = 300
-"""The number of characters of an error message that are kept and shown."""
 
 
 class Cache(Protocol):
@@ -429,8 +427,7 @@ class Fetcher:
             return Cancelled()
         if not isinstance(error, IgnoreRequest):
             self._count(file, f"exception_count/{type(error)}")
-        text = printable(" ".join(str(error).split()) or "no reason given", MAX_FAILURE_LENGTH)
-        return Unreachable(f"{type(error).__name__}: {text}", url=url)
+        return Unreachable(in_words(error), url=url)
 
     def _expires_at(
         self, cache_headers: CacheHeaders, now: float, default: float | None = None

@@ -60,6 +60,21 @@ class ProductTokens(NamedTuple):
     warning: AgentWarning | None = None
     """The first reason to doubt them, if there is one."""
 
+    def problem(self, user_agent: str | bytes | Sequence[str]) -> str | None:
+        """Return a clause about the user agent whose tokens these are, if they may be wrong."""
+        if self.warning is None:
+            return None
+        values = [user_agent] if isinstance(user_agent, (str, bytes)) else user_agent
+        texts = [each.decode("latin-1") if isinstance(each, bytes) else each for each in values]
+        name = ", ".join(texts)
+        if self.warning is AgentWarning.NO_TOKEN and "mozilla" in name.lower():
+            return (
+                f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
+            )
+        if self.warning is AgentWarning.NO_TOKEN:
+            return f"{name!r}: {self.warning.value}"
+        return f"the product tokens of {name!r} are {', '.join(self.tokens)}: {self.warning.value}"
+
 
 def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
     """Return the product tokens of a user agent in lower case, in order of preference.

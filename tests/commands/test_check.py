@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.settings import Settings
 
 from scrapy_rep.commands import check as check_module
 from scrapy_rep.commands.crawlers import of_user_agent
@@ -402,3 +403,12 @@ def test_the_rules_of_many_files() -> None:
             if other["length"] == rule["length"] and other["allow"] != rule["allow"]:
                 assert (rule["allow"], other["why"]) == (True, "allow-wins")
     assert explained > 100
+
+
+@pytest.mark.parametrize("obeys", [None, False, True])
+def test_a_project_that_obeys_nothing_is_told_so(run: Run, obeys: bool | None) -> None:
+    project = Settings()
+    if obeys is not None:
+        project.set("ROBOTSTXT_OBEY", obeys, priority="project")
+    done = run("check", "--robots", "robots.txt", "-a", "mybot", "/a", settings=project)
+    assert ("a crawl of this project obeys none of this" in done.err) is (obeys is False)

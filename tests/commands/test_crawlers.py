@@ -15,10 +15,10 @@ from scrapy_rep.commands.crawlers import (
     Crawler,
     Purpose,
     crawlers_of,
-    read_table,
     similar_name,
     well_known_crawlers,
 )
+from scrapy_rep.known_crawlers import read_table
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
 

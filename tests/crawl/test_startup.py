@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 
+PAGES = "scrapy_rep.PageDirectivesMiddleware"
 BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
@@ -53,7 +54,7 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
             id="unlike any",
         ),
         pytest.param(
-            {"ROBOTSTXT_OBEY": False, "REP_NOINDX": "drop"},
+            {"ADDONS": {}, "SPIDER_MIDDLEWARES": {PAGES: 40}, "REP_NOINDX": "drop"},
             "The setting REP_NOINDX does not exist and is ignored. Did you mean REP_NOINDEX?",
             id="misspelled, with the spider middleware alone",
         ),
@@ -83,6 +84,26 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
             {"USER_AGENT": default_settings.USER_AGENT, "ROBOTSTXT_USER_AGENT": "me"},
             None,
             id="a token for robots.txt",
+        ),
+        pytest.param(
+            {"USER_AGENT": "Googlebot/2.1 (+http://www.google.com/bot.html)"},
+            "The User-Agent of this crawl has the name of Googlebot, a crawler of Google: ",
+            id="the name of a known crawler",
+        ),
+        pytest.param(
+            {"USER_AGENT": "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"},
+            "The User-Agent of this crawl has the name of GPTBot, a crawler of OpenAI: ",
+            id="the name of a known crawler in a comment",
+        ),
+        pytest.param(
+            {"USER_AGENT": "Googlebot/2.1", "ROBOTSTXT_USER_AGENT": "Googlebot"},
+            None,
+            id="the operator of a known crawler",
+        ),
+        pytest.param(
+            {"ROBOTSTXT_OBEY": False},
+            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl obeys no robots.txt",
+            id="nothing is obeyed",
         ),
         pytest.param(
             {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
@@ -131,7 +152,7 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
     outcome = await crawl(requests)
     assert len(site.page_paths) == 7
     (warning,) = our_warnings(caplog)
-    assert "it holds no product token" in warning
+    assert "is the User-Agent of a browser, not of a crawler: only rules for * apply" in warning
     assert outcome.stats["robotstxt/ambiguous_user_agent_count"] == 7
 
 
