@@ -571,7 +571,7 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
     elif event.failure.endswith(NOT_PUBLIC):
         found.insert(0, "REP_ALLOW_PRIVATE_REDIRECTS = True")
     elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
-        found.insert(0, "REP_NOT_ROBOTS = 'allow'")
+        found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
     elif 400 <= status <= 499:
         found.insert(0, f"REP_UNREACHABLE_STATUSES to a list without {status}")
     elif 500 <= status <= 599:
