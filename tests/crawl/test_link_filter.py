@@ -270,10 +270,12 @@ async def test_without_robotstxt_obey_a_warning_says_that_nothing_is_filtered(
     settings = {**FILTER, "ROBOTSTXT_OBEY": False}
     await crawl(site.urls("/"), settings, spider=Follower, links=site.urls("/private"))
     assert site.paths == ["/", "/private"]
-    assert our_warnings(caplog) == [
+    (about_all, about_setting) = our_warnings(caplog)
+    assert about_all.startswith("ROBOTSTXT_OBEY is off, although scrapy-rep is enabled")
+    assert about_setting == (
         "REP_FILTER_LINKS has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
         "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it."
-    ]
+    )
 
 
 async def test_the_middleware_is_on_only_if_the_setting_is(crawl: Crawl) -> None:
