@@ -269,6 +269,16 @@ async def test_a_second_crawl_fetches_none(web: Web, crawl: Crawl) -> None:
     assert outcome.stats["robotstxt/store/hit_count"] == 1
 
 
+async def test_a_lifetime_of_zero_still_serves_the_responses_that_wait(
+    web: Web, crawl: Crawl
+) -> None:
+    site = site_with(web, tdmrep(Cache_Control="no-store"))
+    settings = {**ON, "REP_CACHE_MIN": 0.000001}
+    outcome = await crawl(site.urls("/1", "/2", "/3"), settings)
+    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
+    assert site.paths.count(TDM) <= 4
+
+
 async def test_the_origin_of_the_final_url_counts(web: Web, crawl: Crawl) -> None:
     target = site_with(web, tdmrep())
     first = site_with(web, Page(b"", 404), moved=redirect(target.url("/page")))
