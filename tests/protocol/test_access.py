@@ -46,6 +46,16 @@ def test_rfc_statuses(statuses: list[int], expected: AccessResult) -> None:
     )
 
 
+def test_results_without_rules_although_the_server_has_answered() -> None:
+    assert [str(result) for result in AccessResult if result.is_unavailable] == [
+        "unavailable",
+        "disallowed",
+        "not-robots-txt",
+        "refused",
+        "challenge",
+    ]
+
+
 def test_rfc_five_redirects_are_followed() -> None:
     assert MAX_REDIRECTS == 5
 
