@@ -83,6 +83,17 @@ async def test_an_error_in_a_fetch_is_a_failed_attempt(
     assert logged.exc_info
 
 
+async def test_an_error_after_a_fetch_does_not_change_its_result(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = web.site(RULES)
+    monkeypatch.setattr(PolicyCache, "_on_result", fails(ValueError))
+    outcome = await crawl(site.urls(*PATHS))
+    assert set(outcome.responses) == set(site.urls("/a", "/b"))
+    assert site.paths.count("/robots.txt") == 1
+    assert len(our_errors(caplog)) == 1
+
+
 @pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")
 async def test_a_host_that_is_no_host_ends_the_crawl(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
