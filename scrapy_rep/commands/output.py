@@ -104,7 +104,7 @@ class Output:
 
     def print(self, renderables: Iterable[RenderableType]) -> None:
         """Print texts and tables of rich. Plain strings are printed as they are."""
-        with self.console.capture() as capture:
+        with writing(), self.console.capture() as capture:
             for renderable in renderables:
                 self.console.print(renderable)
         # Tables fill their last column with spaces.
@@ -112,7 +112,7 @@ class Output:
 
     def styled(self, text: str, style: str) -> str:
         """Return a text with the escape sequences of a color, if there are colors."""
-        with self.console.capture() as capture:
+        with writing(), self.console.capture() as capture:
             self.console.print(text, style=style, end="", soft_wrap=True)
         return capture.get()
 
@@ -237,6 +237,12 @@ def _started_bar() -> Progress:
 def _console(file: Any) -> Console:
     from rich.console import Console
 
-    console = Console(file=file, highlight=False, emoji=False, markup=False)
+    class Raising(Console):
+        """rich also flushes the file, and would end with exit code 1 for a broken pipe."""
+
+        def on_broken_pipe(self) -> None:
+            raise
+
+    console = Raising(file=file, highlight=False, emoji=False, markup=False)
     console.width = max(console.width, MIN_WIDTH)
     return console

@@ -28,7 +28,7 @@ from scrapy_rep.commands.sources import of_file
 from scrapy_rep.protocol.paths import pattern_of
 from testing.web import Page
 
-from .conftest import ROBOTS, Run, forked, validate
+from .conftest import ROBOTS, TIMEOUT, Run, forked, started, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,6 +220,21 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     assert "It is not known whether" in done.out
     assert "is unreachable" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
+    """rich flushes the file, and has an exit code of its own for a broken pipe."""
+    (tmp_path / "old.txt").write_text("")
+    (tmp_path / "new.txt").write_text("User-agent: *\nDisallow: /")
+    (tmp_path / "urls.txt").write_text("/a\n" * 20_000)
+    arguments = ("diff", "old.txt", "new.txt", "--urls", "urls.txt")
+    with started(*arguments, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(TIMEOUT) == 141
 
 
 def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
