@@ -21,6 +21,7 @@ from scrapy_rep.protocol.matcher import (
 )
 from scrapy_rep.protocol.parser import LENIENT, GroupText, groups
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from testing.hostile import ALL, ATTACKS
 
@@ -110,6 +111,17 @@ def test_too_many_steps_end_the_matches() -> None:
     # The steps do not matter if all patterns that are left allow.
     allows = [True] * len(patterns)
     assert PatternIndex(patterns, allows).first(path) == len(patterns)
+
+
+def test_matches_name_the_rule_that_decides_where_the_comparison_of_all_takes_too_many_steps() -> (
+    None
+):
+    """The index skips rules that cannot match: no path without a ``b`` matches one of these."""
+    rules = [f"Disallow: /*{'a' * length}*b*{length}\n" for length in range(20, 420)]
+    robots = RobotsTxt.parse(f"User-agent: *\n{''.join(rules)}Allow: /a\n".encode())
+    url = "/" + "a" * 8000
+    (rule,) = robots.matches(url, "a")
+    assert rule == robots.verdict(url, "a").rule == Rule(True, "/a", 402)
 
 
 SHOP = "/shop/item/42?size=m"
