@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..logs import get_logger
@@ -12,12 +11,12 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.statscollectors import StatsCollector
 
-    from ..protocol.verdict import Reason, Verdict
+    from ..protocol.verdict import Verdict
 
 logger = get_logger(__name__)
 
 MAX_KEPT = 10_000
-"""How many sites, and how many verdicts, are kept. A crawl may have any number of them."""
+"""How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
 
 class DropSummary:
@@ -25,32 +24,29 @@ class DropSummary:
 
     def __init__(self, stats: StatsCollector) -> None:
         self._stats = stats
-        self._reasons: Counter[Reason] = Counter()
-        self._verdicts: Counter[tuple[Reason, str, str]] = Counter()
+        self._drops: dict[tuple[str | None, Verdict], int] = {}
         """How often each verdict was given on a site."""
-        self._sites: set[str] = set()
         self._sent = 0
         """How many requests were dropped when their response had arrived."""
 
     def add(self, url: str, verdict: Verdict, *, was_sent: bool) -> None:
         """Count a request."""
-        site = origin_of(url) or url[:100]
         self._sent += was_sent
-        self._reasons[verdict.reason] += 1
-        if len(self._sites) < MAX_KEPT:
-            self._sites.add(site)
-        if len(self._verdicts) < MAX_KEPT:
-            self._verdicts[verdict.reason, site, str(verdict)] += 1
+        key, drops = (origin_of(url), verdict), self._drops
+        if key in drops or len(drops) < MAX_KEPT:
+            drops[key] = drops.get(key, 0) + 1
 
     def log(self, spider: Spider | None) -> None:
         """Log the line, if a request was dropped."""
-        if not self._reasons:
+        if not self._drops:
             return
-        ((reason, times),) = self._reasons.most_common(1)
-        verdicts = {key: count for key, count in self._verdicts.items() if key[0] is reason}
-        example = max(verdicts, key=verdicts.__getitem__, default=(reason, "…", "…"))
-        dropped = self._reasons.total()
         count = self._stats.get_value
+        dropped = count("robotstxt/forbidden", 0)
+        reasons = {verdict.reason for _, verdict in self._drops}
+        times, reason = max((count(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
+        site, verdict = max(
+            (key for key in self._drops if key[1].reason is reason), key=self._drops.__getitem__
+        )
         files = count("robotstxt/request_count", 0) + count("robotstxt/tdmrep/request_count", 0)
         sent = max(count("downloader/request_count", 0) - files - self._sent, 0)
         logger.info(
@@ -60,18 +56,18 @@ class DropSummary:
             {
                 "dropped": dropped,
                 "all": dropped + sent,
-                "sites": _sites(len(self._sites)),
+                "sites": self._sites(),
                 "reason": reason,
                 "times": times,
-                "site": example[1],
-                "verdict": example[2],
+                "site": site or "URLs without a valid host",
+                "verdict": verdict,
                 "exempt": count("robotstxt/exempt_count", 0),
                 "excepted": count("robotstxt/local/allowed", 0),
             },
             extra={"spider": spider},
         )
 
-
-def _sites(number: int) -> str:
-    at_least = "at least " if number == MAX_KEPT else ""
-    return f"{at_least}{number} site{'s' * (number != 1)}"
+    def _sites(self) -> str:
+        number = len({site for site, _ in self._drops})
+        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
+        return f"{at_least}{number} site{'s' * (number != 1)}"
