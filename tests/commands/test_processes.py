@@ -65,7 +65,9 @@ def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
     site, other = web.site(RULES), web.site(RULES)
     before = {path.name for path in project.iterdir()}
     first = tool("check", site.url("/x"), other.url("/y"), "--json", cwd=project, command=SCRAPY)
-    assert (first.code, first.err) == (1, "")
+    assert first.code == 1
+    assert first.err.startswith("warning: the settings turn ROBOTSTXT_OBEY off: ")
+    assert first.err.count("\n") == 1
     assert {record["agent"] for record in first.records} == {
         "projectbot/1.0 (+https://example.com)"
     }
