@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from datetime import datetime, timedelta, timezone
@@ -557,7 +558,7 @@ async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
         """Answer when the new rules apply: only then the other file can be fetched."""
         write(disallow(stopped.root, "/private") + disallow(stopped.root, "/other"))
         while "robotstxt/local_rules_reloads" not in crawls[0].stats.get_stats():
-            await sleep(0.02)
+            await asyncio.sleep(0.02)  # on the loop of the server
         writer.write(text("User-agent: *\nDisallow:\n").octets())
 
     first, stopped = web.site(answer), web.site()
