@@ -557,8 +557,8 @@ async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
     async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
         """Answer when the new rules apply: only then the other file can be fetched."""
         write(disallow(stopped.root, "/private") + disallow(stopped.root, "/other"))
-        while "robotstxt/local_rules_reloads" not in crawls[0].stats.get_stats():
-            await asyncio.sleep(0.02)  # on the loop of the server
+        while "robotstxt/local_rules_reloads" not in crawls[0].stats.get_stats():  # noqa: ASYNC110 - of another thread
+            await asyncio.sleep(0.02)
         writer.write(text("User-agent: *\nDisallow:\n").octets())
 
     first, stopped = web.site(answer), web.site()
