@@ -1,6 +1,6 @@
 """Random crawls without I/O on a virtual clock, and the laws that each crawl must obey.
 
-    python -m testing.simulation [EXAMPLES] [--seed SEED] [--shrink]
+    python -m testing.simulation [EXAMPLES] [--seed SEED] [--shrink] [--errors]
 
 The engine, the scheduler, the downloader and this package are real. The network is simulated: a
 download handler answers from a scenario. The clock is that of the event loop, which advances to
@@ -30,6 +30,7 @@ import logging
 import selectors
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import product
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -53,7 +54,7 @@ from testing.counters import left_over
 from testing.faults import ErrorFault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
@@ -786,9 +787,37 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     )
 
 
-def main(examples: int, seed: int | None, *, shrink: bool) -> None:
-    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest."""
+def error_scenarios() -> Iterator[Scenario]:
+    """Yield crawls in which one function always raises: each function, with each error."""
+    sites = (Site(0, 8000, (Answer("private", 503, latency=1.0), Answer("private")), 0.0),)
+    asks = (Ask(0.0, 0, "/a"), Ask(0.0, 0, "/b", called=True), Ask(200.0, 0, "/a"))
+    for place, error, unreachable in product(PLACES, ERRORS, ("disallow", "wait")):
+        values = {
+            "REP_CACHE_MIN": 2,
+            "REP_MAX_WAIT": 20,
+            "REP_RETRY_TIMES": 1,
+            "REP_STORE": SimulatedStore,
+            "REP_UNREACHABLE": unreachable,
+        }
+        yield Scenario(sites, asks, values, faults=(ErrorFault(place, error, 1.0, 0),))
+
+
+def check_errors() -> None:
+    """Run the crawls of :func:`error_scenarios`."""
+    for scenario in error_scenarios():
+        problems = run(scenario)
+        assert not problems, (scenario, problems[:5])
+
+
+def main(examples: int, seed: int | None, *, shrink: bool, errors: bool) -> None:
+    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest.
+
+    With ``errors``, only run the crawls of :func:`error_scenarios`.
+    """
     logging.disable(logging.CRITICAL)
+    if errors:
+        check_errors()
+        return
 
     @settings(
         max_examples=examples,
@@ -814,8 +843,9 @@ if __name__ == "__main__":
     parser.add_argument("examples", type=int, nargs="?", default=500)
     parser.add_argument("--seed", type=int, help="other scenarios than those of every run")
     parser.add_argument("--shrink", action="store_true", help="look for the smallest")
+    parser.add_argument("--errors", action="store_true", help="an error in each function instead")
     arguments = parser.parse_args()
     # Not the functions of __main__: a fault is in a class of this module under its name.
     resolve_name("testing.simulation").main(
-        arguments.examples, arguments.seed, shrink=arguments.shrink
+        arguments.examples, arguments.seed, shrink=arguments.shrink, errors=arguments.errors
     )

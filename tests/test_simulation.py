@@ -34,6 +34,10 @@ def test_random_crawls_obey_the_laws(seed: int) -> None:
     run("testing.simulation", str(EXAMPLES // 4), "--seed", str(seed))
 
 
+def test_crawls_with_an_error_in_one_function_obey_the_laws() -> None:
+    run("testing.simulation", "--errors")
+
+
 def test_the_simulation_finds_defects() -> None:
     found = json.loads(run("tests.defects"))
     expected = {

@@ -225,17 +225,20 @@ class FileCache(Generic[File]):
 
         ``event`` is None if the file came from the store.
         """
-        body = event.body if isinstance(event, Rules) else found.body
+        is_cancelled = isinstance(event, Cancelled)
         file.in_flight = False
         if event is not None:
             file.apply(event, self.now())
+        if not is_cancelled:
+            age = max(self.now() - file.fetched_at, 0) if event is None else None
+            file.record_answer(self._clock.monotonic(), age)
+        if event is not None:
             self._save(file, event, found)
+        if is_cancelled:
+            return
+        body = event.body if isinstance(event, Rules) else found.body
         if self.bodies is not None and body is not None:
             self.bodies[file.key] = body
-        if isinstance(event, Cancelled):
-            return
-        age = max(self.now() - file.fetched_at, 0) if event is None else None
-        file.record_answer(self._clock.monotonic(), age)
         if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
             self._stats.inc_value(f"{file.resource.stats}/{kind}")
@@ -263,10 +266,12 @@ class FileCache(Generic[File]):
         if self._policy_store is None:
             return
         entry = None
-        if not isinstance(event, Cancelled):
-            entry = self._policy_store.entry(file, event, found)
-        save = deferred_from_coro(self._policy_store.save(file, entry, found))
-        save.addErrback(self._log_failure, file)
+        try:
+            if not isinstance(event, Cancelled):
+                entry = self._policy_store.entry(file, event, found)
+        finally:  # the claim is released, whatever happens
+            save = deferred_from_coro(self._policy_store.save(file, entry, found))
+            save.addErrback(self._log_failure, file)
 
     def _log_failure(self, failure: Failure, file: File) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
