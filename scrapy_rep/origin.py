@@ -372,7 +372,7 @@ class OriginFile(Generic[Content]):
         self.failure = self.unreachable_since = None
         self.failures = 0
         self.expires_at = expires_at
-        self.refresh_at = expires_at - REFRESH_AHEAD * (expires_at - now)
+        self.refresh_at = expires_at - REFRESH_AHEAD * max(expires_at - now, 0)
 
     def _record_failure(self, event: Unreachable, now: float) -> None:
         self.failures += 1

@@ -809,7 +809,7 @@ def check_errors() -> None:
         assert not problems, (scenario, problems[:5])
 
 
-def main(examples: int, seed: int | None, *, shrink: bool, errors: bool) -> None:
+def main(examples: int, seed: int | None, *, shrink: bool, errors: bool = False) -> None:
     """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest.
 
     With ``errors``, only run the crawls of :func:`error_scenarios`.

@@ -24,6 +24,7 @@ from scrapy_rep.protocol.access import (
     Unreachable,
 )
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Verdict
+from scrapy_rep.stores.entry import decode, encode
 
 KEY = "http://a.example"
 URL = "http://a.example/robots.txt"
@@ -98,7 +99,7 @@ EVENTS = [
     )
 )
 def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResult, bool]]) -> None:
-    """Whatever comes when, requests before and during a fetch included."""
+    """Whatever comes when, requests before and during a fetch included. A store can keep it."""
     origin = Origin(KEY)
     now = T
     for pause, event, somebody_asks_meanwhile in history:
@@ -113,6 +114,9 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
             if origin.copy is None and isinstance(event, NotModified):
                 event = DOWN  # without a copy nothing is asked conditionally
             origin.apply(event, now)
+            if not isinstance(event, Cancelled):
+                body = None if origin.robots is None else b"User-agent: *\nDisallow: /private\n"
+                assert decode(encode(origin.to_entry(body))).body == body
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
         assert origin.next_action(now) is not Action.WAIT, "nothing is under way"
 

@@ -79,7 +79,8 @@ class LocalRulesFile:
         self._expiries: list[Expiry] = []
         self._path = path or ""
         self._version = _version(self._path)
-        """What shows a change of the file."""
+        """What shows that the file may have changed."""
+        self._text = ""
         if path is not None:
             self._read()
 
@@ -93,7 +94,8 @@ class LocalRulesFile:
             return False
         self._version = version  # before the file is read: it may change meanwhile
         try:
-            self._read()
+            if not self._read():
+                return False  # it was only touched
         except SettingError as error:
             logger.error(
                 "%(error)s. The rules that were read before still apply.",
@@ -108,10 +110,14 @@ class LocalRulesFile:
         )
         return True
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Read the file. Returns whether its text is another one."""
+        text = self._read_text()
+        if text == self._text:
+            return False
         by_site: dict[str, list[LocalRules]] = {}
         expiries = []
-        for kind, name, table in self._tables():
+        for kind, name, table in self._tables(text):
             try:
                 sites, rules, expires_at = _parsed(kind, table)
             except ValueError as error:
@@ -121,7 +127,9 @@ class LocalRulesFile:
             if expires_at < inf:
                 expiries.append(Expiry(expires_at, f"{name}, for {', '.join(sites)},"))
         self._by_site, self._expiries = by_site, sorted(expiries, reverse=True)
+        self._text = text
         self._of_origin.cache_clear()
+        return True
 
     def __bool__(self) -> bool:
         """Whether there are any rules."""
@@ -194,25 +202,28 @@ class LocalRulesFile:
                 extra={"spider": spider},
             )
 
-    def _document(self) -> dict[str, Any]:
+    def _read_text(self) -> str:
         try:
             text = Path(self._path).read_text("utf-8")
-            document = tomllib.loads(text)
         except UnicodeDecodeError:
             raise self._error("it is not UTF-8") from None
-        except tomllib.TOMLDecodeError as error:
-            raise self._error(f"it is not TOML: {error}") from None
-        except RecursionError:
-            raise self._error("it is not TOML: it is nested too deeply") from None
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise self._error(f"it cannot be read: {error}") from None
         if not text and self._by_site:  # it is probably being written
             raise self._error("it is empty")
-        return document
+        return text
 
-    def _tables(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    def _document(self, text: str) -> dict[str, Any]:
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise self._error(f"it is not TOML: {error}") from None
+        except RecursionError:
+            raise self._error("it is not TOML: it is nested too deeply") from None
+
+    def _tables(self, text: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield the kind, the name and the content of each table."""
-        for kind, tables in self._document().items():
+        for kind, tables in self._document(text).items():
             if kind not in _KEYS:
                 known = ", ".join(f"[[{each}]]" for each in _KEYS)
                 raise self._error(f"unknown table {kind!r}: it must be one of {known}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -619,3 +620,14 @@ def test_a_file_that_became_unusable_changes_nothing(
     assert rules.reload(None)
     assert rules.disallowed(key, "/a", 0) is None
     assert rules.disallowed(key, "/b", 0) is not None
+
+
+def test_a_file_that_was_only_touched_is_no_change(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    path: Path = write(disallow("a.example", "/a"))["REP_LOCAL_RULES"]
+    rules = LocalRulesFile(str(path))
+    os.utime(path, (0, 0))
+    assert not rules.reload(None)
+    assert not caplog.records
