@@ -1,9 +1,8 @@
 """A survey beside Protego: files in a second, and memory.
 
-One process parses all files with Protego, which takes only a part of what a survey counts. Then a
-survey counts them with one process and with one for each core. The files are generated ones in the
-proportions of real ones, or those of a folder. With several processes, other work on the machine
-counts, too. Memory is that of the counts, for some files and for four times as many.
+Protego parses all files, which takes only a part of what a survey counts. Then a survey makes their
+rows. The files are generated ones in the proportions of real ones, or those of a folder. Memory is
+that of the rows, for some files and for four times as many.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from protego import Protego
 
-from scrapy_rep.commands.survey import rows_of
-from scrapy_rep.reports.survey_row import Sample
+from scrapy_rep.reports.survey_row import encode, row_of
 from testing import corpus
 from testing.harness import Duration, Parameter, Result, Row
 
@@ -39,15 +37,12 @@ def run(options: Options) -> Result:
     bodies, times = found.bodies, options.number("times")
     number = len(bodies) * times
     protego, protego_cpu = _seconds(partial(_parse, bodies, times))
-    one, one_cpu = _seconds(partial(_count, bodies, times, 1))
-    every, _ = _seconds(partial(_count, bodies, times, None))
+    survey, survey_cpu = _seconds(partial(_count, bodies, times))
     growth = _octets(bodies, 4) / _octets(bodies, 1)
     rows = [
-        Row("Protego, one process", number / protego, "files/s"),
-        Row("survey, one process", number / one, "files/s"),
-        Row("  CPU time, Protego's is 1", one_cpu / protego_cpu, "ratio", 10),
-        Row("survey, a process for each core", number / every, "files/s"),
-        Row("  wall time, Protego's is 1", every / protego, "ratio"),
+        Row("Protego", number / protego, "files/s"),
+        Row("survey", number / survey, "files/s"),
+        Row("  CPU time, Protego's is 1", survey_cpu / protego_cpu, "ratio", 10),
         Row("memory for four times as many files", growth, "ratio", 1.5),
     ]
     return Result(rows, [f"files: {found.source}, {times} times"])
@@ -65,16 +60,15 @@ def _parse(bodies: Sequence[bytes], times: int) -> None:
         Protego.parse(body.decode("utf-8", "replace"))
 
 
-def _count(bodies: Sequence[bytes], times: int, processes: int | None) -> None:
-    samples = (Sample("a", body) for body in chain.from_iterable(repeat(bodies, times)))
-    for _ in rows_of(samples, processes):
-        pass
+def _count(bodies: Sequence[bytes], times: int) -> None:
+    for body in chain.from_iterable(repeat(bodies, times)):
+        encode(row_of("a", body))
 
 
 def _octets(bodies: Sequence[bytes], times: int) -> int:
     """Return the most octets that a survey has at once."""
     tracemalloc.start()
-    _count(bodies[:500], times, 1)
+    _count(bodies[:500], times)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most

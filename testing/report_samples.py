@@ -10,6 +10,8 @@ import random
 from collections import Counter
 from statistics import median_high
 
+import msgspec
+
 from scrapy_rep.reports.records import (
     AskedPace,
     Counts,
@@ -27,7 +29,7 @@ from scrapy_rep.reports.records import (
     Version,
     utc,
 )
-from scrapy_rep.reports.survey import Count, Difference, Extents, Quantiles, Stratum, Survey
+from scrapy_rep.reports.survey import Survey
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
@@ -335,15 +337,25 @@ def large(origins: int = 10_000, rules: int = 20) -> Report:
 
 
 def survey(*texts: str) -> Survey:
-    """Return a survey in which each list has these names."""
-    counts = [Count(text, 1, 0.5) for text in texts]
-    extents = [Extents(text, 3, 0.5, 1, 1, 1) for text in texts]
-    return Survey(
-        made_at=texts[0], complete=False, problems=0, sites=2, files=2, results=counts,
-        statuses=counts, numbers=[Quantiles(text, *range(7)) for text in texts], features=counts,
-        agents=extents, blocked_agents=counts, ai_agents=extents, purposes=extents,
-        preferences=counts, findings=counts, unknown_fields=counts,
-        strata=[Stratum(text, 1, *(0.5,) * 6) for text in texts],
-        differences=[Difference(text, 0.5, 1.0, 0.5) for text in texts],
-        left_out={"features": 30},
+    """Return a survey in which each figure has rows with these names."""
+    counts = [{"name": text, "number": 1, "share": 0.5} for text in texts]
+    extents = [
+        {"name": text, "files": 3, "share": 0.5, "everything": 1, "something": 1, "nothing": 1}
+        for text in texts
+    ]
+    quantiles = ("p10", "p25", "median", "p75", "p90", "p99", "largest")
+    numbers = [{"name": text, **dict(zip(quantiles, range(7), strict=True))} for text in texts]
+    differences = [{"name": text, "before": 0.5, "now": 1.0, "change": 0.5} for text in texts]
+    figures = {
+        "results": counts, "statuses": counts, "numbers": numbers, "features": counts,
+        "agents": extents, "blocked_agents": counts, "ai_agents": extents, "purposes": extents,
+        "preferences": counts, "findings": counts, "unknown_fields": counts,
+        "differences": differences,
+    }  # fmt: skip
+    return msgspec.convert(
+        {
+            "type": "survey", "version": 3, "made_at": texts[0], "complete": False, "problems": 0,
+            "sites": 2, "files": 2, "figures": figures, "left_out": {"features": 30},
+        },
+        Survey,
     )  # fmt: skip

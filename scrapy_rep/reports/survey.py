@@ -1,14 +1,14 @@
 """The figures of a survey: SQL queries over its rows, with DuckDB.
 
-``survey.sql`` has the queries. The rows may be those of many machines. They are in a file, so that
-they need not fit into memory.
+``survey.sql`` has the queries: a view for each figure. The rows may be those of many machines. They
+are in a file, so that they need not fit into memory.
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct, structs
 
@@ -18,76 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-VERSION = 2
-"""The version of the JSON form. A field may be added without a new one."""
+VERSION = 3
+"""The version of the JSON form. A field or a figure may be added without a new one."""
 
 MAX_LISTED = 100
-"""Entries of a list. The record says how many others there are."""
+"""Rows of a figure. The record says how many others there are."""
 
 ROW_FILES = (".jsonl", ".jsonl.gz", ".parquet")
 """How the name of a file with rows ends."""
 
 
-class Count(Struct, frozen=True):
-    """The sites or files that have something. A share is at most 1."""
-
-    name: str
-    number: int
-    share: float
-
-
-class Extents(Struct, frozen=True):
-    """The files that name an agent, or one with a purpose, by what they disallow for it."""
-
-    name: str
-    files: int
-    share: float
-    everything: int
-    something: int
-    nothing: int
-
-
-class Quantiles(Struct, frozen=True):
-    """A number of each file: octets, or seconds for ``crawl_delay``. All are those of a file."""
-
-    name: str
-    p10: float
-    p25: float
-    median: float
-    p75: float
-    p90: float
-    p99: float
-    largest: float
-
-
-class Stratum(Struct, frozen=True):
-    """A part of the survey, such as a folder: its median size, and shares of its files.
-
-    ``blocked``: everything is disallowed for all crawlers; ``training``: for one that collects data
-    to train a model.
-    """
-
-    name: str
-    files: int
-    size: float | None
-    sitemap: float | None
-    delay: float | None
-    blocked: float | None
-    training: float | None
-    findings: float | None
-
-
-class Difference(Struct, frozen=True):
-    """A share that differs from that of another survey."""
-
-    name: str
-    before: float
-    now: float
-    change: float
-
-
 class Survey(Struct, kw_only=True):
-    """The record of ``survey --json``. The lists are in the order of their numbers."""
+    """The record of ``survey --json``."""
 
     type: Literal["survey"] = "survey"
     version: int = VERSION
@@ -98,22 +40,11 @@ class Survey(Struct, kw_only=True):
     """Files and parts of the input that cannot be read."""
     sites: int
     files: int
-    results: list[Count]
-    statuses: list[Count]
-    numbers: list[Quantiles]
-    features: list[Count]
-    agents: list[Extents]
-    blocked_agents: list[Count]
-    ai_agents: list[Extents]
-    purposes: list[Extents]
-    preferences: list[Count]
-    findings: list[Count]
-    unknown_fields: list[Count]
-    strata: list[Stratum]
-    differences: list[Difference] | None = None
-    """The differences to another survey, if there is one."""
+    figures: dict[str, list[dict[str, str | int | float | None]]]
+    """The rows of each query of ``survey.sql``, by its name. Each row has a ``name``. A share is at
+    most 1."""
     left_out: dict[str, int]
-    """For each list that is cut, the number of its other entries."""
+    """For each figure that is cut, the number of its other rows."""
 
 
 _TYPES = {str: "VARCHAR", int: "BIGINT", list[str]: "VARCHAR[]", list[float]: "DOUBLE[]"}
@@ -123,16 +54,22 @@ _COLUMNS = {
 }
 """The columns of the rows, with their types in SQL."""
 
-
-_LISTS: dict[str, type[Struct]] = {
-    each.name: get_args(each.type)[0]
-    for each in structs.fields(Survey)
-    if get_origin(each.type) is list
+_MOST_FIRST = "#2 DESC, #1"
+_FIGURES = {
+    "results": _MOST_FIRST,
+    "statuses": _MOST_FIRST,
+    "numbers": "#1",
+    "features": _MOST_FIRST,
+    "agents": _MOST_FIRST,
+    "blocked_agents": _MOST_FIRST,
+    "ai_agents": _MOST_FIRST,
+    "purposes": _MOST_FIRST,
+    "preferences": _MOST_FIRST,
+    "findings": _MOST_FIRST,
+    "unknown_fields": _MOST_FIRST,
+    "differences": "abs(#4) DESC, #1",
 }
-_LISTS["differences"] = Difference
-"""The lists of a survey with their records. Each is a view of `survey.sql`."""
-
-_ORDERS: dict[type[Struct], str] = {Quantiles: "#1", Difference: "abs(#4) DESC, #1"}
+"""The figures, with the order of their rows."""
 
 
 class RowFileError(Exception):
@@ -196,22 +133,23 @@ class Rows:
 
     def survey(self, *, made_at: str, complete: bool, problems: int, compared: bool) -> Survey:
         """Return the figures. ``compared``: with the differences to the survey before."""
-        lists: dict[str, Any] = {}
+        figures = {}
         left_out = {}
-        for name, kind in _LISTS.items():
-            if name != "differences" or compared:
-                order = _ORDERS.get(kind, "#2 DESC, #1")
-                found = self._database.execute(
-                    f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
-                ).fetchall()
-                lists[name] = [kind(*row[:-1]) for row in found]
-                if found and found[0][-1] > len(found):
-                    left_out[name] = found[0][-1] - len(found)
-        [counts] = self._database.execute(
+        for name, order in _FIGURES.items():
+            if name == "differences" and not compared:
+                continue
+            cursor = self._database.execute(
+                f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
+            )
+            columns = [each[0] for each in cursor.description[:-1]]
+            found = cursor.fetchall()
+            figures[name] = [dict(zip(columns, row[:-1], strict=True)) for row in found]
+            if found and found[0][-1] > len(found):
+                left_out[name] = found[0][-1] - len(found)
+        [(sites, read)] = self._database.execute(
             "SELECT count(*), count(size) FROM rows WHERE survey = 'now'"
         ).fetchall()
-        sites, read = counts
         return Survey(
             made_at=made_at, complete=complete, problems=problems, sites=sites, files=read,
-            left_out=left_out, **lists,
+            figures=figures, left_out=left_out,
         )  # fmt: skip

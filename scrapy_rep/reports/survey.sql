@@ -1,4 +1,4 @@
--- The figures of a survey: a view for each list of its record.
+-- The figures of a survey: a view for each.
 -- rows: one row for each site of this survey ('now') and of the one it is compared with ('before').
 -- crawlers: the purposes of the well-known crawlers, by product token in lower case.
 
@@ -45,8 +45,9 @@ CREATE VIEW unknown_fields AS FROM counted('field');
 
 CREATE VIEW numbers AS
 SELECT
-    name, quantile_disc(value, 0.1), quantile_disc(value, 0.25), quantile_disc(value, 0.5),
-    quantile_disc(value, 0.75), quantile_disc(value, 0.9), quantile_disc(value, 0.99), max(value)
+    name, quantile_disc(value, 0.1) AS p10, quantile_disc(value, 0.25) AS p25,
+    quantile_disc(value, 0.5) AS median, quantile_disc(value, 0.75) AS p75,
+    quantile_disc(value, 0.9) AS p90, quantile_disc(value, 0.99) AS p99, max(value) AS largest
 FROM (
     SELECT name, value::DOUBLE AS value FROM (
         UNPIVOT (FROM rows WHERE survey = 'now') ON size, lines, groups, agents, rules, longest_pattern, sitemaps
@@ -60,10 +61,10 @@ GROUP BY name;
 CREATE VIEW extents AS
 SELECT
     kind, name, count(DISTINCT id) AS files,
-    files / (SELECT count(size) FROM rows WHERE survey = 'now'),
-    count(DISTINCT id) FILTER (extent = 'everything'),
-    count(DISTINCT id) FILTER (extent = 'something'),
-    count(DISTINCT id) FILTER (extent = 'nothing')
+    files / (SELECT count(size) FROM rows WHERE survey = 'now') AS share,
+    count(DISTINCT id) FILTER (extent = 'everything') AS everything,
+    count(DISTINCT id) FILTER (extent = 'something') AS something,
+    count(DISTINCT id) FILTER (extent = 'nothing') AS nothing
 FROM (
     SELECT 'agent' AS kind, agent AS name, id, extent FROM named WHERE survey = 'now'
     UNION ALL SELECT 'purpose', purpose, id, extent FROM named JOIN crawlers USING (agent)
@@ -76,20 +77,10 @@ CREATE VIEW purposes AS SELECT * EXCLUDE kind FROM extents WHERE kind = 'purpose
 CREATE VIEW ai_agents AS FROM agents
 WHERE name IN (SELECT agent FROM crawlers WHERE purpose IN ('ai-training', 'ai-use'));
 
-CREATE VIEW strata AS
-SELECT
-    stratum, count(*) AS files, quantile_disc(size, 0.5),
-    avg(('sitemap' IN features)::INT), avg(('crawl-delay' IN features)::INT),
-    avg(('everything disallowed for *' IN features)::INT),
-    avg(list_has_any(
-        everything, (SELECT list(agent) FROM crawlers WHERE purpose = 'ai-training')
-    )::INT),
-    avg(('findings of lint' IN features)::INT)
-FROM rows WHERE survey = 'now' AND stratum IS NOT NULL AND size IS NOT NULL GROUP BY stratum;
-
 CREATE VIEW differences AS
 SELECT
-    measure || ' ' || name, round(coalesce(old.share, 0), 6), round(coalesce(new.share, 0), 6),
+    measure || ' ' || name AS name, round(coalesce(old.share, 0), 6) AS before,
+    round(coalesce(new.share, 0), 6) AS now,
     round(coalesce(new.share, 0) - coalesce(old.share, 0), 6) AS change
 FROM (FROM counts WHERE survey = 'now') AS new
 FULL JOIN (FROM counts WHERE survey = 'before') AS old USING (measure, name)

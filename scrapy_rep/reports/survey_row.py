@@ -35,28 +35,12 @@ MAX_DELAY = 1_000_000
 _KNOWN_FIELDS = frozenset(field.decode() for field in KNOWN_FIELDS)
 
 
-class Sample(NamedTuple):
-    """What is known of the robots.txt of one site."""
-
-    site: str
-    """The origin, or the name of the file."""
-    body: bytes | None
-    """The file. None if there is none, or if it is not known."""
-    status: int | None = None
-    """The status of the response, if it is known."""
-    result: str = AccessResult.RULES.value
-    """What the response means: a value of `AccessResult`."""
-    stratum: str | None = None
-    """The part of the survey to which the site belongs."""
-
-
 class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a survey has of one site. Without a file, the numbers are None and the lists empty."""
 
     site: str
     result: str
     status: int | None = None
-    stratum: str | None = None
     size: int | None = None
     """Octets."""
     lines: int | None = None
@@ -86,15 +70,22 @@ encode = json.Encoder().encode
 """Returns the line of JSON of a row."""
 
 
-def row_of(sample: Sample) -> Row:
-    """Return the row of a site. No content raises an error."""
-    page = None if sample.body is None else other_page(sample.body)
+def row_of(
+    site: str,
+    body: bytes | None,
+    status: int | None = None,
+    result: str = AccessResult.RULES.value,
+) -> Row:
+    """Return the row of a site, whose content never raises an error.
+
+    ``site`` is the origin, or the name of the file. ``body`` is None if there is no file.
+    ``result`` is what the response means: a value of `AccessResult`.
+    """
+    page = None if body is None else other_page(body)
     if page is not None:
-        sample = sample._replace(body=None, result=page.value)
-    facts: dict[str, Any] = {} if sample.body is None else _facts(sample.body)
-    stratum = None if sample.stratum is None else printable(sample.stratum, MAX_TEXT)
-    site = printable(sample.site)
-    return Row(site=site, result=sample.result, status=sample.status, stratum=stratum, **facts)
+        body, result = None, page.value
+    facts: dict[str, Any] = {} if body is None else _facts(body)
+    return Row(site=printable(site), result=result, status=status, **facts)
 
 
 def _facts(body: bytes) -> dict[str, Any]:

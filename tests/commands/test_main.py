@@ -96,8 +96,6 @@ FILE = ("--robots", "robots.txt")
         (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json',"),
         (["lint", "robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
         (["lint", "robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
-        (["survey", ".", "--depth", "-1"], "--depth"),
-        (["survey", ".", "--processes", "0"], "is not in the range 1<=x<=1000"),
         (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),
         (["show", "robots.txt", "-s", "="], "-s takes NAME=VALUE"),
         (["check", "/", *FILE, "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),

@@ -6,12 +6,12 @@ import pytest
 from msgspec import json
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports.survey_row import MAX_NAMES, MAX_TEXT, Row, Sample, encode, row_of
+from scrapy_rep.reports.survey_row import MAX_NAMES, MAX_TEXT, Row, encode, row_of
 from testing.hostile import HOSTILE
 
 
 def of(body: bytes) -> Row:
-    return row_of(Sample("a", body))
+    return row_of("a", body)
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,10 @@ def test_numbers() -> None:
 
 
 def test_a_site_without_a_file() -> None:
-    sample = Sample("https://a.example", None, 404, "unavailable", "x\n" + "y" * 200)
-    row = row_of(sample)
-    assert row.stratum is not None
-    assert row.stratum.startswith(r"x\ny")
-    assert len(row.stratum) == MAX_TEXT
+    row = row_of("https://a.example\n", None, 404, "unavailable")
+    assert row.site == r"https://a.example\n"
     assert json.decode(encode(row), type=Row) == row
-    assert set(json.decode(encode(row))) == {"site", "status", "result", "stratum"}
+    assert set(json.decode(encode(row))) == {"site", "status", "result"}
 
 
 @pytest.mark.parametrize(
@@ -87,8 +84,8 @@ def test_the_names_of_an_html_page_are_no_fields() -> None:
 
 
 def test_a_page_in_place_of_a_robots_txt_is_a_result_of_its_own() -> None:
-    sample = Sample("https://a.example", b"<!doctype html>\n<p>a: b", 200)
-    assert row_of(sample) == Row(site="https://a.example", result="not-robots-txt", status=200)
+    row = row_of("https://a.example", b"<!doctype html>\n<p>a: b", 200)
+    assert row == Row(site="https://a.example", result="not-robots-txt", status=200)
 
 
 def test_delays() -> None:
