@@ -1,17 +1,16 @@
-"""A store that uses memory while another store fails.
+"""A store that a crawl can go on without.
 
-When a call to the store fails, one warning is logged, and the call is made in memory. For the next
-:data:`RETRY_INTERVAL` seconds, all calls are made in memory. Then one call tries the store again.
-When the store works again, the entries in memory are copied to it, the rest of them at the end.
+When a call to the store fails, one warning is logged. For the next :data:`RETRY_INTERVAL` seconds,
+the crawl goes on as if it were alone and its store were empty: the policies that it uses are in its
+memory. Then one call tries the store again. What was fetched meanwhile is put in the store when it
+is fetched next.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError
 
@@ -38,46 +37,23 @@ WARNING_INTERVAL = 3600.0
 MAX_ERROR_LENGTH = 500
 """The most characters of a store's error message that are logged."""
 
-MAX_ENTRIES = 10_000
-"""The most entries in memory: a failure that lasts 30 s at 300 new origins a second."""
-
-MAX_OCTETS = 64 * 2**20
-"""The most octets of the files in memory: some 16,000 files of average size."""
-
-COPY_LEASE = 30.0
-"""Seconds for which an entry is claimed while it is copied back: the limit of a call to a store."""
-
-COPY_BATCH = 5
-"""The most other entries that one call copies back to the store. The call waits for them."""
-
-CLOSE_LIMIT = 10.0
-"""Seconds after which :meth:`FallbackStore.close` copies no further entry: enough for thousands of
-entries, since most calls to a store take about a millisecond."""
-
-
-class _Put(NamedTuple):
-    """What :meth:`FallbackStore.put` got while the store failed."""
-
-    entry: Entry
-    fence: int | None
+PUT_LEASE = 30.0
+"""Seconds for which an entry that was fetched without a claim is claimed while it is put: the limit
+of a call to a store."""
 
 
 class FallbackStore:
-    """Calls ``store``, and uses memory if the call fails, whatever the error is.
+    """Calls ``store``, and goes on without it if the call fails, whatever the error is.
 
-    In memory, this crawler gets each claim and each reservation: other crawlers do not use it.
+    Then this crawler gets each claim and each reservation, and finds no entry.
     """
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
-        self._puts: OrderedDict[str, _Put] = OrderedDict()
-        self._octets = 0
         self._clock = clock
         self._next_attempt_at: float | None = None
         """None while the store works."""
         self._next_warning_at = clock()
-        self.failures = 0
-        """The number of calls that have failed."""
 
     @property
     def shared(self) -> bool:
@@ -91,62 +67,46 @@ class FallbackStore:
         self._store.open()
 
     async def close(self) -> None:
-        """Copy the entries in memory to the store, within :data:`CLOSE_LIMIT`, and close it."""
-        for end in (self._copy_all, self._store.close):
-            try:
-                await end()
-            except Exception as error:
-                self.mark_failed(error)
+        """Close the store."""
+        try:
+            await self._store.close()
+        except Exception as error:
+            self.mark_failed(error)
 
     async def get(self, origin: str) -> Entry | None:
-        async def get() -> Entry | None:
-            for each in (origin, *islice(reversed(self._puts), COPY_BATCH)):
-                await self._copy(each)
-            return await self._store.get(origin)
-
-        return await self._call(get, lambda: self._last_put(origin))
+        return await self._call(lambda: self._store.get(origin), None)
 
     async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
         async def put() -> bool:
-            if fence is None and self.shared:  # it was claimed in memory
+            if fence is None and self.shared:  # it was claimed while the store had failed
                 return await self._put_if_newer(origin, entry)
             return await self._store.put(origin, entry, fence)
 
-        def put_in_memory() -> bool:
-            self._remember(origin, _Put(entry, fence))
-            return True
-
-        return await self._call(put, put_in_memory)
+        return await self._call(put, True)
 
     async def claim(self, origin: str, seconds: float) -> Claim:
-        async def claim() -> Claim:
-            # Copied later, it would need a claim of its own while this one is in use.
-            await self._copy(origin)
-            return await self._store.claim(origin, seconds)
-
-        return await self._call(claim, lambda: Claim(True, self._last_put(origin), None))
+        return await self._call(lambda: self._store.claim(origin, seconds), Claim(True, None, None))
 
     async def renew(self, origin: str, fence: int, seconds: float) -> bool:
         # While the store does not work, whether the claim still exists is unknown.
-        return await self._call(lambda: self._store.renew(origin, fence, seconds), lambda: True)
+        return await self._call(lambda: self._store.renew(origin, fence, seconds), True)
 
     async def release(self, origin: str) -> None:
-        await self._call(lambda: self._store.release(origin), lambda: None)
+        await self._call(lambda: self._store.release(origin), None)
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        return await self._call(lambda: self._store.reserve_host(host, lease), lambda: 0.0)
+        return await self._call(lambda: self._store.reserve_host(host, lease), 0.0)
 
     async def release_host(self, host: str, delay: float) -> None:
-        await self._call(lambda: self._store.release_host(host, delay), lambda: None)
+        await self._call(lambda: self._store.release_host(host, delay), None)
 
     def mark_failed(self, error: Exception) -> None:
-        """Use memory until the next attempt, and log why.
+        """Go on without the store until the next attempt, and log why.
 
         An error other than StoreError is one of the store's code. It is logged with its traceback.
         """
         now = self._clock()
         self._next_attempt_at = now + RETRY_INTERVAL
-        self.failures += 1
         level = logging.DEBUG if now < self._next_warning_at else logging.WARNING
         if level is logging.WARNING:
             self._next_warning_at = now + WARNING_INTERVAL
@@ -160,13 +120,13 @@ class FallbackStore:
             exc_info=None if is_foreseen else error,
         )
 
-    async def _call(self, call: Callable[[], Awaitable[T]], in_memory: Callable[[], T]) -> T:
+    async def _call(self, call: Callable[[], Awaitable[T]], otherwise: T) -> T:
         had_failed = self._next_attempt_at is not None
         if self._next_attempt_at is not None:
             now = self._clock()
             if now < self._next_attempt_at:
-                return in_memory()
-            # This call tries the store. Calls made in the meantime use memory.
+                return otherwise
+            # This call tries the store. Calls made in the meantime do not use it.
             self._next_attempt_at = now + RETRY_INTERVAL
         try:
             result = await call()
@@ -174,55 +134,18 @@ class FallbackStore:
             raise
         except Exception as error:
             self.mark_failed(error)
-            return in_memory()
+            return otherwise
         if had_failed:
             self._next_attempt_at = None
             logger.info("The store of robots.txt files works again.")
         return result
-
-    def _last_put(self, origin: str) -> Entry | None:
-        return self._puts[origin].entry if origin in self._puts else None
-
-    def _remember(self, origin: str, put: _Put) -> None:
-        """Keep an entry in memory, and evict the oldest entries that exceed the limits."""
-        self._forget(origin)
-        self._puts[origin] = put
-        self._octets += len(put.entry.body or b"")
-        while len(self._puts) > MAX_ENTRIES or self._octets > MAX_OCTETS:
-            self._forget(next(iter(self._puts)))
-
-    def _forget(self, origin: str) -> _Put | None:
-        put = self._puts.pop(origin, None)
-        if put is not None:
-            self._octets -= len(put.entry.body or b"")
-        return put
-
-    async def _copy_all(self) -> None:
-        until = self._clock() + CLOSE_LIMIT
-        while self._puts and self._clock() < until:
-            await self._copy(next(reversed(self._puts)))
-
-    async def _copy(self, origin: str) -> None:
-        """Copy the entry of an origin to the store, unless the store has a newer one."""
-        put = self._forget(origin)
-        if put is None:
-            return
-        try:
-            if put.fence is not None:
-                await self._store.put(origin, put.entry, put.fence)
-            else:
-                await self._put_if_newer(origin, put.entry)
-        except BaseException:  # a StoreError, or a cancellation
-            if origin not in self._puts:
-                self._remember(origin, put)
-            raise
 
     async def _put_if_newer(self, origin: str, entry: Entry) -> bool:
         """Put an entry that was fetched without a claim in the store.
 
         It is discarded if the store has a newer one, or if another crawler fetches the file now.
         """
-        claim = await self._store.claim(origin, COPY_LEASE)
+        claim = await self._store.claim(origin, PUT_LEASE)
         if not claim.claimed:
             return False
         try:

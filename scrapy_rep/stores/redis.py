@@ -10,7 +10,7 @@ URL                                                  the entries are on
 ===================================================  =============================================
 
 ``rediss`` in place of ``redis`` uses TLS. The query may have all options of the Redis client, and
-``prefix``, ``replicas``, ``sentinel_username`` and ``sentinel_password``.
+``prefix``, ``sentinel_username`` and ``sentinel_password``.
 
 =========================  ============  ====================================================
 key                        value         expires
@@ -30,9 +30,6 @@ within :data:`~.base.MAX_LEASE` was written by another program, and counts as ex
 A fence is the fencing token of a claim, a number in decimal. A space follows it. Each claim of an
 origin gets one more than the greater of the two that are stored. The first one is a time in
 milliseconds, so that it is greater than those from before a server lost its data.
-
-Only :meth:`RedisStore.get` reads from replicas, which may be behind their primary. A crawl uses an
-entry from there while it is fresh. Otherwise it claims the origin, and gets that of the primary.
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ from uuid import uuid4
 
 import redis
 from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode, LoadBalancingStrategy, RedisCluster
+from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
 from redis.exceptions import ClusterDownError, ClusterError, RedisClusterException
 from redis.retry import Retry
@@ -79,9 +76,6 @@ SENTINEL_TIMEOUT = 1.0
 
 MOVE_TIMEOUT = 5.0
 """Seconds that a call waits for a slot that moves to another node of a cluster."""
-
-REPLICA_PAUSE = 30.0
-"""Seconds without reads from replicas after one has failed."""
 
 PAGE_SIZE = 100
 """Keys that are read at once when all entries are read."""
@@ -203,30 +197,21 @@ class RedisStore(ThreadedStore):
         self._token = uuid4().hex
         self._target = _target_of(url)
         self._prefix = self._target.prefix + PREFIX
-        self._clients: dict[bool, Any] = {}
-        """The client of the primaries (False), and that of the replicas (True)."""
-        self._clients_lock = Lock()
-        self._replicas_from = 0.0
-        """When replicas may be used, on the monotonic clock."""
+        self._connected: Any = None
+        """The client; None before the first call."""
+        self._client_lock = Lock()
 
     def open(self) -> None:
         try:
-            self._call(lambda: self._read("", replicas=False))
+            self._call(self._get, "")
         except (TypeError, ValueError) as error:  # an unknown option in the URL, or a wrong value
             raise StoreError(f"its URL has an invalid option ({type(error).__name__})") from None
 
     # Blocking methods
 
     def _get(self, origin: str) -> Entry | None:
-        if self._target.replicas and time.monotonic() >= self._replicas_from:
-            with suppress(*_CLIENT_ERRORS):
-                return self._read(origin, replicas=True)
-            self._replicas_from = time.monotonic() + REPLICA_PAUSE
-        return self._read(origin, replicas=False)
-
-    def _read(self, origin: str, *, replicas: bool) -> Entry | None:
         try:
-            value = self._client(replicas=replicas).getrange(self._keys(origin)[2], 0, VALUE_LIMIT)
+            value = self._client().getrange(self._keys(origin)[2], 0, VALUE_LIMIT)
         except redis.ResponseError as error:
             if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
@@ -298,12 +283,12 @@ class RedisStore(ThreadedStore):
                 if isinstance(error, ClusterDownError) or time.monotonic() > until:
                     raise
 
-    def _client(self, *, replicas: bool = False) -> Any:
-        """Return the client of the primaries or of the replicas. Connect first, if necessary."""
-        with self._clients_lock:
-            if replicas not in self._clients:
-                self._clients[replicas] = _connect(self._target, replicas=replicas)
-            return self._clients[replicas]
+    def _client(self) -> Any:
+        """Return the client. Connect first, if necessary."""
+        with self._client_lock:
+            if self._connected is None:
+                self._connected = _connect(self._target)
+            return self._connected
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -318,10 +303,10 @@ class RedisStore(ThreadedStore):
             raise StoreError(message[:MAX_ERROR_LENGTH] or type(error).__name__) from None
 
     def disconnect(self) -> None:
-        for client in self._clients.values():
+        client, self._connected = self._connected, None
+        if client is not None:
             with suppress(*_CLIENT_ERRORS):
                 client.close()
-        self._clients.clear()
 
 
 def _octets(value: object) -> bytes | None:
@@ -342,7 +327,6 @@ _URL = re.compile(
 )
 _PORTS = {"cluster": 6379, "sentinel": 26379}
 _PREFIX = re.compile("[A-Za-z0-9._:-]{0,100}")
-_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class _Target(NamedTuple):
@@ -358,8 +342,6 @@ class _Target(NamedTuple):
     """The options of connections, which include the passwords."""
     prefix: str
     """What all keys begin with (``?prefix=``)."""
-    replicas: bool
-    """Whether entries are read from replicas (``?replicas=true``)."""
 
 
 def _target_of(url: str) -> _Target:
@@ -379,16 +361,12 @@ def _target_of(url: str) -> _Target:
         options = parse_url(url)  # type: ignore[no-untyped-call]
     except (TypeError, ValueError):  # its message may contain a part of the password
         raise StoreError("its URL is invalid, perhaps its port or an option") from None
-    prefix, replicas = options.pop("prefix", ""), options.pop("replicas", "false").lower()
+    prefix = options.pop("prefix", "")
     if not _PREFIX.fullmatch(prefix):
         raise StoreError(
             "its prefix may have 100 letters, digits and characters of '._:-'; other characters "
             "change the slots of a cluster"
         )
-    if replicas not in _BOOLEANS:
-        raise StoreError("its option replicas must be true or false")
-    if topology == "server" and _BOOLEANS[replicas]:
-        raise StoreError("only a cluster and Sentinel have replicas that its option can select")
     if topology == "cluster" and db not in ("", "0"):
         raise StoreError("a cluster has only the database 0")
     if topology == "sentinel":
@@ -401,7 +379,7 @@ def _target_of(url: str) -> _Target:
         **options,
         "decode_responses": False,  # entries are octets, whatever the URL says
     }
-    return _Target(topology, nodes, unquote(service), options, prefix, _BOOLEANS[replicas])
+    return _Target(topology, nodes, unquote(service), options, prefix)
 
 
 def _node(text: str, default_port: int) -> tuple[str, int]:
@@ -411,8 +389,8 @@ def _node(text: str, default_port: int) -> tuple[str, int]:
     return unquote(parts.hostname), parts.port or default_port
 
 
-def _connect(target: _Target, *, replicas: bool) -> Any:
-    """Return a client of the primaries or of the replicas. This may raise an error of redis."""
+def _connect(target: _Target) -> Any:
+    """Return a client of the primaries. This may raise an error of redis."""
     options = dict(target.options)
     # After a failure, such as that of an idle connection that the server has closed, the client
     # asks a cluster for its slots, or the Sentinels for the primary, and tries once more.
@@ -428,9 +406,6 @@ def _connect(target: _Target, *, replicas: bool) -> Any:
             startup_nodes=[ClusterNode(*node) for node in target.nodes],  # type: ignore[no-untyped-call]
             retry=retry,
             require_full_coverage=False,  # the slots that a node serves can be used
-            load_balancing_strategy=LoadBalancingStrategy.ROUND_ROBIN_REPLICAS
-            if replicas
-            else None,
             ssl=ssl,
             **options,
         )
@@ -448,5 +423,4 @@ def _connect(target: _Target, *, replicas: bool) -> Any:
     sentinel = Sentinel(  # type: ignore[no-untyped-call]
         target.nodes, sentinel_kwargs=sentinel_options, retry=retry, **options
     )
-    select = sentinel.slave_for if replicas else sentinel.master_for
-    return select(target.service)  # type: ignore[no-untyped-call]
+    return sentinel.master_for(target.service)  # type: ignore[no-untyped-call]

@@ -5,13 +5,11 @@ import logging
 from typing import Any
 
 import pytest
-from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError, fallback
-from scrapy_rep.stores.fallback import CLOSE_LIMIT, COPY_BATCH, RETRY_INTERVAL, WARNING_INTERVAL
+from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError
+from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL
 from scrapy_rep.stores.sqlite import MemoryStore
 
 OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
@@ -69,148 +67,18 @@ def store(failing: FailingStore, clock: Clock) -> FallbackStore:
 async def test_a_failed_store_is_tried_again_after_an_interval(
     store: FallbackStore, failing: FailingStore, clock: Clock
 ) -> None:
-    failing.left = 0
+    await store.put("a", OLD)
+    failing.left, failing.calls = 0, 0
     for _ in range(5):
-        await store.put("a", OLD)
+        assert await store.put("a", NEW), "the crawl goes on"
+    assert await store.get("a") is None
+    assert await store.claim("a", 1) == (True, None, None)
     assert failing.calls == 1
-    assert await store.get("a") == OLD
-    assert await store.claim("a", 1) == (True, OLD, None)
     clock.now += RETRY_INTERVAL
-    assert await store.get("a") == OLD
-    assert await store.get("a") == OLD
+    assert await store.get("a") is None
     assert failing.calls == 2
-
-
-async def test_entries_in_memory_are_copied_to_the_store(
-    store: FallbackStore, failing: FailingStore, clock: Clock
-) -> None:
-    await store.put("b", NEW)
-    failing.left = 0
-    names = [str(number) for number in range(COPY_BATCH + 5)]
-    for name in (*names, "b"):
-        await store.put(name, OLD)
     failing.left = 1000
     clock.now += RETRY_INTERVAL
-    assert await store.get("b") == NEW, "newer than the one in memory"
-    assert await store.get("b") == NEW
-    assert [await store.get(name) for name in names] == [OLD] * len(names)
-
-
-async def test_the_entry_in_memory_is_copied_before_it_is_read(
-    store: FallbackStore, failing: FailingStore, clock: Clock
-) -> None:
-    await store.put("a", OLD)
-    failing.left = 0
-    await store.put("a", NEW)
-    for number in range(COPY_BATCH):
-        await store.put(str(number), OLD)
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    assert await store.get("a") == NEW
-
-
-async def test_the_entries_in_memory_are_copied_at_the_end(
-    store: FallbackStore, failing: FailingStore
-) -> None:
-    failing.left = 0
-    names = [str(number) for number in range(COPY_BATCH + 5)]
-    for name in names:
-        await store.put(name, OLD)
-    failing.left = 1000
-    await store.close()
-    assert [await failing.get(name) for name in names] == [OLD] * len(names)
-
-
-async def test_the_copy_at_the_end_has_a_limit(
-    store: FallbackStore, failing: FailingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing.left = 0
-    await store.put("a", OLD)
-    await store.put("b", OLD)
-    failing.left = 1000
-
-    async def slow(origin: str) -> None:
-        clock.now += CLOSE_LIMIT
-
-    monkeypatch.setattr(failing, "release", slow)
-    await store.close()
-    assert [await failing.get(origin) for origin in "ab"] == [None, OLD]
-
-
-async def test_a_store_that_fails_at_the_end_is_closed(store: FallbackStore, failing: Any) -> None:
-    closed = []
-
-    async def close() -> None:
-        closed.append(True)
-
-    failing.left, failing.close = 0, close
-    await store.put("a", OLD)
-    await store.close()
-    assert (closed, store.failures) == ([True], 2)
-
-
-async def test_the_store_may_fail_during_the_copy(
-    store: FallbackStore, failing: FailingStore, clock: Clock
-) -> None:
-    failing.left = 0
-    await store.put("a", OLD)
-    failing.left = 1  # the claim of the copy
-    clock.now += RETRY_INTERVAL
-    assert await store.get("a") == OLD, "kept in memory"
-    assert await store.get("a") == OLD
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    assert await store.get("a") == OLD
-    assert await failing.get("a") == OLD
-
-
-async def test_a_cancelled_copy_keeps_the_entry(
-    store: FallbackStore, failing: FailingStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing.left = 0
-    await store.put("a", OLD)
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-
-    async def slow(origin: str, entry: Entry) -> None:
-        await sleep(10)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(failing, "put", slow)
-        call = deferred_from_coro(store.get("b"))
-        call.addErrback(lambda failure: None)
-        await sleep(0.05)
-        call.cancel()
-        await sleep(0.05)
-    clock.now += RETRY_INTERVAL
-    assert await store.get("b") is None
-    assert await failing.get("a") == OLD
-
-
-@pytest.mark.parametrize("limit", ["MAX_ENTRIES", "MAX_OCTETS"])
-async def test_memory_is_limited(
-    store: FallbackStore, failing: FailingStore, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fallback, limit, 2)
-    failing.left = 0
-    entry = OLD._replace(body=b"#")
-    for origin in "abac":
-        await store.put(origin, entry)
-    assert [await store.get(origin) for origin in "abc"] == [entry, None, entry]
-
-
-async def test_an_entry_of_an_earlier_claim_is_not_copied(clock: Clock) -> None:
-    """The store failed when a paused crawler put its entry. Another crawler has claimed since."""
-    failing = FailingStore()
-    other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)
-    mine = await store.claim("a", 0)
-    theirs = await other.claim("a", 60)
-    await other.put("a", OLD, theirs.fence)
-    failing.left = 0
-    assert await store.put("a", NEW, mine.fence), "in memory"
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    await store.get("b")
     assert await store.get("a") == OLD
 
 
@@ -235,19 +103,6 @@ async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
     entry = await other.get("a")
     assert entry == {"fetched": OLD, "fetched again": NEW, "in progress": None}[case]
     assert (await other.claim("a", 60)).claimed, "the claim of the put is released"
-
-
-async def test_the_entry_in_memory_is_copied_before_its_origin_is_claimed(
-    store: FallbackStore, failing: FailingStore, clock: Clock
-) -> None:
-    failing.left = 0
-    await store.put("a", OLD)
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    claim = await store.claim("a", 60)
-    assert (claim.claimed, claim.entry) == (True, OLD)
-    assert await store.put("a", NEW, claim.fence)
-    assert await store.get("a") == NEW
 
 
 async def test_a_claim_stays_while_the_store_does_not_work(
@@ -298,7 +153,6 @@ async def test_the_log_has_one_warning_an_hour(
     clock.now += WARNING_INTERVAL
     await store.get("a")
     assert len(messages(caplog, logging.WARNING)) == 2
-    assert store.failures == 5
 
 
 async def test_any_error_is_a_failure(
@@ -309,7 +163,6 @@ async def test_any_error_is_a_failure(
 
     failing._used = broken
     assert await store.get("a") is None
-    assert store.failures == 1
     (warning,) = messages(caplog, logging.WARNING)
     assert "ZeroDivisionError: \\x1b[31mxxx" in warning
     assert len(warning) < 1000
@@ -326,7 +179,7 @@ async def test_a_cancelled_call_is_not_a_failure(
     failing._used = cancelled
     with pytest.raises(error):
         await store.get("a")
-    assert store.failures == 0
+    assert store._next_attempt_at is None
 
 
 async def test_an_error_at_the_end_does_not_stop_the_crawl(

@@ -176,33 +176,6 @@ async def test_an_error_of_the_server_raises_store_error(redis_server: RedisServ
     await store.close()
 
 
-async def test_a_replica_that_fails_is_not_used_for_some_time(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failures: list[str] = []
-
-    class Replica:
-        def getrange(self, *_: object) -> None:
-            failures.append("")
-            raise ConnectionError("the replica does not run")
-
-        def close(self) -> None: ...
-
-    store = RedisStore(redis_server.url, ttl=60)
-    store._target = store._target._replace(replicas=True)
-    store._clients[True] = Replica()
-    await store.put(ORIGIN, ENTRY)
-    for _ in range(2):
-        assert await store.get(ORIGIN) == ENTRY
-    assert len(failures) == 1
-    monkeypatch.setattr("scrapy_rep.stores.redis.REPLICA_PAUSE", 0)
-    store._replicas_from = 0
-    for _ in range(2):
-        assert await store.get(ORIGIN) == ENTRY
-    assert len(failures) == 3
-    await store.close()
-
-
 class FailingClient:
     """A client whose calls raise the next of some errors."""
 
@@ -224,9 +197,9 @@ class FailingClient:
 def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     again = [ClusterError("TTL exhausted.")] * 2
     store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
-    store._clients[False] = FailingClient(*again)
+    store._connected = FailingClient(*again)
     assert store._run_script("", "a", "b") == 1
-    cluster = store._clients[False] = FailingClient(ClusterDownError("it is down"), *again)
+    cluster = store._connected = FailingClient(ClusterDownError("it is down"), *again)
     with pytest.raises(ClusterDownError):
         store._run_script("", "a", "b")
     assert cluster.errors == again
@@ -259,7 +232,7 @@ def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -
 async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     """A method of the store raises StoreError. A crawl goes on in memory."""
     store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
-    store._clients[False] = FailingClient(*[error] * 15)
+    store._connected = FailingClient(*[error] * 15)
     calls: list[Callable[[Store], Awaitable[object]]] = [
         lambda store: store.get(ORIGIN),
         lambda store: store.put(ORIGIN, ENTRY, 1),
@@ -354,20 +327,15 @@ def described(monkeypatch: pytest.MonkeyPatch, url: str) -> tuple[Any, dict[str,
         def master_for(self, service: str) -> str:
             return f"primary of {service}"
 
-        def slave_for(self, service: str) -> str:
-            return f"replicas of {service}"
-
     monkeypatch.setattr(redis_module, "RedisCluster", Client)
     monkeypatch.setattr(redis_module, "Sentinel", Client)
     target = _target_of(url)
-    client = _connect(target, replicas=False)
+    client = _connect(target)
     nodes, options = calls.pop()
     if isinstance(client, str):
         options["client"] = client
     else:
         nodes = [(node.host, node.port) for node in options.pop("startup_nodes")]
-    if target.replicas:
-        options["replicas"] = _connect(target, replicas=True)
     return nodes, options
 
 
@@ -375,7 +343,7 @@ def test_a_server_has_the_options_of_the_url() -> None:
     target = _target_of(
         "rediss://user:p%2Fw@h:1/2?ssl_ca_certs=/ca.pem&prefix=a:&socket_timeout=2&x=%26%20"
     )
-    pool = _connect(target, replicas=False).connection_pool
+    pool = _connect(target).connection_pool
     options = pool.connection_kwargs
     assert options["username"] == "user"
     assert options["password"] == "p/w"
@@ -385,29 +353,26 @@ def test_a_server_has_the_options_of_the_url() -> None:
     assert options["x"] == "& "
     assert "prefix" not in options
     assert pool.connection_class is SSLConnection
-    assert (target.prefix, target.replicas) == ("a:", False)
+    assert target.prefix == "a:"
 
 
 def test_a_cluster_has_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "rediss+cluster://user:pw@h,[::1]:7001/0?ssl_ca_certs=/ca.pem&replicas=yes"
+    url = "rediss+cluster://user:pw@h,[::1]:7001/0?ssl_ca_certs=/ca.pem"
     nodes, options = described(monkeypatch, url)
     assert nodes == [("h", 6379), ("::1", 7001)]
     assert (options["username"], options["password"]) == ("user", "pw")
     assert options["ssl"] is True
     assert options["ssl_ca_certs"] == "/ca.pem"
-    assert options["load_balancing_strategy"] is None
-    assert "replicas" in options
 
 
 def test_sentinel_has_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     url = (
-        "rediss+sentinel://user:pw@h,i:1/the%20name/3?ssl_ca_certs=/ca.pem&replicas=true"
+        "rediss+sentinel://user:pw@h,i:1/the%20name/3?ssl_ca_certs=/ca.pem"
         "&sentinel_username=other&sentinel_password=Zk9"
     )
     nodes, options = described(monkeypatch, url)
     assert nodes == [("h", 26379), ("i", 1)]
     assert options["client"] == "primary of the name"
-    assert options["replicas"] == "replicas of the name"
     assert (options["username"], options["password"], options["db"]) == ("user", "pw", 3)
     sentinel = options["sentinel_kwargs"]
     assert (sentinel["username"], sentinel["password"]) == ("other", "Zk9")
@@ -423,7 +388,6 @@ def test_without_options_there_is_no_tls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert nodes == [("h", 26379)]
     assert options["db"] == 0
     assert "ssl" not in options
-    assert "replicas" not in options
     _, options = described(monkeypatch, "redis+cluster://h")
     assert options["ssl"] is False
 
@@ -441,8 +405,6 @@ def test_without_options_there_is_no_tls(monkeypatch: pytest.MonkeyPatch) -> Non
         ("redis+sentinel://h/name/x", "must be redis\\+sentinel"),
         ("redis://h?prefix={a}", "its prefix"),
         ("redis://h?prefix=a%20b", "its prefix"),
-        ("redis://h?replicas=true", "only a cluster and Sentinel"),
-        ("redis+cluster://h?replicas=perhaps", "true or false"),
         ("redis://h?db=Zk", "its port or an option"),
     ],
 )
