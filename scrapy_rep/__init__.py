@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .crawl.fingerprinter import RequestFingerprinter
     from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import RobotsTxtDisallowed
-    from .pages.access_terms import AccessTerms, AccessTermsMiddleware, PaymentOffer
+    from .pages.access_terms import AccessTerms, AccessTermsMiddleware
     from .pages.directives import PageDirectives
     from .pages.link_filter import LinkFilterMiddleware
     from .pages.middleware import PageDirectivesMiddleware, page_directives
@@ -54,7 +54,6 @@ __all__ = [
     "LinkFilterMiddleware",
     "PageDirectives",
     "PageDirectivesMiddleware",
-    "PaymentOffer",
     "Reason",
     "RequestFingerprinter",
     "RequestRate",
@@ -81,7 +80,6 @@ _MODULES = {
     "LinkFilterMiddleware": "pages.link_filter",
     "PageDirectives": "pages.directives",
     "PageDirectivesMiddleware": "pages.middleware",
-    "PaymentOffer": "pages.access_terms",
     "Reason": "protocol.verdict",
     "RequestFingerprinter": "crawl.fingerprinter",
     "RequestRate": "protocol.records",

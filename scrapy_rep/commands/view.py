@@ -453,7 +453,9 @@ def _rows(record: View) -> Iterator[Row]:
         text = word(page.location.allowed).append(f"  {printable(page.location.url)}", "default")
         yield "Redirects to", text
     if page.access_terms:
-        yield "Requires", Text(_terms_text(page.access_terms), style="yellow")
+        from ..pages.access_terms import AccessTerms
+
+        yield "Requires", Text(str(AccessTerms(**page.access_terms)), style="yellow")
     yield "Title", printable(page.title or "none")
     directives = [
         f"{one.rule}{': ' * bool(one.argument)}{one.argument[:80]}  "
@@ -474,13 +476,6 @@ def _rows(record: View) -> Iterator[Row]:
         yield "Canonical", text.append(f"  {printable(page.canonical.url)}", style="default")
     if page.refresh:
         yield "Refresh", f"{printable(page.refresh)}, which is not followed"
-
-
-def _terms_text(terms: dict[str, Any]) -> str:
-    keys = {"payment_required": "a payment", "license_required": "a license"}
-    text = " and ".join(text for key, text in keys.items() if terms[key])
-    details = [terms[key] for key in ("price", "authorization_uri", "error") if terms[key]]
-    return printable(f"{text}: {', '.join(details)}" if details else text)
 
 
 def _usage_text(uses: dict[str, PageUse]) -> str:

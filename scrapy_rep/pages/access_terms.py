@@ -5,15 +5,14 @@ x402 (``PAYMENT-REQUIRED``) and RSL 1.0 §6.3 (``WWW-Authenticate: License``).
 `protocol.usage.VOCABULARIES` has their versions::
 
     crawler-price    = currency SP amount                      such as "USD 0.01"
-    PAYMENT-REQUIRED = base64 of a JSON object with "accepts", an array of payment requirements
+    PAYMENT-REQUIRED = base64 of a JSON object with the offers of the site
 
     WWW-Authenticate = #challenge                                           RFC 9110 §11.6.1
     challenge        = auth-scheme [ 1*SP ( token68 / #auth-param ) ]       RFC 9110 §11.3
     auth-param       = token BWS "=" BWS ( token / quoted-string )
 
-Nothing here pays or acquires a license. Values are short, and hold printable characters only. The
-downloader middleware counts such a response, logs it once for each site, and prevents its retry.
-The spider middleware annotates it.
+Nothing here pays or acquires a license. The downloader middleware counts such a response, logs it
+once for each site, and prevents its retry. The spider middleware annotates it.
 
 The answer to a request for a robots.txt is not a page: its status decides whether the robots.txt is
 unavailable (RFC 9309 §2.3.1.3).
@@ -21,11 +20,9 @@ unavailable (RFC 9309 §2.3.1.3).
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import b64decode
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
@@ -37,8 +34,6 @@ from ..protocol.printable import printable
 from .directives import BETWEEN_COMMAS, header_lines, licenses, remove_annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -53,30 +48,17 @@ PAYMENT_REQUIRED = 402
 STATUSES = frozenset({401, PAYMENT_REQUIRED})
 """The statuses of responses that can require a payment or a license."""
 
-_PRICE, _ERROR, _PAYMENT, _AUTHENTICATE = HEADERS = (
-    "crawler-price",
-    "crawler-error",
-    "payment-required",
-    "www-authenticate",
-)
-"""The names of the headers that are read, in lower case."""
-
-_SCHEME_NAME = "license"
+_LICENSE = "license"
 """The authentication scheme of RSL. The case of a scheme does not matter (RFC 9110 §11.1)."""
 
-MAX_OFFERS = 20
-"""The payment offers of a response that are listed (ours). A response has one or a few."""
-MAX_PAYMENT_REQUIRED = 16_384
-"""Characters of a PAYMENT-REQUIRED header. A longer one is not read (ours)."""
+MAX_OFFERS = 16_384
+"""Characters of a PAYMENT-REQUIRED header. A longer one is not kept (ours)."""
 MAX_LINES = 10
 MAX_LINE = 4096
 """The WWW-Authenticate lines that are read, and the characters of each (ours)."""
-MAX_URL = 2000
-"""Characters of a URL. A longer one is not kept (ours)."""
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(rf"[ \t]* ({_TOKEN}) (?: [ \t]+ (?![ \t=]) | [ \t]* \Z )", re.VERBOSE)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 MAX_LOGGED_SITES = 10_000
 """The sites that are known to be in the log. The first one is forgotten when there are more."""
@@ -86,21 +68,6 @@ MAX_URL_LENGTH = 300
 
 _NOT_RETRIED = "access terms"
 """The value of ``dont_retry`` that this middleware sets. It differs from the value of a user."""
-
-
-class PaymentOffer(NamedTuple):
-    """One way to pay that x402 offers. Text that the site leaves out is empty."""
-
-    amount: str
-    """In the smallest unit of the asset."""
-    asset: str
-    """The address of a token contract, or the code of a currency (ISO 4217)."""
-    network: str
-    """The network of the payment (CAIP-2), such as ``eip155:8453``."""
-    scheme: str
-    """The payment scheme, such as ``exact``."""
-    pay_to: str
-    """The address of the recipient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +84,12 @@ class AccessTerms:
     """Whether the response has the header ``WWW-Authenticate: License`` (RSL)."""
     price: str | None = None
     """The price of the page, as the site wrote it (``crawler-price``)."""
-    offers: tuple[PaymentOffer, ...] = ()
-    """The ways to pay (``PAYMENT-REQUIRED``), at most `MAX_OFFERS`."""
-    authorization_uri: str | None = None
-    """The URL of the license server, as the site wrote it. Only drafts of RSL define it."""
-    error: str | None = None
-    """Why the page is not sent, as the site wrote it."""
+    offers: str | None = None
+    """The ways to pay (x402), as the site wrote them: the PAYMENT-REQUIRED header, which is a JSON
+    object in base64."""
 
     def __str__(self) -> str:
-        price = self.price or (f"x402, {self.offers[0].amount}" if self.offers else None)
+        price = self.price or ("x402" if self.offers else None)
         required = []
         if self.payment_required:
             required.append(f"a payment ({price})" if price else "a payment")
@@ -135,112 +99,37 @@ class AccessTerms:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types. They can also be marshalled."""
-        return {**asdict(self), "offers": [offer._asdict() for offer in self.offers]}
-
-
-def access_terms(status: int, headers: Mapping[str, Sequence[str]]) -> AccessTerms | None:
-    """Return what a response requires; None if it requires neither a payment nor a license.
-
-    `headers` has the lines of each header in `HEADERS` that the response has. Unreadable values are
-    skipped.
-    """
-    if status not in STATUSES:
-        return None
-    parameters = _license_parameters(headers.get(_AUTHENTICATE, ()))
-    if parameters is None and status != PAYMENT_REQUIRED:
-        return None
-    payment = _payment_required(headers.get(_PAYMENT, ()))
-    errors = ((parameters or {}).get("error"), _first(headers.get(_ERROR, ())), payment.error)
-    return AccessTerms(
-        payment_required=status == PAYMENT_REQUIRED,
-        license_required=parameters is not None,
-        price=_first(headers.get(_PRICE, ())),
-        offers=payment.offers,
-        authorization_uri=_url((parameters or {}).get("authorization_uri", "")),
-        error=next((printable(error) for error in errors if error), None),
-    )
-
-
-def _first(lines: Sequence[str]) -> str | None:
-    """Return the first of several header lines, as text that can be shown. None if it is empty."""
-    return printable(lines[0].strip()) or None if lines else None
-
-
-def _url(text: str) -> str | None:
-    return text if text and len(text) <= MAX_URL and text.isprintable() else None
-
-
-# PAYMENT-REQUIRED
-
-
-class _PaymentRequired(NamedTuple):
-    offers: tuple[PaymentOffer, ...] = ()
-    error: str = ""
-
-
-def _payment_required(lines: Sequence[str]) -> _PaymentRequired:
-    """Return what the first of several PAYMENT-REQUIRED headers says; nothing if unreadable."""
-    text = lines[0].strip() if lines else ""
-    if not 0 < len(text) <= MAX_PAYMENT_REQUIRED:
-        return _PaymentRequired()
-    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        required = json.loads(b64decode(plain + "=" * (-len(plain) % 4), validate=True))
-    except (ValueError, RecursionError):  # no base64, no JSON, or JSON that is nested too deeply
-        return _PaymentRequired()
-    if not isinstance(required, dict):
-        return _PaymentRequired()
-    return _PaymentRequired(tuple(_offers(required.get("accepts"))), _text(required.get("error")))
-
-
-def _offers(accepts: object) -> Iterator[PaymentOffer]:
-    for offer in accepts[:MAX_OFFERS] if isinstance(accepts, list) else ():
-        if isinstance(offer, dict) and _text(offer.get("amount")):
-            names = ("amount", "asset", "network", "scheme", "payTo")
-            yield PaymentOffer(*(_text(offer.get(name)) for name in names))
-
-
-def _text(value: object) -> str:
-    return printable(value) if isinstance(value, str) else ""
-
-
-# WWW-Authenticate
-
-
-def _license_parameters(lines: Sequence[str]) -> dict[str, str] | None:
-    """Return the parameters of the challenges with the scheme License; None without any.
-
-    The names are in lower case. Of duplicate parameters the first holds.
-    """
-    found: dict[str, str] | None = None
-    for line in lines[:MAX_LINES]:
-        is_license = False
-        for part in BETWEEN_COMMAS.findall(line[:MAX_LINE]):
-            rest = part
-            if scheme := _SCHEME.match(part):
-                is_license = scheme[1].lower() == _SCHEME_NAME
-                rest = part[scheme.end() :]
-            if is_license:
-                name, _, value = rest.partition("=")
-                found = {} if found is None else found
-                found.setdefault(name.strip().lower(), _unquoted(value.strip()))
-    return found
-
-
-def _unquoted(value: str) -> str:
-    if not value.startswith('"'):
-        return value
-    return _ESCAPED.sub(r"\1", value[1:].removesuffix('"'))
-
-
-# The middleware
+        return asdict(self)
 
 
 def terms_of(response: Response) -> AccessTerms | None:
     """Return what a response requires; None if it requires neither a payment nor a license."""
     if response.status not in STATUSES:
         return None
-    return access_terms(response.status, {name: header_lines(response, name) for name in HEADERS})
+    needs_payment = response.status == PAYMENT_REQUIRED
+    lines = header_lines(response, "WWW-Authenticate")[:MAX_LINES]
+    needs_license = any(_LICENSE in _schemes(line[:MAX_LINE]) for line in lines)
+    if not (needs_payment or needs_license):
+        return None
+    price = _first(response, "crawler-price")
+    offers = _first(response, "PAYMENT-REQUIRED")
+    return AccessTerms(
+        payment_required=needs_payment,
+        license_required=needs_license,
+        price=printable(price) or None,
+        offers=offers if 0 < len(offers) <= MAX_OFFERS and offers.isprintable() else None,
+    )
+
+
+def _first(response: Response, name: str) -> str:
+    """Return the first of several header lines."""
+    return next(iter(header_lines(response, name)), "").strip()
+
+
+def _schemes(line: str) -> list[str]:
+    """Return the authentication schemes of the challenges in a line, in lower case."""
+    found = map(_SCHEME.match, BETWEEN_COMMAS.findall(line))
+    return [scheme[1].lower() for scheme in found if scheme]
 
 
 class AccessTermsMiddleware:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -198,27 +197,21 @@ class Dropping:
 
 
 async def test_what_a_site_requires_before_it_sends_a_page(web: Web, cli: Cli) -> None:
-    offers = [{"scheme": "exact", "network": "eip155:8453", "amount": "1"}]
-    required = b64encode(json.dumps({"accepts": offers, "error": "pay \x1b[2J"}).encode()).decode()
-    priced = Page(b"", 402, {"crawler-price": "USD 0.01", "PAYMENT-REQUIRED": required})
-    uri = "https://license.example/"
-    challenge = f'License authorization_uri="{uri}", error="no_token"'
-    licensed = Page(b"", 401, {"WWW-Authenticate": challenge, "Link": '</t.xml>; rel="license"'})
+    priced = Page(b"", 402, {"crawler-price": "USD 0.01 \x1b[2J", "PAYMENT-REQUIRED": "e30="})
+    licensed = Page(b"", 401, {"WWW-Authenticate": "License", "Link": '</t.xml>; rel="license"'})
     site = web.site(None, {"/402": priced, "/401": licensed, "/200": Page("<p>x")})
     record = await viewed(cli, site.url("/402"))
     terms = record["page"]["access_terms"]
-    assert (terms["payment_required"], terms["price"], len(terms["offers"])) == (
-        True,
-        "USD 0.01",
-        1,
-    )
+    assert (terms["payment_required"], terms["price"], terms["offers"]) == (
+        True, "USD 0.01 \\x1b[2J", "e30=",
+    )  # fmt: skip
     out = " ".join(shown(record).split())
-    assert "Requires a payment: USD 0.01, pay" in out
+    assert "Requires a payment (USD 0.01" in out
     assert "\x1b" not in out
     record = await viewed(cli, site.url("/401"))
     assert record["page"]["access_terms"]["license_required"]
     assert record["page"]["licenses"] == [site.url("/t.xml")]
-    assert f"Requires a license: {uri}, no_token" in " ".join(shown(record).split())
+    assert "Requires a license " in " ".join(shown(record).split())
     assert (await viewed(cli, site.url("/200")))["page"]["access_terms"] is None
     assert site.page_paths == ["/200", "/401", "/402"]  # each once
 
