@@ -64,9 +64,6 @@ _META = {
     IS_ROBOTSTXT_REQUEST: True,
 }
 
-CACHED_RESPONSE = "cached_response"
-"""The meta key under which Scrapy's HTTP cache keeps a response that it may use after an error."""
-
 _VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
 
 # The flags of a response that Scrapy did not receive completely.
@@ -161,8 +158,6 @@ class _Download:
     by_system_proxy: bool = False
     validators: Mapping[bytes, bytes] = field(default_factory=dict)
     """The validators that this package put on the request."""
-    cached: Response | None = None
-    """The response that Scrapy's HTTP cache has but did not use."""
     exchanges: list[Exchange] | None = None
     """What was sent and received. None: it is not recorded."""
 
@@ -370,31 +365,12 @@ def timeout_error(url: str) -> TimeoutError:
 def allow_cache(request: Request, *, only: bool) -> None:
     """Allow Scrapy's HTTP cache to store the response to a request that has not been sent yet.
 
-    While the site answers, the cache must not answer from a response that it considers fresh.
-    :func:`cached_response` returns that response. With ``only`` the cache answers first, because
-    it does not send the requests that it cannot answer.
+    A cache with RFC2616Policy must not answer itself. With ``only`` it answers first, because it
+    does not send the requests that it cannot answer.
     """
     del request.meta["dont_cache"]
     if not only:
         request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
-
-
-def cached_response(request: Request) -> RobotsTxtResponse | None:
-    """Return the response that Scrapy's HTTP cache has for a request that failed, or None."""
-    download: _Download = request.meta[DOWNLOAD]
-    response = download.cached
-    if response is None:
-        return None
-    reader = BodyReader(_content_encoding(response.headers))
-    reader.feed(response.body)
-    return RobotsTxtResponse(
-        request.url,
-        response.status,
-        response.headers,
-        _body_of(response, reader),
-        conditional=False,
-        from_cache=True,
-    )
 
 
 def _validators(request: Request) -> dict[bytes, bytes]:
@@ -416,7 +392,7 @@ def _reached_downloader(request: Request) -> None:
     meta = request.meta
     if not meta.get("dont_cache"):
         # Without this, the cache would decide alone: it may replace a 5xx by an older response.
-        download.cached = meta.pop(CACHED_RESPONSE, None)
+        meta.pop("cached_response", None)
         for name in (b"Cache-Control", *_VALIDATORS):
             request.headers.pop(name, None)
         request.headers.update(download.validators)

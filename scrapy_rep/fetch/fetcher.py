@@ -38,7 +38,6 @@ from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
 from .downloader import (
     RobotsTxtDownloader,
     allow_cache,
-    cached_response,
     request_for,
     timeout_error,
 )
@@ -183,7 +182,6 @@ class Fetcher:
         file.redirects = ()
         visited: set[str] = set()
         redirects = RedirectPolicy(allow_private=self._settings.allow_private_redirects)
-        failure: Unreachable | None = None
         while True:
             visited.add(url)
             if not await cache.may_fetch(page, url):
@@ -207,16 +205,9 @@ class Fetcher:
                 if refusal is not None:
                     return Unreachable(refusal, url=url)
                 event = self._event(file, response)
-            if isinstance(event, Unreachable) and file.content is None:
-                cached = cached_response(request)
-                if cached is not None:
-                    failure = failure or event
-                    response, event = cached, self._event(file, cached)
             if event is not None or response is None:
                 assert event is not None
-                if response is None or failure is None:
-                    return event
-                return self._from_cache(file, response, event, failure)
+                return event
             location = response.headers.get("Location") or b""
             target = redirect_target(url, location)
             if target is None:
@@ -236,25 +227,6 @@ class Fetcher:
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)
             url = target
-
-    def _from_cache(
-        self,
-        file: OriginFile[Any],
-        response: RobotsTxtResponse,
-        event: FetchResult,
-        failure: Unreachable,
-    ) -> FetchResult:
-        """Return the result if the site failed and an HTTP cache had a response."""
-        if isinstance(event, Rules):  # a good copy is used without end (RFC 9309 §2.3.1.4)
-            file.set_copy(event.content, event.copy, len(event.body))
-        elif isinstance(event, Unavailable):  # as if it had been kept since it was received
-            received = freshness.http_date(response.header("Date") or "")
-            if received is not None:
-                default = _default_lifetime(response.status)
-                expires_at = self._expires_at(response.cache_headers(), received, default)
-                if self._clock.steady() < expires_at:
-                    return event._replace(expires_at=expires_at)
-        return failure
 
     def _request(self, file: OriginFile[Any], page: Request, url: str) -> Request:
         request = request_for(url, self._meta_from(page, url))

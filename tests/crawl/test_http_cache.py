@@ -59,6 +59,7 @@ async def test_a_crawl_is_replayed_without_the_site(
     with TemporaryWeb() as web:
         site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
         await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = policy == RFC2616
     outcome = await crawl(site.urls(*PATHS), settings)
     expect_rules(outcome, site)
     reasons = {str(outcome.failures[url].verdict.reason) for url in outcome.failures}  # type: ignore[attr-defined]
@@ -97,6 +98,7 @@ async def test_a_redirected_and_compressed_file_is_replayed(
         site = web.site(redirect("/moved.txt"), KEPT)
         site.pages["/moved.txt"] = Page(body, headers={**FRESH, "Content-Encoding": "gzip"})
         await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = policy == RFC2616
     outcome = await crawl(site.urls(*PATHS), settings)
     expect_rules(outcome, site)
 
@@ -126,14 +128,16 @@ async def test_unreachable_responses_are_not_cached(
     assert list(outcome.responses) == site.urls("/public")
 
 
-async def test_the_cache_is_used_while_the_origin_is_unreachable(
-    web: Web, crawl: Crawl, tmp_path: Path
+@pytest.mark.parametrize("bad", [Page(status=503), raw(reset=True)], ids=["503", "no answer"])
+async def test_the_cache_answers_for_no_origin_that_is_unreachable(
+    web: Web, crawl: Crawl, tmp_path: Path, bad: Any
 ) -> None:
-    settings = cache_settings(tmp_path, RFC2616)
+    settings = {**cache_settings(tmp_path, RFC2616), "REP_RETRY_TIMES": 0}
     site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
     await crawl(site.urls(*PATHS), settings)
-    site.pages["/robots.txt"] = Page(status=503)
-    expect_rules(await crawl(site.urls(*PATHS), settings), site)
+    site.pages["/robots.txt"] = bad
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert not outcome.responses
 
 
 async def test_a_newer_good_copy_is_used_instead_of_the_cache(
@@ -153,17 +157,6 @@ async def test_a_newer_good_copy_is_used_instead_of_the_cache(
     sent = [each.headers.get("if-none-match") for each in site.received if "robots" in each.path]
     assert sent[:2] == [None, None]
     assert set(sent[2:]) == {'"new"'}
-
-
-@pytest.mark.parametrize("age", ["fresh", "old"])
-async def test_a_cached_404_holds_for_its_lifetime(crawl: Crawl, tmp_path: Path, age: str) -> None:
-    settings = {**cache_settings(tmp_path, RFC2616), "HTTPCACHE_ALWAYS_STORE": True}
-    date = {} if age == "fresh" else {"Date": "Mon, 05 Jan 2015 00:00:00 GMT"}
-    with TemporaryWeb() as web:
-        site = web.site(Page(b"", 404, date), {"/public": Page(headers=FRESH)})
-        await crawl(site.urls("/public"), settings)
-    outcome = await crawl(site.urls("/public"), settings)
-    assert len(outcome.responses) == (age == "fresh")
 
 
 async def test_a_replayed_file_is_not_saved_for_other_crawls(
