@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 from protego import Protego
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry, open_store
+from scrapy_rep.stores import Entry
+from scrapy_rep.stores.registry import open_store
 from testing.corpus import load
 from testing.generated import questions
 from testing.harness import Duration, Parameter, Result, Row

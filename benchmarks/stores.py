@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 import redis
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry, FallbackStore, open_store
+from scrapy_rep.stores import Entry
+from scrapy_rep.stores.fallback import FallbackStore
+from scrapy_rep.stores.registry import open_store
 from testing.corpus import load
 from testing.harness import Duration, Parameter, Result, Row
 from testing.redis_server import RedisServer

@@ -15,8 +15,9 @@ As a library, :class:`RobotsTxt` parses a file and answers questions about it. I
 ...     print(verdict)
 line 2, Disallow: /shop, for *
 
-All public names are here. The other modules may change from one version to the next. A name is
-imported when it is first used, because Scrapy imports this package for each of its commands.
+The public names are here, in :mod:`scrapy_rep.stores` and in :mod:`scrapy_rep.testing`. The other
+modules may change from one version to the next. A name is imported when it is first used, because
+Scrapy imports this package for each of its commands.
 """
 
 from __future__ import annotations
@@ -27,9 +28,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.fingerprinter import RequestFingerprinter
+    from .crawl.fingerprinter import CleanParamRequestFingerprinter
     from .crawl.middleware import RobotsTxtMiddleware
-    from .exceptions import RobotsTxtDisallowed
+    from .exceptions import (
+        ItemNotIndexable,
+        ItemUsageRefused,
+        RobotsTxtDisallowed,
+        SettingError,
+    )
     from .pages.access_terms import AccessTerms, AccessTermsMiddleware
     from .pages.directives import PageDirectives
     from .pages.link_filter import LinkFilterMiddleware
@@ -37,10 +43,10 @@ if TYPE_CHECKING:
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
-    from .protocol.records import CleanParam, RequestRate, Window
+    from .protocol.records import CleanParam, RequestRate, VisitTime
     from .protocol.robotstxt import RobotsTxt
     from .protocol.verdict import Reason, Rule, Verdict
-    from .robotparser import RobotParser
+    from .robotparser import RepRobotParser
 
 __version__ = "0.1.0"
 
@@ -49,22 +55,25 @@ __all__ = [
     "AccessTermsMiddleware",
     "Addon",
     "CleanParam",
+    "CleanParamRequestFingerprinter",
     "Finding",
     "Group",
+    "ItemNotIndexable",
+    "ItemUsageRefused",
     "LinkFilterMiddleware",
     "PageDirectives",
     "PageDirectivesMiddleware",
     "Reason",
-    "RequestFingerprinter",
+    "RepRobotParser",
     "RequestRate",
-    "RobotParser",
     "RobotsTxt",
     "RobotsTxtDisallowed",
     "RobotsTxtMiddleware",
     "Rule",
+    "SettingError",
     "Severity",
     "Verdict",
-    "Window",
+    "VisitTime",
     "lint",
     "page_directives",
     "robots_txt_url",
@@ -75,22 +84,25 @@ _MODULES = {
     "AccessTermsMiddleware": "pages.access_terms",
     "Addon": "addon",
     "CleanParam": "protocol.records",
+    "CleanParamRequestFingerprinter": "crawl.fingerprinter",
     "Finding": "protocol.lint",
     "Group": "protocol.parser",
+    "ItemNotIndexable": "exceptions",
+    "ItemUsageRefused": "exceptions",
     "LinkFilterMiddleware": "pages.link_filter",
     "PageDirectives": "pages.directives",
     "PageDirectivesMiddleware": "pages.middleware",
     "Reason": "protocol.verdict",
-    "RequestFingerprinter": "crawl.fingerprinter",
+    "RepRobotParser": "robotparser",
     "RequestRate": "protocol.records",
-    "RobotParser": "robotparser",
     "RobotsTxt": "protocol.robotstxt",
     "RobotsTxtDisallowed": "exceptions",
     "RobotsTxtMiddleware": "crawl.middleware",
     "Rule": "protocol.verdict",
+    "SettingError": "exceptions",
     "Severity": "protocol.lint",
     "Verdict": "protocol.verdict",
-    "Window": "protocol.records",
+    "VisitTime": "protocol.records",
     "lint": "protocol.lint",
     "page_directives": "pages.middleware",
     "robots_txt_url": "protocol.paths",

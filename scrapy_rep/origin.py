@@ -226,6 +226,13 @@ class OriginFile(Generic[Content]):
         return self.key + self.resource.path
 
     @property
+    def result(self) -> AccessResult:
+        """What the last response means. A file that is not known is unreachable."""
+        if self.state is State.UNAVAILABLE:
+            return self.unavailable
+        return AccessResult.RULES if self.state is State.FRESH else AccessResult.UNREACHABLE
+
+    @property
     def store_key(self) -> str:
         """The key of the file in a store. That of a robots.txt is its origin."""
         return self.key if self.resource.path == ROBOTS_TXT else self.file_url
@@ -305,14 +312,8 @@ class OriginFile(Generic[Content]):
 
         ``body`` is the good copy as it was received; None if there is none.
         """
-        if self.state is State.FRESH:
-            result = AccessResult.RULES
-        elif self.state is State.UNAVAILABLE:
-            result = self.unavailable
-        else:
-            result = AccessResult.UNREACHABLE
         return Entry(
-            result=result,
+            result=self.result,
             fetched_at=self.fetched_at,
             refresh_at=self.refresh_at,
             expires_at=self.expires_at,

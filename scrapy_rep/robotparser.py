@@ -1,11 +1,11 @@
-"""RobotParser: Scrapy's parser interface, for ROBOTSTXT_PARSER and the robots_parsed signal."""
+"""RepRobotParser: Scrapy's parser interface, for ROBOTSTXT_PARSER and the robots_parsed signal."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from scrapy.robotstxt import RobotParser as ScrapyRobotParser
+from scrapy.robotstxt import RobotParser
 
 from .protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from .protocol.paths import other_paths
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
-class RobotParser(ScrapyRobotParser):
+class RepRobotParser(RobotParser):
     """Scrapy's interface :class:`~scrapy.robotstxt.RobotParser`, implemented by :class:`RobotsTxt`.
 
-    With ``ROBOTSTXT_PARSER = "scrapy_rep.RobotParser"`` Scrapy's own middleware reads the rules as
-    RFC 9309 says. That middleware still decides what statuses and failures mean.
+    With ``ROBOTSTXT_PARSER = "scrapy_rep.RepRobotParser"`` Scrapy's own middleware reads the rules
+    as RFC 9309 says. That middleware still decides what statuses and failures mean.
     """
 
     def __init__(self, robots: RobotsTxt) -> None:
@@ -37,7 +37,7 @@ class RobotParser(ScrapyRobotParser):
 
         No body raises an exception. The setting REP_STRICT applies, if there is a crawler.
 
-        >>> parser = RobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
+        >>> parser = RepRobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
         >>> parser.allowed("https://example.com/private", "mybot")
         False
         """

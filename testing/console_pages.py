@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.reports.records import json_text
-from scrapy_rep.stores import Entry, open_store
+from scrapy_rep.stores import Entry
+from scrapy_rep.stores.registry import open_store
 from testing import console_forks, report_samples
 from testing.archives import response, write_archive
 from testing.web import Page, Web, text

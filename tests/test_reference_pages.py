@@ -14,6 +14,7 @@ import click
 from scrapy.settings import Settings as ScrapySettings
 
 import scrapy_rep
+import scrapy_rep.testing
 from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.commands.output import EXIT_CODES
@@ -185,11 +186,10 @@ def test_signals() -> None:
 
 def test_exceptions() -> None:
     ours = {
-        f"scrapy_rep.exceptions.{name}": cls
+        f"scrapy_rep.{name}": cls
         for name, cls in vars(exceptions).items()
         if inspect.isclass(cls) and cls.__module__ == exceptions.__name__
     }
-    ours["scrapy_rep.RobotsTxtDisallowed"] = ours.pop("scrapy_rep.exceptions.RobotsTxtDisallowed")
     ours["scrapy_rep.stores.StoreError"] = StoreError
     rows = re.findall(
         r"^\| `([\w.]+)` \| `([\w.]+)` \|", TEXTS["docs/reference/exceptions.md"], re.MULTILINE
@@ -226,8 +226,15 @@ def test_json_schemas() -> None:
 
 def test_public_names() -> None:
     text = TEXTS["docs/reference/api.md"]
-    documented = re.findall(r"^\.\. auto\w+:: (\w+)", text, re.MULTILINE)
-    assert sorted(documented) == sorted(scrapy_rep.__all__)
+    documented: dict[str, list[str]] = {}
+    module = ""
+    for found in re.finditer(r"^\.\. (?:currentmodule:: (.*)|auto\w+:: (\w+))", text, re.MULTILINE):
+        module = found[1] or module
+        documented.setdefault(module, []).extend([found[2]] if found[2] else [])
+    public = (scrapy_rep, scrapy_rep.stores, scrapy_rep.testing)
+    assert {module: sorted(names) for module, names in documented.items()} == {
+        module.__name__: sorted(module.__all__) for module in public
+    }
 
 
 # What the add-on changes

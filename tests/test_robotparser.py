@@ -1,14 +1,14 @@
-"""RobotParser answers the questions that Scrapy asks of every parser."""
+"""RepRobotParser answers the questions that Scrapy asks of every parser."""
 
 from __future__ import annotations
 
 import pytest
 from scrapy import Request
-from scrapy.robotstxt import RobotParser as ScrapyRobotParser
+from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import RepRobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
 
 WIKI = """
 User-Agent: *
@@ -21,8 +21,8 @@ Disallow: /some/random/page.html
 """.encode()
 
 
-def parse(body: bytes) -> RobotParser:
-    return RobotParser.from_crawler(None, body)
+def parse(body: bytes) -> RepRobotParser:
+    return RepRobotParser.from_crawler(None, body)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_crawl_delay() -> None:
 @pytest.mark.parametrize(("strict", "allowed"), [(False, False), (True, True)])
 def test_rep_strict_applies(strict: bool, allowed: bool) -> None:
     crawler = get_crawler(settings_dict={"REP_STRICT": strict})
-    parser = build_from_crawler(RobotParser, crawler, b"User-agent: *\nDissallow: /\n")
-    assert isinstance(parser, ScrapyRobotParser)
+    parser = build_from_crawler(RepRobotParser, crawler, b"User-agent: *\nDissallow: /\n")
+    assert isinstance(parser, RobotParser)
     assert parser.allowed("https://h/", "*") is allowed
 
 

@@ -349,8 +349,9 @@ def _read_file(name: str, context: Context) -> Policy:
 
 async def _stored(url: object, origin: str) -> Policy:
     from ..settings import without_passwords
-    from ..stores import StoreError, open_store
+    from ..stores import StoreError
     from ..stores.base import TTL
+    from ..stores.registry import open_store
 
     name = str(without_passwords(url))
     try:
@@ -368,8 +369,8 @@ async def _stored(url: object, origin: str) -> Policy:
 
 
 def _state(origin: Origin) -> str:
-    if origin.state is State.UNAVAILABLE:
-        return REASONS[origin.unavailable].value
+    if origin.result.is_unavailable:
+        return REASONS[origin.result].value
     if origin.robots is None:
         return "unreachable"
     return "stale-copy" if origin.failure is not None else "rules"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.utils.request import RequestFingerprinter as ScrapyRequestFingerprinter
+from scrapy.utils.request import RequestFingerprinter
 
 from ..protocol.paths import origin_of
 from .middleware import RobotsTxtMiddleware
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-class RequestFingerprinter(ScrapyRequestFingerprinter):
+class CleanParamRequestFingerprinter(RequestFingerprinter):
     """Scrapy's fingerprint of the URL that ``RobotsTxt.canonicalize`` returns.
 
     For the setting REQUEST_FINGERPRINTER_CLASS. The robots.txt of the URL's origin applies from the

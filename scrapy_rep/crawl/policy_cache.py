@@ -25,7 +25,7 @@ from ..protocol.access import AccessResult, Unreachable
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import describe
-from ..robotparser import RobotParser
+from ..robotparser import RepRobotParser
 from .file_cache import FileCache
 from .local_rules import LocalRulesFile
 from .policy_store import open_policy_store
@@ -475,7 +475,7 @@ class PolicyCache(FileCache[Origin]):
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
-                signal=_ROBOTS_PARSED, robotparser=RobotParser(content), request=page
+                signal=_ROBOTS_PARSED, robotparser=RepRobotParser(content), request=page
             )
 
     def may_state_usage(self, origin: Origin) -> bool:

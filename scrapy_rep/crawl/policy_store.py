@@ -20,8 +20,9 @@ from ..frontier.clock import Timer
 from ..logs import get_logger
 from ..protocol.access import AccessResult, Rules, access_result
 from ..settings import without_passwords
-from ..stores import Entry, StoreError, open_store
+from ..stores import Entry, StoreError
 from ..stores.base import MAX_LEASE, TTL
+from ..stores.registry import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator

@@ -65,7 +65,7 @@ _REQUEST_RATE = re.compile(
 )
 
 
-class Window(NamedTuple):
+class VisitTime(NamedTuple):
     """A time of day in UTC, in minutes after midnight. It may wrap around midnight."""
 
     start: int
@@ -93,7 +93,7 @@ class RequestRate(NamedTuple):
 
     requests: int
     seconds: int
-    window: Window | None = None
+    window: VisitTime | None = None
     """The time of day for which the rate is meant. None: all day."""
 
     def __str__(self) -> str:
@@ -137,7 +137,7 @@ def parse_request_rate(value: bytes) -> RequestRate | None:
     return RequestRate(int(requests), seconds, window)
 
 
-def parse_visit_time(value: bytes) -> Window | None:
+def parse_visit_time(value: bytes) -> VisitTime | None:
     """Return the window of ``0600-0845`` or ``0600 0845``. None if it is unreadable.
 
     The times may be ``06:00`` or ``06.00``.
@@ -154,11 +154,11 @@ def parse_clean_param(value: bytes) -> CleanParam | None:
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def _window(start: bytes, end: bytes) -> Window | None:
+def _window(start: bytes, end: bytes) -> VisitTime | None:
     minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
     if max(minutes) > _MINUTES or int(start[-2:]) > 59 or int(end[-2:]) > 59:
         return None
-    return Window(*minutes)
+    return VisitTime(*minutes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +336,7 @@ class Pacing(NamedTuple):
     """The minutes of the day at which another rate begins to apply. The first is 0."""
     seconds: tuple[float, ...] = ()
     """For each of these minutes, the seconds between two requests by the slowest rate."""
-    hours: Window | None = None
+    hours: VisitTime | None = None
     """The Visit-time."""
 
     @classmethod

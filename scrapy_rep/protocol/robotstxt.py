@@ -34,7 +34,7 @@ from .records import (
     Records,
     RecordValues,
     RequestRate,
-    Window,
+    VisitTime,
 )
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 from .verdict import Reason, Rule, Verdict
@@ -368,14 +368,14 @@ class RobotsTxt:
         """
         return self._group_records(user_agent).get(REQUEST_RATE)
 
-    def visit_time(self, user_agent: UserAgent) -> Window | None:
+    def visit_time(self, user_agent: UserAgent) -> VisitTime | None:
         r"""Return the last valid Visit-time of the crawler's group, or None.
 
         It is the time of day in which the site accepts requests, in minutes after midnight UTC. RFC
         9309 does not define it.
 
         >>> RobotsTxt(b"User-agent: *\nVisit-time: 0600-0845").visit_time("mybot")
-        Window(start=360, end=525)
+        VisitTime(start=360, end=525)
         """
         return self._group_records(user_agent).get(VISIT_TIME)
 

@@ -209,7 +209,7 @@ class CrawlLog:
                 self._at(),
                 origin.key,
                 min(origin.fetched_at, LATEST),
-                _result(origin, is_unreachable=is_unreachable),
+                (AccessResult.UNREACHABLE if is_unreachable else origin.result).value,
                 self._effect(origin),
                 "store" if event is None else "http-cache" if origin.from_cache else "site",
                 status,
@@ -316,11 +316,3 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
             yield name, str(int(value))
         elif name not in _NOT_STATED and value is not None and value is not False:
             yield name, "" if value is True else str(value)
-
-
-def _result(origin: Origin, *, is_unreachable: bool) -> str:
-    if is_unreachable:
-        return AccessResult.UNREACHABLE.value
-    if origin.state is State.UNAVAILABLE:
-        return origin.unavailable.value
-    return AccessResult.RULES.value

@@ -1,13 +1,12 @@
 """Stores keep what is known of origins after a crawl ends, and share it between crawlers.
 
-:mod:`.registry` has the values of REP_STORE that select them.
+The names here are for a store of your own. :mod:`.registry` has the values of REP_STORE.
 """
 
 from __future__ import annotations
 
 from .base import Claim, Store, StoreError
-from .entry import Entry
-from .fallback import FallbackStore
-from .registry import open_store
+from .entry import Entry, decode, encode
+from .threaded import ThreadedStore
 
-__all__ = ["Claim", "Entry", "FallbackStore", "Store", "StoreError", "open_store"]
+__all__ = ["Claim", "Entry", "Store", "StoreError", "ThreadedStore", "decode", "encode"]

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RequestFingerprinter
+from scrapy_rep import CleanParamRequestFingerprinter
 from scrapy_rep.frontier.clock import sleep
 from testing.web import text
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .conftest import Crawl
 
 CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
-OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": RequestFingerprinter}
+OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": CleanParamRequestFingerprinter}
 
 
 class Later(Visitor):
@@ -153,4 +153,4 @@ async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
 @pytest.mark.parametrize("crawler", [None, get_crawler()])
 def test_before_a_crawl_it_is_scrapys(crawler: Any) -> None:
     request = Request("https://example.com/shop?ref=a")
-    assert RequestFingerprinter(crawler).fingerprint(request) == fingerprint(request)
+    assert CleanParamRequestFingerprinter(crawler).fingerprint(request) == fingerprint(request)

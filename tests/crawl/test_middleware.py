@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep import Reason, RobotParser, RobotsTxtDisallowed
+from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_cache import settings_for
 from scrapy_rep.protocol.access import Unreachable
 from testing.web import Page, redirect, text
@@ -385,7 +385,7 @@ async def test_robots_parsed_is_sent_where_scrapy_has_it(web: Web, crawl: Crawl)
     heard = outcome.crawler.spider.heard  # type: ignore[union-attr]
     if hasattr(signals, "robots_parsed"):
         ((robotparser, request),) = heard
-        assert isinstance(robotparser, RobotParser)
+        assert isinstance(robotparser, RepRobotParser)
         assert not robotparser.allowed(site.url("/private"), b"testbot")
         assert request.url == site.url("/a")
     else:

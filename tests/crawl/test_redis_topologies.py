@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.stores.redis import RedisStore
-from scrapy_rep.stores.testing import SharedStoreTests
+from scrapy_rep.testing import SharedStoreTests
 from testing.redis_server import RedisCluster, RedisWithSentinel
 
 from .conftest import Disturber, our_warnings

@@ -163,7 +163,7 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
         pytest.param({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, id="by hand"),
         pytest.param({"ROBOTSTXT_OBEY": False}, id="the spider middleware alone"),
         pytest.param(
-            {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser", "REP_STRICT": "maybe"},
+            {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser", "REP_STRICT": "maybe"},
             id="the parser",
         ),
     ],

@@ -18,7 +18,7 @@ from scrapy_rep.protocol.records import (
     Pacing,
     Records,
     RequestRate,
-    Window,
+    VisitTime,
     describe,
 )
 from scrapy_rep.protocol.records import MAX_CLEAN_PARAM_NAMES as MAX_NAMES
@@ -49,11 +49,14 @@ Visit-time: tomorrow
 def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     robots = RobotsTxt.parse(APART)
     assert [robots.crawl_delay(agent) for agent in ("a", "b", "c", "d")] == [1, 62, None, None]
-    assert robots.request_rates("b") == (RequestRate(1, 600, Window(360, 525)), RequestRate(2, 1))
+    assert robots.request_rates("b") == (
+        RequestRate(1, 600, VisitTime(360, 525)),
+        RequestRate(2, 1),
+    )
     assert robots.request_rate("b") == RequestRate(2, 1)
     assert robots.request_rate("a") is robots.request_rate("d") is None
     assert robots.request_rates("d") == ()
-    assert robots.visit_time("b") == Window(1320, 360)
+    assert robots.visit_time("b") == VisitTime(1320, 360)
     assert robots.visit_time("c") is robots.visit_time("d") is None
     # Above any user-agent line, a Content-Signal holds for groups without one.
     assert robots.content_signals("/", "a") == {"search": True, "ai-train": False}
@@ -97,7 +100,7 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
         ("1/10 0600", None), ("1/10 0660-0700", None), ("1/10 2500-0100", None), ("", None),
     ],
 )  # fmt: skip
-def test_request_rate(value: str, rate: tuple[int, int, Window | None] | None) -> None:
+def test_request_rate(value: str, rate: tuple[int, int, VisitTime | None] | None) -> None:
     robots = RobotsTxt.parse(f"User-agent: *\nRequest-rate: {value}".encode())
     assert robots.request_rate("a") == rate
 
@@ -120,13 +123,13 @@ def test_visit_time(value: str, window: tuple[int, int] | None) -> None:
 @pytest.mark.parametrize(
     ("window", "inside", "outside"),
     [
-        (Window(360, 525), [360, 524.9], [359, 525, 0]),
-        (Window(1320, 360), [1320, 1439, 0, 359], [360, 1319]),
-        (Window(0, 1440), [0, 1439], []),
-        (Window(600, 600), [0, 600, 1439], []),
+        (VisitTime(360, 525), [360, 524.9], [359, 525, 0]),
+        (VisitTime(1320, 360), [1320, 1439, 0, 359], [360, 1319]),
+        (VisitTime(0, 1440), [0, 1439], []),
+        (VisitTime(600, 600), [0, 600, 1439], []),
     ],
 )
-def test_windows(window: Window, inside: list[float], outside: list[float]) -> None:
+def test_windows(window: VisitTime, inside: list[float], outside: list[float]) -> None:
     assert all(window.contains(minute) for minute in inside)
     assert not any(window.contains(minute) for minute in outside)
 
@@ -221,7 +224,7 @@ def test_other_names_of_records(name: str) -> None:
     robots = RobotsTxt.parse(body)
     assert robots.crawl_delay("a") == 7
     assert robots.request_rate("a") == RequestRate(1, 5)
-    assert robots.visit_time("a") == Window(360, 525)
+    assert robots.visit_time("a") == VisitTime(360, 525)
     assert robots.has_pacing
     strict = RobotsTxt.parse(body, strict=True)
     assert strict.crawl_delay("a") is None

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 
-from scrapy_rep.stores import FallbackStore
+from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore
-from scrapy_rep.stores.testing import SharedStoreTests
+from scrapy_rep.testing import SharedStoreTests
 from testing.redis_server import TlsProxy
 
 if TYPE_CHECKING:

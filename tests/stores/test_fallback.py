@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Claim, Entry, FallbackStore, StoreError
-from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL
+from scrapy_rep.stores import Claim, Entry, StoreError
+from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
 
 OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))

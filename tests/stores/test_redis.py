@@ -15,10 +15,11 @@ from redis.connection import SSLConnection
 from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry, FallbackStore, StoreError, open_store
+from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores import redis as redis_module
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
+from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import (
     SENTINEL_TIMEOUT,
     SOCKET_TIMEOUT,
@@ -26,6 +27,7 @@ from scrapy_rep.stores.redis import (
     _connect,
     _target_of,
 )
+from scrapy_rep.stores.registry import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

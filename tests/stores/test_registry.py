@@ -12,12 +12,14 @@ from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import FallbackStore, StoreError, open_store, registry
+from scrapy_rep.stores import StoreError, registry
+from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.registry import (
     STORE_TYPES,
     StoreType,
     find_type,
     is_ambiguous,
+    open_store,
     store_forms,
     without_password,
 )

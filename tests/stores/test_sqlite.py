@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry, StoreError, open_store
+from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.base import MAX_RETRY
+from scrapy_rep.stores.registry import open_store
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 Derive a class from :class:`StoreTests`, or from :class:`SharedStoreTests` if several crawlers use
 the store at once::
 
-    from scrapy_rep.stores.testing import SharedStoreTests
+    from scrapy_rep.testing import SharedStoreTests
 
 
     class TestMyStore(SharedStoreTests):
@@ -23,14 +23,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ..protocol.access import AccessResult, CopyInfo
-from .base import MAX_RETRY
-from .entry import Entry
+from .protocol.access import AccessResult, CopyInfo
+from .stores import Entry
+from .stores.base import MAX_RETRY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from .base import Claim, Store
+    from .stores import Claim, Store
+
+__all__ = ["SharedStoreTests", "StoreTests"]
 
 MAX_TRIES = 200
 """How often a test tries whether something has expired, every 0.05 s."""
