@@ -37,7 +37,7 @@ archive_option = click.option(
     "--archive",
     multiple=True,
     metavar="FILE",
-    help="The WARC file for archive:SITE. Default: the files of REP_ARCHIVE. May be repeated.",
+    help="The WARC file for archive:SITE. May be repeated.",
 )
 """Adds the option that names archives."""
 
@@ -60,7 +60,7 @@ class Context:
         self,
         project: ScrapySettings | None = None,
         *,
-        form: str = "text",
+        as_json: bool = False,
         given: Sequence[str] = (),
         log_level: str | None = None,
         archives: Sequence[str] = (),
@@ -68,7 +68,7 @@ class Context:
         from ..exceptions import SettingError
         from ..settings import Settings, unknown_names
 
-        self.output = Output(form)
+        self.output = Output(as_json=as_json)
         self.archives = list(archives)
         """The archives that the user names. Only some tools read archives."""
         self.is_incomplete = False
@@ -122,7 +122,6 @@ def tool(
     text: str,
     *examples: tuple[str, str],
     records: Sequence[type] = (),
-    formats: Sequence[str] = ("text", "json"),
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
@@ -137,12 +136,12 @@ def tool(
         @click.pass_context
         def run(ctx: click.Context, /, **values: Any) -> int:
             form, as_json = values.pop("format", None), values.pop("json", False)
-            if as_json and form not in (None, "json"):
-                raise click.UsageError(f"--json and --format {form} exclude each other")
+            if as_json and form == "text":
+                raise click.UsageError("--json and --format text exclude each other")
             _check_values(values)
             context = Context(
                 ctx.obj,
-                form="json" if as_json else form or "text",
+                as_json=as_json or form == "json",
                 given=values.pop("set"),
                 log_level=values.pop("loglevel"),
                 archives=values.pop("archive", ()),
@@ -154,7 +153,7 @@ def tool(
             is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
             return code if is_known else ExitCode.UNKNOWN
 
-        for option in reversed(_common_options(formats, records)):
+        for option in reversed(_common_options(records)):
             option(run)
         command = click.command(help=text, epilog=_epilog(examples))(run)
         common = len(command.params) - own
@@ -177,11 +176,11 @@ def exit_code_help() -> str:
     return "\n".join(["\b", "Exit codes:", *codes])
 
 
-def _common_options(formats: Sequence[str], records: Sequence[type]) -> list[Any]:
+def _common_options(records: Sequence[type]) -> list[Any]:
     options: list[Any] = []
-    if formats:
+    if records:
         options += [
-            click.option("--format", type=click.Choice(formats), help="Default: text."),
+            click.option("--format", type=click.Choice(("text", "json")), help="Default: text."),
             click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
         ]
     options += [

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.agents import tokens_of_line
+from ..protocol.agents import WILDCARD_AGENT, tokens_of_line
+from ..protocol.lines import line_numbers
 from ..protocol.matcher import matching, rank
-from ..protocol.parser import parse_line
+from ..protocol.parser import LENIENT, GroupText, groups, parse_line
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.usage import Signals, evaluated, policy_statements
@@ -20,11 +21,12 @@ from .sources import Access, access_rows
 from .texts import STYLES, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rich.console import RenderableType
     from typing_extensions import Self
 
+    from ..protocol.records import RequestRate, Window
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
     from .sources import Policy, Target
@@ -45,18 +47,35 @@ MAX_URL = 2000
 
 class Rule(Struct, kw_only=True):
     """A rule. ``length``: the bytes that precedence compares; ``normalized``: the pattern in the
-    form that is compared; ``why``: why another rule decides."""
+    form that is compared."""
 
     line: int
     allow: bool
     pattern: str
     normalized: str | UnsetType = UNSET
     length: int | UnsetType = UNSET
-    is_directory_rule: bool | UnsetType = UNSET
-    why: str | UnsetType = UNSET
 
     def __str__(self) -> str:
         return str(ProtocolRule(self.allow, self.pattern, self.line))
+
+
+class Groups:
+    """The groups of a file, whose lines each begin with a LF."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._line_of = line_numbers(text)
+        self.spans = groups(text, strict=False)
+
+    def rules(self, token: str) -> list[Rule]:
+        """Return the rules for a product token, the best first."""
+        group = GroupText(self._text, self.spans[token.encode()], LENIENT)
+        found = []
+        for length, _, position, pattern in rank(group.rules(), strict=False):
+            allow, value, _ = group.rule_at(position)
+            rule = ProtocolRule.of(value, self._line_of(position), allow=allow)
+            found.append(Rule(**rule._asdict(), normalized=pattern, length=-length))
+        return found
 
 
 class Line(Struct):
@@ -72,6 +91,14 @@ class Pace(Struct):
     crawl_delay: float | None
     request_rates: tuple[str, ...]
     visit_time: str | None
+
+    @classmethod
+    def of(
+        cls, delay: float | None, rates: Iterable[RequestRate], hours: Window | None
+    ) -> Pace | None:
+        """Return the record of a pace; None if nothing is stated."""
+        stated = cls(delay, tuple(map(str, rates)), None if hours is None else str(hours))
+        return None if stated == cls(None, (), None) else stated
 
     def __str__(self) -> str:
         parts = [] if self.crawl_delay is None else [f"Crawl-delay: {self.crawl_delay:g}"]
@@ -179,19 +206,12 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
         _add_rules(record, policy, robots, group, verdict)
     if group is not None or not agent.ignores_unnamed:
         tokens = (group,) if group is not None and group != "*" else ()
-        record.pace = pace_of(robots, tokens)
+        record.pace = Pace.of(
+            robots.crawl_delay(tokens), robots.request_rates(tokens), robots.visit_time(tokens)
+        )
         record.usage = _usage_of(robots, target.url, tokens)
         record.licenses = robots.licenses(tokens)
     return record
-
-
-def pace_of(robots: RobotsTxt, tokens: tuple[str, ...]) -> Pace | None:
-    """Return the pace for a crawler, or None if none is stated."""
-    delay, rates = robots.crawl_delay(tokens), robots.request_rates(tokens)
-    hours = robots.visit_time(tokens)
-    if delay is None and not rates and hours is None:
-        return None
-    return Pace(delay, tuple(map(str, rates)), None if hours is None else str(hours))
 
 
 def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | None:
@@ -227,53 +247,19 @@ def stated_text(values: Mapping[str, bool | str]) -> str:
 def _add_rules(
     record: Check, policy: Policy, robots: RobotsTxt, group: str, verdict: Verdict
 ) -> None:
-    lines, path = policy.lines, path_of(record.url)
-    matches = robots.matches(record.url, () if group == "*" else (group,))
-    measured = [_measure(rule, lines, path) for rule in matches[: MAX_OTHER_RULES + 1]]
-    winner = None
+    line, path = None, path_of(record.url)
     if verdict.rule is not None:
-        record.context = _context(lines, verdict.rule.line, group)
-        # It may be missing among the matches if their comparison was stopped.
-        winner = next((one for one in measured if one.line == verdict.rule.line), None)
-        record.rule = winner = winner or _measure(verdict.rule, lines, path)
-        # A rule for `/index.htm…` may match as a rule for its directory (Google).
-        winner.is_directory_rule = (
-            str(winner.normalized).endswith("/$") and "/index.htm" in winner.pattern
-        )
-    record.other_rules = [one for one in measured if one is not winner]
-    for one in record.other_rules:
-        one.why = _why_it_lost(one, winner)
-    record.other_rules_left_out = len(matches) - len(measured)
-
-
-def _measure(rule: ProtocolRule, lines: list[bytes], path: str) -> Rule:
-    """Return a rule as the comparison with a path has used it."""
-    value = rule.pattern.encode()
-    if rule.line <= len(lines):
-        line = parse_line(lines[rule.line - 1], rule.line, strict=False)
-        value = line.value if line is not None else value
-    ranked = rank([(rule.allow, value, 0)], strict=False)
-    normalized, length = rule.pattern, -len(rule.pattern)
-    if ranked:
-        number = next(matching([pattern for *_, pattern in ranked], path), 0)
-        length, _, _, normalized = ranked[number]
-    return Rule(
-        line=rule.line,
-        allow=rule.allow,
-        pattern=rule.pattern,
-        normalized=normalized[:MAX_LENGTH],
-        length=-length,
-    )
-
-
-def _why_it_lost(one: Rule, winner: Rule | None) -> str:
-    if winner is None:
-        return "overruled"  # a local rule decides, or the comparison was stopped
-    if one.normalized == winner.normalized:
-        return "repeated" if one.allow == winner.allow else "allow-wins"
-    if one.length < winner.length:  # type: ignore[operator]
-        return "shorter"
-    return "allow-wins" if winner.allow and not one.allow else "later"
+        line = verdict.rule.line
+        record.context = _context(policy.lines, line, group)
+        rules = [rule for rule in Groups(policy.text).rules(group) if rule.line == line]
+        # A rule for `/index.htm…` is also one for its directory (Google).
+        number = next(matching([str(rule.normalized) for rule in rules], path), 0)
+        record.rule = rules[number]
+        record.rule.normalized = str(record.rule.normalized)[:MAX_LENGTH]
+    matches = robots.matches(record.url, () if group == WILDCARD_AGENT else (group,))
+    others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
+    record.other_rules = others[:MAX_OTHER_RULES]
+    record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
 
 
 def _context(lines: list[bytes], line: int, group: str) -> list[Line]:
@@ -307,13 +293,6 @@ REASONS = {
     "unknown": "its robots.txt was not fetched",
     "rules": "no rule matches",
     "local-rule": "a rule of REP_LOCAL_RULES decides",
-}
-_LOST = {
-    "shorter": "is shorter",
-    "allow-wins": "loses to an allow of the same length",
-    "later": "comes later, with the same length",
-    "repeated": "says the same",
-    "overruled": "does not apply here",
 }
 
 
@@ -360,15 +339,15 @@ def _rows(record: Any) -> Iterator[Row]:
     why = reason_text(record)
     if rule is not None and record.reason == "rules" and not record.detail:
         matches = "is the longest rule that matches" if others else "is the only rule that matches"
-        matches += ", as the rule for its directory" if rule.is_directory_rule else ""
         why = f"{rule} {matches} ({quantity(rule.length, 'byte')})"
     yield "Why", why
     yield (
         "Crawler",
         by_group(record.agent, record.group) if record.robots_txt else printable(record.agent),
     )
-    texts = [f"{one} {_LOST[one.why]} ({quantity(one.length, 'byte')})" for one in others]
-    yield from listed("Also matches", texts, MAX_SHOWN_RULES, record.other_rules_left_out)
+    yield from listed(
+        "Also matches", list(map(str, others)), MAX_SHOWN_RULES, record.other_rules_left_out
+    )
     if record.path is not None:
         normalized = f" with {printable(rule.normalized, 160)}" if rule and rule.normalized else ""
         yield "Compared", printable(record.path, 160) + normalized

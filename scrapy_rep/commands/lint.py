@@ -1,29 +1,26 @@
 """``lint``: lines that do not do what they seem to, and their corrections; ``rule`` explains them.
 
 A finding quotes parts of a file only escaped and cut (`printable`). Names of files and URLs are
-escaped here, for text, JSON, annotations of GitHub and SARIF 2.1.0.
+escaped here.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 from rich.cells import cell_len
 
-from .. import __version__
 from ..atomic_write import write_atomically
 from ..protocol.lint import Source, fix, lint
-from ..protocol.lint_codes import PAGE, Code, Severity, chosen_codes, codes_of
+from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
 from .context import STANDARD_INPUT, Context, archive_option, tool
 from .crawlers import well_known_crawlers
@@ -32,16 +29,12 @@ from .sources import is_file, read_policies
 from .texts import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..protocol.lint import Finding
 
-FORMATS = ("text", "json", "github", "sarif")
-
 JSON_VERSION = 1
 """The version of the JSON. A new field does not change it. A field that changes or ends does."""
-
-SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 
 EXPLANATIONS = "lint_codes.md"
 """The file with a section for each code, in this package."""
@@ -50,13 +43,6 @@ _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
 _MAX_BEFORE, _MAX_LINE = 60, 100
 """Characters of a line that are shown before the place of a finding, and in all."""
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-
-# A workflow command is a line: "::" command *( name "=" property ) "::" data
-_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_ESCAPED_DATA = str.maketrans(_DATA)
-_ESCAPED_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
-
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -114,9 +100,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     ("lint robots.txt --diff", "show what --fix would change"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
     ("lint example.com --ignore R206,R3", "the robots.txt of a site, without these findings"),
-    ("lint robots.txt --format github", "annotate the lines of a pull request"),
     records=(LintFinding,),
-    formats=FORMATS,
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
 @click.option(
@@ -190,7 +174,6 @@ def lint_tool(
     "list all of them.",
     ("rule R202", "what a code means"),
     ("rule missing-colon R4", "by its name, and all that begin so"),
-    formats=(),
 )
 @click.argument("names", nargs=-1, metavar="[CODE]...")
 def rule_tool(context: Context, names: Sequence[str]) -> int:
@@ -220,8 +203,8 @@ def _check_options(context: Context, *, fixes: bool, diff: bool, unsafe: bool) -
         raise CommandError("--fix and --diff exclude each other")
     if unsafe and not (fixes or diff):
         raise CommandError("--unsafe-fixes belongs to --fix or --diff")
-    if diff and context.output.form != "text":
-        raise CommandError(f"--diff and --format {context.output.form} exclude each other")
+    if diff and context.output.as_json:
+        raise CommandError("--diff and --format json exclude each other")
 
 
 def _files(names: Sequence[str]) -> list[str]:
@@ -303,34 +286,27 @@ def _line_text(lines: Sequence[bytes], number: int) -> str:
 
 def _write(found: list[tuple[str, Finding, str]], context: Context, *, quiet: bool) -> None:
     output = context.output
-    named = [(name, finding) for name, finding, _ in found]
-    if output.as_json:
-        for name, finding in named:
+    for name, finding, line in found:
+        if output.as_json:
             output.record(LintFinding.of(name, finding))
-    elif output.form == "github":
-        output.write("".join(f"{line}\n" for line in to_github(named)))
-    elif output.form == "sarif":
-        output.write(to_sarif(named, version=__version__) + "\n")
-    else:
-        for name, finding, line in found:
-            style = _STYLES[finding.severity]
-            severity = output.styled(str(finding.severity), style)
-            output.write(f"{to_text(name, finding, severity)}\n")
-            if not quiet:
-                shown, mark = excerpt(line, finding.column, finding.end_column)
-                output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
-        if found and not quiet:
-            output.flush()
-            safe = sum(finding.is_fixable for _, finding in named)
-            unsafe = sum(
-                finding.correction is not None for _, finding in named if not finding.is_fixable
-            )
-            parts = [quantity(len(found), "finding")]
-            parts += [f"--fix corrects {safe:,}"] * bool(safe)
-            parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
-            output.note("; ".join(parts))
-            codes = sorted({finding.code.code for _, finding in named})
-            output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+            continue
+        style = _STYLES[finding.severity]
+        severity = output.styled(str(finding.severity), style)
+        output.write(f"{to_text(name, finding, severity)}\n")
+        if not quiet:
+            shown, mark = excerpt(line, finding.column, finding.end_column)
+            output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
+    if found and not quiet and not output.as_json:
+        output.flush()
+        corrected = [finding for _, finding, _ in found if finding.correction is not None]
+        safe = sum(finding.is_fixable for finding in corrected)
+        unsafe = len(corrected) - safe
+        parts = [quantity(len(found), "finding")]
+        parts += [f"--fix corrects {safe:,}"] * bool(safe)
+        parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
+        output.note("; ".join(parts))
+        codes = sorted({finding.code.code for _, finding, _ in found})
+        output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
@@ -361,86 +337,3 @@ def to_text(name: str, found: Finding, severity: str) -> str:
     place = f"{printable(name, _MAX_NAME)}:{found.line}:{found.column}"
     code = f"{found.code} {found.code.short_name}"
     return f"{place}: {severity} {code}: {found.message}; {found.advice}"
-
-
-def to_github(findings: Iterable[tuple[str, Finding]]) -> Iterator[str]:
-    """Yield a workflow command of GitHub Actions for each finding. It annotates the line.
-
-    ``::warning file=robots.txt,line=2,endLine=2,col=1,endColumn=9,title=R202 missing-colon::…``
-    """
-    for name, found in findings:
-        properties = {
-            "file": printable(name, _MAX_NAME),
-            "line": found.line,
-            "endLine": found.line,
-            "col": found.column,
-            "endColumn": max(found.end_column, found.column),
-            "title": f"{found.code} {found.code.short_name}",
-        }
-        written = ",".join(
-            f"{key}={str(value).translate(_ESCAPED_PROPERTY)}" for key, value in properties.items()
-        )
-        data = f"{found.message}; {found.advice}".translate(_ESCAPED_DATA)
-        yield f"::{_LEVELS[found.severity].replace('note', 'notice')} {written}::{data}"
-
-
-def to_sarif(findings: Iterable[tuple[str, Finding]], *, version: str) -> str:
-    """Return all findings as one document of SARIF 2.1.0, in ASCII.
-
-    `version` is the version of this package.
-    """
-    codes = list(Code)
-    rules = [_sarif_rule(code) for code in codes]
-    driver = {"name": "scrapy-rep", "semanticVersion": version, "rules": rules}
-    results = [_sarif_result(name, one, codes.index(one.code)) for name, one in findings]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
-
-
-def _sarif_rule(code: Code) -> dict[str, Any]:
-    text = explanation(code).partition("\n\n")[2]
-    meaning = " ".join(text.split("\n\n")[1].split())
-    return {
-        "id": code.code,
-        "name": code.short_name,
-        "shortDescription": {"text": meaning.partition(". ")[0].rstrip(".") + "."},
-        "fullDescription": {"text": meaning},
-        "help": {"text": meaning, "markdown": f"{text}\n\nSee `{PAGE}`."},
-        "defaultConfiguration": {"level": _LEVELS[code.severity]},
-    }
-
-
-def _sarif_result(name: str, found: Finding, number: int) -> dict[str, Any]:
-    def region(column: int, end_column: int) -> dict[str, int]:
-        line = found.line
-        return {
-            "startLine": line, "startColumn": column, "endLine": line, "endColumn": end_column
-        }  # fmt: skip
-
-    artifact = {"uri": _uri(name)}
-    place = {
-        "artifactLocation": artifact,
-        "region": region(found.column, found.end_column),
-    }
-    result: dict[str, Any] = {
-        "ruleId": found.code.code,
-        "ruleIndex": number,
-        "level": _LEVELS[found.severity],
-        "message": {"text": f"{found.message}; {found.advice}"},
-        "locations": [{"physicalLocation": place}],
-    }
-    if found.correction is not None and found.correction.text.isprintable():
-        column, end_column, text = found.correction
-        replacement = {
-            "deletedRegion": region(column, end_column),
-            "insertedContent": {"text": text},
-        }
-        change = {"artifactLocation": artifact, "replacements": [replacement]}
-        result["fixes"] = [{"description": {"text": found.advice}, "artifactChanges": [change]}]
-    return result
-
-
-def _uri(name: str) -> str:
-    """Return the name of a file as a relative URI. A URL is kept. Other characters are encoded."""
-    safe = "/:?=&%~+@!$'()*,;[]" if "://" in name else "/~"
-    return quote(name.encode("utf-8", "surrogateescape"), safe=safe)

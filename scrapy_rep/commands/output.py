@@ -79,16 +79,11 @@ class CommandError(Exception):
 class Output:
     """The output of one run of a tool."""
 
-    def __init__(self, form: str) -> None:
-        self.form = form
-        """The value of ``--format``."""
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        """Whether the output is JSON Lines."""
         self._repeated: Counter[str] = Counter()
         self._bar: Progress | None = None
-
-    @property
-    def as_json(self) -> bool:
-        """Whether the output is JSON Lines."""
-        return self.form == "json"
 
     @cached_property
     def console(self) -> Console:

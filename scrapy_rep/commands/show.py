@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
-from ..protocol.matcher import rank
-from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.printable import printable
-from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE
+from ..protocol.records import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    CRAWL_DELAY,
+    LICENSE,
+    REQUEST_RATE,
+    VISIT_TIME,
+    Records,
+    RecordValues,
+)
 from ..protocol.usage import POLICY_TOKENS
-from ..protocol.verdict import Rule as ProtocolRule
 from .context import Context, agent_option, archive_option, tool
 from .crawlers import agents_of
-from .explain import MAX_LENGTH, REASONS, Pace, Rule, by_group, line_text, pace_of
+from .explain import REASONS, Groups, Pace, Rule, by_group, stated_text
 from .output import ExitCode
 from .sources import Access, access_rows, read_policies
 from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from ..protocol.matcher import RankedRule
-    from ..protocol.parser import Record
-    from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
     from .sources import Policy
     from .texts import Row
-
-T = TypeVar("T")
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -48,13 +50,13 @@ class Group(Struct, kw_only=True):
     """What applies to the crawlers with some tokens. With ``agent``, to that crawler."""
 
     agent: str | UnsetType = UNSET
-    tokens: tuple[str, ...]
-    rules: list[Rule]
-    rules_left_out: int
-    pace: Pace | None
-    content_signal: list[str]
-    content_usage: list[str]
-    licenses: list[str]
+    tokens: list[str]
+    rules: list[Rule] = []
+    rules_left_out: int = 0
+    pace: Pace | None = None
+    content_signal: list[str] = []
+    content_usage: list[str] = []
+    licenses: tuple[str, ...] = ()
 
 
 class Show(Struct, kw_only=True, tag_field="type", tag="show"):
@@ -65,7 +67,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     robots_txt: Access
     groups: list[Group] = []
     content_signal: list[str] = []
-    licenses: list[str] = []
+    licenses: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
     host: str | None = None
     clean_params: tuple[str, ...] = ()
@@ -94,128 +96,71 @@ def show_tool(context: Context, robots: str, agents: Sequence[str]) -> int:
 
 
 def record_of(policy: Policy, agents: Sequence[Agent] | None) -> Show:
-    """Return the record of a robots.txt."""
+    """Return the record of a robots.txt. ``agents``: show only the groups of these crawlers."""
     robots = policy.robots
     record = Show(origin=policy.origin, robots_txt=policy.access)
-    if robots is not None:
-        merged = GroupList.of(policy.text)
-        record.groups = list(merged.records(robots, agents))
-        record.content_signal = merged.above.values(CONTENT_SIGNAL.field)
-        record.licenses = merged.above.values(LICENSE.field)
-        record.sitemaps = tuple(robots.sitemaps)
-        record.host = robots.host
-        record.clean_params = tuple(
-            f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
-        )
-        record.noindex = tuple(robots.noindex)
+    if robots is None:
+        return record
+    groups, records = Groups(policy.text), Records(policy.text, strict=False)
+    if agents is None:
+        record.groups = _merged(groups, records)
+    else:
+        for agent in agents:
+            token = agent.group(robots)
+            group = Group(tokens=[]) if token is None else _stated(records, token)
+            group.agent = agent.name
+            if token is not None:
+                _add_rules(group, groups.rules(token), MAX_RULES)
+            record.groups.append(group)
+    record.content_signal = _statements_of(records.file, CONTENT_SIGNAL)
+    record.licenses = records.file.get(LICENSE)
+    record.sitemaps = robots.sitemaps
+    record.host = robots.host
+    record.clean_params = tuple(
+        f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
+    )
+    record.noindex = robots.noindex
     return record
 
 
-class MergedGroup(NamedTuple):
-    """All groups that apply to the same crawlers (RFC 9309 §2.2.1)."""
-
-    tokens: tuple[str, ...] = ()
-    rules: tuple[Record, ...] = ()
-    records: tuple[Record, ...] = ()
-    """The other records for these crawlers."""
-
-    def values(self, field: bytes) -> list[str]:
-        """Return the values of a record, cut."""
-        return [line_text(record.value) for record in self.records if record.field == field]
-
-    def ranked(self) -> list[RankedRule]:
-        """Return the rules in their order of precedence, with the number of their lines."""
-        rules = ((field == b"allow", value, line) for line, field, value in self.rules)
-        return rank(rules, strict=False)
-
-    def listed(
-        self, ranked: Iterable[RankedRule], of: Callable[..., T], **values: Any
-    ) -> Iterator[T]:
-        """Yield a record of each of these ranked rules, made by ``of`` with more ``values``."""
-        written = {record.line: record.value for record in self.rules}
-        for length, disallow, line, pattern in ranked:
-            rule = ProtocolRule.of(written[line], line, allow=not disallow)
-            yield of(**rule._asdict(), normalized=pattern[:MAX_LENGTH], length=-length, **values)
+def _merged(groups: Groups, records: Records) -> list[Group]:
+    """Return the groups of a file. Crawlers for which the same lines hold are together."""
+    found: dict[tuple[object, bytes], Group] = {}
+    left = MAX_RULES
+    for token, spans in groups.spans.items():
+        name = token.decode("ascii")
+        group = _stated(records, name)
+        group.tokens = []
+        same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
+        same.tokens.append(name)
+        if same is group:
+            _add_rules(group, groups.rules(name), left)
+            left -= len(group.rules)
+    return list(found.values())
 
 
-class GroupList(NamedTuple):
-    """The groups of a file."""
-
-    groups: list[MergedGroup]
-    """In the order of the file. Tokens for which the same lines hold are together."""
-    above: MergedGroup
-    """The records above any user-agent line."""
-
-    @classmethod
-    def of(cls, text: bytes) -> GroupList:
-        """Read the lines of a file, each of which begins with a LF."""
-        rules = _runs(text, RULE_FIELDS, RULE_FIELDS)
-        others = _runs(text, GROUP_FIELDS, {*RULE_FIELDS, *GROUP_FIELDS})
-        parts: dict[bytes, tuple[dict[int, None], dict[int, None]]] = {}
-        for kind, runs in enumerate((rules, others)):
-            for number, (tokens, found) in enumerate(runs):
-                for token in tokens or ():
-                    numbers = parts.setdefault(token, ({}, {}))[kind]
-                    if found or kind == 0:
-                        numbers[number] = None
-        names: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-        for token, lists in parts.items():
-            names.setdefault(tuple(map(tuple, lists)), []).append(token.decode("ascii"))
-        merged = [
-            MergedGroup(
-                tuple(same),
-                tuple(record for number in of_rules for record in rules[number][1]),
-                tuple(record for number in of_others for record in others[number][1]),
-            )
-            for (of_rules, of_others), same in names.items()
-        ]
-        above = [record for tokens, found in others if tokens is None for record in found]
-        return cls(merged, MergedGroup(records=tuple(above)))
-
-    @property
-    def by_token(self) -> dict[str, MergedGroup]:
-        """The groups by each token that they name."""
-        return {token: group for group in self.groups for token in group.tokens}
-
-    def records(self, robots: RobotsTxt, agents: Sequence[Agent] | None) -> Iterator[Group]:
-        """Yield a record for each group, or for the group of each crawler."""
-        left = MAX_RULES
-        named: list[tuple[str | UnsetType, MergedGroup]] = [(UNSET, group) for group in self.groups]
-        if agents is not None:
-            by_token, named = self.by_token, []
-            for agent in agents:
-                token = agent.group(robots)
-                group = MergedGroup() if token is None else by_token[token]
-                tokens = () if token is None else (token,)
-                named.append((agent.name, group._replace(tokens=tokens)))
-        for name, group in named:
-            ranked = group.ranked()
-            own = () if group.tokens == (WILDCARD_AGENT,) else group.tokens[:1]
-            signals, licenses = CONTENT_SIGNAL.field, LICENSE.field
-            yield Group(
-                agent=name,
-                tokens=group.tokens,
-                rules=list(group.listed(ranked[:left], Rule)),
-                rules_left_out=len(ranked[left:]),
-                pace=pace_of(robots, own) if group.tokens else None,
-                content_signal=group.values(signals) or self.above.values(signals),
-                content_usage=group.values(CONTENT_USAGE.field),
-                licenses=group.values(licenses) or self.above.values(licenses),
-            )
-            left -= len(ranked[:left])
+def _add_rules(group: Group, rules: list[Rule], most: int) -> None:
+    group.rules, group.rules_left_out = rules[:most], len(rules[most:])
 
 
-def _runs(
-    text: bytes, fields: Container[bytes], ends: Container[bytes]
-) -> list[tuple[list[bytes] | None, list[Record]]]:
-    """Return the tokens of each run of user-agent lines, and the records with a value below it."""
-    runs: list[tuple[list[bytes] | None, list[Record]]] = []
-    for record, tokens in records_of_groups(text, strict=False, ends=ends):
-        if not runs or runs[-1][0] is not tokens:
-            runs.append((tokens, []))
-        if record.field in fields and (record.value or fields is not RULE_FIELDS):
-            runs[-1][1].append(record)
-    return runs
+def _stated(records: Records, token: str) -> Group:
+    """Return the group of a product token, without its rules."""
+    values = records.of(token.encode())
+    signals = _statements_of(values, CONTENT_SIGNAL)
+    return Group(
+        tokens=[token],
+        pace=Pace.of(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME)),
+        content_signal=signals or _statements_of(records.file, CONTENT_SIGNAL),
+        content_usage=_statements_of(values, CONTENT_USAGE),
+        licenses=values.get(LICENSE) or records.file.get(LICENSE),
+    )
+
+
+def _statements_of(values: RecordValues, kind: Any) -> list[str]:
+    return [
+        f"{path if length else ''} {stated_text(dict(sorted(stated.items())))}".strip()
+        for (path, length), stated in values.get(kind).statements.items()
+    ]
 
 
 def _listing(record: Show) -> Iterator[RenderableType]:
@@ -285,7 +230,7 @@ def _heading(group: Group) -> str:
         token = group.tokens[0] if group.tokens else None
         allowed = "" if token else ", everything is allowed"
         return by_group(group.agent, token) + allowed
-    if group.tokens == ("*",):
+    if group.tokens == [WILDCARD_AGENT]:
         return "all other crawlers (*)"
     uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
     about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""

@@ -296,20 +296,16 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     that cannot be read.
     """
     found: dict[str, Policy] = {}
-    moments: dict[str, Moment] = {}
     origins: dict[str, str] = {}
     for given in dict.fromkeys(names):
         if is_file(given):
             found[given] = _read_file(given, context)
         elif given.startswith(ARCHIVED):
-            moments[given] = moment_of(given)
+            from .archived import policy_at  # only here, because it loads much
+
+            found[given] = policy_at(moment_of(given), context)
         else:
             origins[given] = _origin_of(given, context)
-    if moments:
-        from .archived import policies_of  # only here, because it loads much
-
-        at = policies_of(set(moments.values()), context)
-        found |= {given: at[moment] for given, moment in moments.items()}
     stored = [given for given in origins if given.startswith(STORED)]
     url = context.settings.store
     if stored and url is None:

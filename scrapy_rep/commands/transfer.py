@@ -52,7 +52,6 @@ _TEXTS = {
     ("export sqlite:///store.sqlite policies.jsonl", "a SQLite store to a file"),
     ("export redis://localhost/0 policies.jsonl.gz", "a Redis store to a compressed file"),
     ("export sqlite:///a.sqlite | scrapy-rep import redis://b/0", "from a store to another"),
-    formats=(),
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")

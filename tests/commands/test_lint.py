@@ -123,18 +123,6 @@ def test_json_is_what_its_schema_says(capsys: pytest.CaptureFixture[str]) -> Non
         validate(record, "lint")
 
 
-@pytest.mark.usefixtures("robots_txt")
-def test_formats_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", "robots.txt", "--format", "github", "--select", "R401"]) == 1
-    written = capsys.readouterr()
-    assert written.out.startswith("::error file=robots.txt,line=2,endLine=2,col=11,endColumn=18,")
-    assert written.err == ""
-    assert main(["lint", "robots.txt", "--format", "sarif"]) == 1
-    document = json.loads(capsys.readouterr().out)
-    assert document["version"] == "2.1.0"
-    assert len(document["runs"][0]["results"]) == 5
-
-
 def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     robots_txt.chmod(0o640)
     assert main(["lint", "robots.txt", "--fix"]) == 1

@@ -93,7 +93,7 @@ FILE = ("--robots", "robots.txt")
         (["lint"], "Missing argument 'ROBOTS...'"),
         (["view"], "Missing argument 'URL'"),
         # Values of options
-        (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json',"),
+        (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
         (["lint", "robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
         (["lint", "robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
         (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),

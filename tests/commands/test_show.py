@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import show as show_module
-from scrapy_rep.commands.show import GroupList
-from scrapy_rep.protocol.lines import read
+from scrapy_rep.commands.show import record_of
+from scrapy_rep.commands.sources import of_file
 
 from .conftest import validate
 
@@ -47,7 +47,7 @@ a
    10   Allow      /x/y%7a  = /x/yz       5
     3   Disallow   /x                     2
 Pace           Crawl-delay: 5
-Content-Usage  train-ai=n
+Content-Usage  train-ai=no
 License        https://example.com/license.xml
 
 b
@@ -99,19 +99,19 @@ def test_without_groups(run: Run, tmp_path: Path) -> None:
 
 def test_the_groups_are_those_of_the_parser() -> None:
     text = (
-        "Disallow: /before\nUser-agent: a\nUseragent b\nDissallow: /1\nSitemap: x\nAllow:\n"
-        "User-agent: b\nCrawl-delay: 1\nUser-agent: c\nDisallow: /2 # x\nUser-agent: 1\n"
-        "Disallow: /3\nUser-agent: mj12bot\nDisallow: /4\n"
+        b"Disallow: /before\nUser-agent: a\nUseragent b\nDissallow: /1\nSitemap: x\nAllow:\n"
+        b"User-agent: b\nCrawl-delay: 1\nUser-agent: c\nDisallow: /2 # x\nUser-agent: 1\n"
+        b"Disallow: /3\nUser-agent: mj12bot\nDisallow: /4\n"
     )
-    robots = RobotsTxt(text.encode())
+    robots = RobotsTxt(text)
     found = {
-        token: {(field == b"allow", value) for _, field, value in group.rules}
-        for group in GroupList.of(read(text.encode())).groups
+        token: {(rule.allow, rule.pattern) for rule in group.rules}
+        for group in record_of(of_file("robots.txt", text), None).groups
         for token in group.tokens
     }
     for token in robots.agents:
         expected = {
-            (rule.allow, rule.pattern.encode())
+            (rule.allow, rule.pattern)
             for group in robots.groups
             if token in group.agents
             for rule in group.rules
