@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from typing_extensions import Self
 
-    from ..protocol.records import RequestRate, Window
+    from ..protocol.records import RequestRate, VisitTime
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
     from .sources import Policy, Target
@@ -94,7 +94,7 @@ class Pace(Struct):
 
     @classmethod
     def of(
-        cls, delay: float | None, rates: Iterable[RequestRate], hours: Window | None
+        cls, delay: float | None, rates: Iterable[RequestRate], hours: VisitTime | None
     ) -> Pace | None:
         """Return the record of a pace; None if nothing is stated."""
         stated = cls(delay, tuple(map(str, rates)), None if hours is None else str(hours))
