@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     )
     from .pages.access_terms import AccessTerms, AccessTermsMiddleware
     from .pages.directives import PageDirectives
-    from .pages.link_filter import LinkFilterMiddleware
     from .pages.middleware import PageDirectivesMiddleware, page_directives
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
@@ -60,7 +59,6 @@ __all__ = [
     "Group",
     "ItemNotIndexable",
     "ItemUsageRefused",
-    "LinkFilterMiddleware",
     "PageDirectives",
     "PageDirectivesMiddleware",
     "Reason",
@@ -89,7 +87,6 @@ _MODULES = {
     "Group": "protocol.parser",
     "ItemNotIndexable": "exceptions",
     "ItemUsageRefused": "exceptions",
-    "LinkFilterMiddleware": "pages.link_filter",
     "PageDirectives": "pages.directives",
     "PageDirectivesMiddleware": "pages.middleware",
     "Reason": "protocol.verdict",

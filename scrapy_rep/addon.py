@@ -14,7 +14,6 @@ from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .pages.access_terms import AccessTermsMiddleware
-from .pages.link_filter import LinkFilterMiddleware
 from .pages.middleware import PageDirectivesMiddleware
 
 if TYPE_CHECKING:
@@ -29,12 +28,7 @@ after all of Scrapy's except the HTTP cache (900), so that it processes a respon
 
 PAGE_PRIORITY = 40
 """The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
-error pages are annotated, too."""
-
-FILTER_PRIORITY = 30
-"""The priority of the spider middleware for links. It gets the requests that all others have kept,
-so that a link is dropped for the same reason as without it."""
-
+error pages are annotated, too. It gets the requests that all others have kept."""
 
 QUEUES = {
     DownloaderAwarePriorityQueue: OriginPriorityQueue,
@@ -48,8 +42,8 @@ class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
     Also adds the spider middleware for page directives, and the downloader middleware for pages
-    that require a payment or a license. Adds the spider middleware for links if REP_FILTER_LINKS is
-    on. Replaces Scrapy's FTP download handler with one that limits the size of a robots.txt.
+    that require a payment or a license. Replaces Scrapy's FTP download handler with one that limits
+    the size of a robots.txt.
 
     The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of
     DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.
@@ -73,10 +67,6 @@ class Addon:
         _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, AccessTermsMiddleware, TERMS_PRIORITY)
         middlewares = settings.getdict("SPIDER_MIDDLEWARES")
         _add(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
-        if settings.get("REP_FILTER_LINKS"):  # the middleware parses the value
-            middlewares = settings.getdict("SPIDER_MIDDLEWARES")
-            added, priority = LinkFilterMiddleware, FILTER_PRIORITY
-            _add(settings, "SPIDER_MIDDLEWARES", middlewares, added, priority)
         for built_in, queue in QUEUES.items():
             if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is built_in:
                 priority = settings.getpriority("SCHEDULER_PRIORITY_QUEUE") or 0

@@ -1,7 +1,13 @@
 """The spider middleware: the directives of pages, such as ``noindex`` and ``nofollow``.
 
 It annotates each response before the spider gets it. If the settings say so, it then drops items of
-pages that say ``noindex``, and requests from pages that say ``nofollow``.
+pages that say ``noindex``, requests from pages that say ``nofollow``, and disallowed requests.
+
+A disallowed request that is dropped later costs Scrapy much more (REP_FILTER_LINKS): it passes the
+duplicate filter, the scheduler, the engine and the code that calls errbacks. Only requests whose
+verdict is known are dropped here. All others pass, and the downloader middleware checks them when
+they are due. So does a request with an errback, which gets the exception of the downloader
+middleware: the setting never hides a drop from a spider that handles it.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.http import HtmlResponse
+from scrapy.spiders import CrawlSpider
 from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
@@ -45,6 +52,7 @@ from .links import Links
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
@@ -121,8 +129,8 @@ class PageDirectivesMiddleware:
     * ``request.meta["link_rel"]`` is a sorted tuple of those of the ``rel`` values ``nofollow``,
       ``sponsored`` and ``ugc`` that the link of the request has.
 
-    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW and REP_REQUIRE_USAGE decide what is
-    dropped.
+    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW, REP_REQUIRE_USAGE and REP_FILTER_LINKS
+    decide what is dropped.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -214,20 +222,18 @@ class PageDirectivesMiddleware:
 
     def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if self._robots is None:  # which warns about them otherwise
-            warn_about_unknown_settings(self._crawler)
-            if self._settings.report:
-                logger.warning(
-                    "REP_REPORT writes no report, because scrapy_rep.RobotsTxtMiddleware is not "
-                    "enabled: ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
-                    extra={"spider": self._crawler.spider},
-                )
-        else:
+        if self._robots is not None:
             self._events = self._robots.events
-        if self._settings.tdmrep and self._robots is None:
+            return
+        warn_about_unknown_settings(self._crawler)  # the other middleware would
+        settings = self._settings
+        names = ("REP_REPORT", "REP_TDMREP", "REP_FILTER_LINKS")
+        values = (settings.report, settings.tdmrep, settings.filter_links)
+        for name in (name for name, value in zip(names, values, strict=True) if value):
             logger.warning(
-                "REP_TDMREP has no effect, because scrapy_rep.RobotsTxtMiddleware is not "
-                "enabled: ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
+                "%(name)s has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
+                "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
+                {"name": name},
                 extra={"spider": self._crawler.spider},
             )
 
@@ -277,15 +283,17 @@ class PageDirectivesMiddleware:
             meta[LINK_REL] = tuple(sorted(rel))
         else:
             meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
-        if not meta.get(OBEY_NOFOLLOW, True):
+        if meta.get(OBEY_NOFOLLOW, True):
+            if self._settings.nofollow == "drop" and page.directives.nofollow:
+                self._drop_request(request, response, "nofollow")
+                return False
+            if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
+                self._drop_request(request, response, "rel_nofollow")
+                return False
+        if not self._settings.filter_links or self._robots is None:
             return True
-        if self._settings.nofollow == "drop" and page.directives.nofollow:
-            self._drop_request(request, response, "nofollow")
-            return False
-        if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
-            self._drop_request(request, response, "rel_nofollow")
-            return False
-        return True
+        has_errback = _has_errback(request, self._crawler.spider)
+        return has_errback or not self._robots.filter_link(request)
 
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
@@ -314,3 +322,17 @@ def _date(response: Response) -> datetime:
     seconds = http_date(value.decode("latin-1")) if value else None
     date = None if seconds is None else utc(seconds)
     return date or datetime.now(timezone.utc)
+
+
+def _has_errback(request: Request, spider: Spider | None) -> bool:
+    """Whether code of the spider runs if a request is dropped."""
+    errback = request.errback
+    if errback is None:
+        return False
+    if not isinstance(spider, CrawlSpider) or errback.__module__ != CrawlSpider.__module__:
+        return True
+    # Scrapy's CrawlSpider sets an errback of its own, which calls that of the rule.
+    try:
+        return spider.rules[request.meta["rule"]].errback is not None
+    except (LookupError, TypeError):  # the spider has changed its meta, or has other rules
+        return True

@@ -10,8 +10,7 @@ from scrapy import Request, signals
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 
-from scrapy_rep import LinkFilterMiddleware, Reason
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep import Reason
 from scrapy_rep.reports.reading import read_reports
 from testing.web import Page, text
 
@@ -177,26 +176,6 @@ async def test_the_errback_of_a_crawl_spider_is_that_of_the_rule(
     assert crawler.spider.failures == site.urls("/private/2")  # type: ignore[union-attr]
 
 
-class LateStarter(Visitor):
-    """Has start requests left when it has its first page."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        while not self.outcome.responses:
-            await sleep(0.02)
-        root = self.asked[0]
-        yield Request(f"{root}private")
-        yield Request(f"{root}a")
-
-
-async def test_start_requests_are_filtered(web: Web, crawl: Crawl) -> None:
-    site = web.site(PRIVATE)
-    outcome = await crawl(site.urls("/"), FILTER, spider=LateStarter)
-    assert filtered(outcome) == 1
-    assert site.page_paths == ["/", "/a"]
-
-
 async def test_a_request_to_an_unreachable_origin_is_scheduled(web: Web, crawl: Crawl) -> None:
     """It waits there for the next attempt, which succeeds."""
     failure = Page(b"", 503, {"Retry-After": "1"})
@@ -276,17 +255,3 @@ async def test_without_robotstxt_obey_a_warning_says_that_nothing_is_filtered(
         "REP_FILTER_LINKS has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
         "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it."
     )
-
-
-async def test_the_middleware_is_on_only_if_the_setting_is(crawl: Crawl) -> None:
-    by_hand = {"SPIDER_MIDDLEWARES": {"scrapy_rep.LinkFilterMiddleware": 30}}
-    for settings, expected in [
-        ({}, False),
-        ({"REP_FILTER_LINKS": "False"}, False),
-        (by_hand, False),
-        ({"REP_FILTER_LINKS": "1"}, True),
-        ({**by_hand, **FILTER, "ADDONS": {}}, True),
-    ]:
-        outcome = await crawl([], settings)
-        enabled = outcome.crawler.get_spider_middleware(LinkFilterMiddleware) is not None
-        assert enabled is expected, settings

@@ -403,11 +403,11 @@ async def test_without_robots_txt_there_is_no_report(
 ) -> None:
     await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, ROBOTSTXT_OBEY=False))
     assert names_in(tmp_path) == []
-    assert "REP_REPORT writes no report, because scrapy_rep.RobotsTxtMiddleware" in caplog.text
+    assert "REP_REPORT has no effect, because scrapy_rep.RobotsTxtMiddleware" in caplog.text
     caplog.clear()
     off = {"DOWNLOADER_MIDDLEWARES": {"scrapy_rep.RobotsTxtMiddleware": None}}
     await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))
-    assert "REP_REPORT writes no report, because scrapy_rep.RobotsTxtMiddleware" in caplog.text
+    assert "REP_REPORT has no effect, because scrapy_rep.RobotsTxtMiddleware" in caplog.text
     assert names_in(tmp_path) == []
 
 
