@@ -388,10 +388,8 @@ class Network:
                 self.problems.append(f"{request.url} was sent at {began}, not {answer.visit}")
 
     def _check_held(self, site: Site, request: Request, began: float) -> None:
-        """Check that a host is not asked too early, if no download slot holds requests back."""
-        values = self.scenario.settings
-        keeps = values["DOWNLOAD_DELAY"] or values["CONCURRENT_REQUESTS_PER_DOMAIN"] == 1
-        if not keeps and began < self.held.get(site.host, 0) - MOMENT:
+        """Check that a host is not asked too early, whatever the download slots hold back."""
+        if began < self.held.get(site.host, 0) - MOMENT:
             self.problems.append(f"{request.url} was sent at {began} to a host that is held")
 
     @staticmethod

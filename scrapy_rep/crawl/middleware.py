@@ -20,10 +20,12 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import deferred_from_coro
+from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..fetch.browsers import uses_browser
-from ..frontier.clock import Clock
+from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
@@ -49,11 +51,12 @@ from .recording import open_event_log
 from .summary import DropSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Iterable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
+    from twisted.internet.defer import Deferred
     from typing_extensions import Self
 
     from ..protocol.robotstxt import RobotsTxt
@@ -176,7 +179,11 @@ class RobotsTxtMiddleware(FrontierOwner):
             or entry.host.is_paced
             or (self._has_conditions and self.policies.has_conditions(origin))
         ):
-            return await self._process_when_ready(request, key)
+            is_from_queue = self.frontier.arrives(request)
+            found = await self._process_when_ready(request, key, is_from_queue=is_from_queue)
+            if found is None:
+                self._record_exception(request)
+            return found
         self.process_request_2(origin, request)
         if self.policies.states_usage and self.policies.may_state_usage(origin):
             self._usage_of[request] = origin
@@ -193,25 +200,32 @@ class RobotsTxtMiddleware(FrontierOwner):
         key = origin_of(self.policies.page_url(request))
         if key is None:
             return None
-        is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
         is_from_queue = self.frontier.arrives(request)
+        found = await self._wait_exempt(request, key, is_from_queue=is_from_queue)
+        if found is None and not request.meta.get(IS_ROBOTSTXT_REQUEST):
+            self._stats.inc_value("robotstxt/exempt_count")
+        return found
+
+    async def _wait_exempt(
+        self, request: Request, key: str, *, is_from_queue: bool
+    ) -> Request | None:
+        is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
         while True:
             if not is_robots_txt:
                 self._drop_if_locally_disallowed(request, key)
             if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
-                if not is_robots_txt:
-                    self._stats.inc_value("robotstxt/exempt_count")
                 return None
             if not await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
                 return self._go_back(request, is_from_queue=is_from_queue)
 
-    async def _process_when_ready(self, request: Request, key: str) -> Request | Response | None:
+    async def _process_when_ready(
+        self, request: Request, key: str, *, is_from_queue: bool
+    ) -> Request | Response | None:
         """Process a request to the origin ``key`` when its policy is known and its host is free.
 
         The verdict is that of the policy at the end of the wait. A request from a queue waits here
         only if what is known of its site has changed since it left the queue.
         """
-        is_from_queue = self.frontier.arrives(request)
         self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
         while True:
             origin = self.policies.get_usable(key, request)
@@ -232,7 +246,6 @@ class RobotsTxtMiddleware(FrontierOwner):
                     self.frontier.note_queue(request)
                 origin.is_unused = False
                 self.policies.evict()
-                self._record_exception(request)
                 if self.policies.may_state_usage(origin):
                     self._usage_of[request] = origin
                 return None
@@ -242,6 +255,39 @@ class RobotsTxtMiddleware(FrontierOwner):
             origin = self.policies.files.get(key) or Origin(key)
             self.process_request_2(origin, request)
         return self._go_back(request, is_from_queue=is_from_queue)
+
+    def _process_held(self, requests: Iterable[Request]) -> None:
+        """Process those of the requests again that wait in a download slot, as they may not be sent
+        any more: their host has asked for fewer requests, or there are other local rules.
+        """
+        for request in tuple(requests):
+            key, entry = origin_of(self.policies.page_url(request)), self._in_progress.get(request)
+            if key is None or entry is None:
+                continue
+            download = self._engine.take_held(request)
+            if download is not None:
+                is_from_queue = entry.is_from_queue
+                process = (
+                    self._wait_exempt if request.meta.get(DONT_OBEY) else self._process_when_ready
+                )
+                again = process(request, key, is_from_queue=is_from_queue)
+                deferred_from_coro(self._hold(request, download, again))
+
+    async def _hold(
+        self, request: Request, download: Deferred[Any], process: Awaitable[Any]
+    ) -> None:
+        """Put a request back into its download slot as soon as it may be sent."""
+        result: Any = None
+        try:
+            result = await process
+        except Exception:
+            result = Failure()
+        if result is not None:
+            fire(download, result)
+        elif download.called:  # it was cancelled
+            self.frontier.finish(request, sent=False)
+        else:
+            self._engine.put_held(request, download)
 
     def _check(self, request: Request, origin: Origin) -> float:
         """Return 0 if a request may start now, else the seconds after which it is checked again.
@@ -502,6 +548,10 @@ class RobotsTxtMiddleware(FrontierOwner):
             header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
             self.frontier.note_answer(request, status, seconds)
+            if status in SLOW_DOWN:
+                self._process_held(
+                    each for each, other in self._in_progress.items() if other.host is entry.host
+                )
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
@@ -511,13 +561,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _poll(self) -> None:
         if self.policies.reload_local_rules():
-            for request in self._engine.held():
-                key = origin_of(self.policies.page_url(request))
-                if key is not None and not request.meta.get(IS_ROBOTSTXT_REQUEST):
-                    try:
-                        self._drop_if_locally_disallowed(request, key)
-                    except RobotsTxtDisallowed as error:
-                        self._engine.drop_held(request, error)
+            self._process_held(self._in_progress)
         self.policies.poll()
 
     # The crawl.

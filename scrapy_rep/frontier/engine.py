@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.pqueues import QueueProtocol
+    from twisted.internet.defer import Deferred
 
 logger = get_logger(__name__)
 
@@ -35,8 +36,11 @@ ATTRIBUTES = {
     ),
     "engine.downloader.slots": (
         "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and a request that another "
-        "middleware keeps counts as one with a connection; a local rule that is added during the "
-        "crawl does not hold for requests that wait for DOWNLOAD_DELAY"
+        "middleware keeps counts as one with a connection"
+    ),
+    "engine.downloader._process_queue": (
+        "neither a back-off nor a local rule that is added during the crawl holds for requests "
+        "that wait for DOWNLOAD_DELAY"
     ),
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
@@ -48,6 +52,9 @@ ATTRIBUTES = {
     ),
 }
 """The attributes that are not public, and what happens without each."""
+
+_SLOT_PATHS = {"engine.downloader.slots", "engine.downloader._process_queue"}
+"""Those with which requests are removed from download slots."""
 
 WATCH_INTERVAL = 0.5
 """Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
@@ -162,17 +169,27 @@ class Engine:
         slot = self._download_slot(request)
         return slot is not None and request in slot.active and request not in slot.transferring
 
-    def held(self) -> list[Request]:
-        """Return the requests that wait in a download slot."""
-        return [request for request in self.active if self.is_held(request)]
+    def take_held(self, request: Request) -> Deferred[Any] | None:
+        """Remove a request from its download slot, in which it waits.
 
-    def drop_held(self, request: Request, error: Exception) -> None:
-        """End a request that waits in a download slot."""
+        Return what the downloader waits for: a response, or a request that the engine schedules.
+        None if the request does not wait there.
+        """
+        if not self._missing.isdisjoint(_SLOT_PATHS) or not self.is_held(request):
+            return None
         queue = self._download_slot(request).queue
-        for entry in tuple(queue):
+        for entry in queue:
             if entry[0] is request:
                 queue.remove(entry)
-                entry[1].errback(error)
+                download: Deferred[Any] = entry[1]
+                return download
+        return None
+
+    def put_held(self, request: Request, download: Deferred[Any]) -> None:
+        """Put a request back into its download slot."""
+        slot = self._download_slot(request)
+        slot.queue.append((request, download))
+        self._engine.downloader._process_queue(slot)
 
     def _download_slot(self, request: Request) -> Any:
         return self._engine.downloader.slots.get(request.meta.get("download_slot"))

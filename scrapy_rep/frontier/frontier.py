@@ -445,6 +445,8 @@ class Frontier:
         """
         found = self.in_progress.pop(request, None)
         if found is None:
+            if request in self._waiting:  # it was cancelled
+                fire(self._waiting[request][1], False)
             return None
         host, slot = found.host, found.slot
         self._engine.include(request)

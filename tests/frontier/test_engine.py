@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections import deque
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import engine as module
 from scrapy_rep.frontier.engine import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
@@ -22,7 +24,7 @@ if sys.version_info >= (3, 11):
 else:
     tomllib = pytest.importorskip("tomli")
 
-PUBLIC = {"slot.transferring"}
+PUBLIC = {"slot.queue", "slot.transferring"}
 """What is used of a download slot."""
 
 USED = {
@@ -49,7 +51,7 @@ def test_every_private_attribute_that_is_used_is_on_the_list() -> None:
     own: Any = Engine(SimpleNamespace())  # type: ignore[arg-type]
     assert used >= USED
     private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)}
-    assert private - set(dir(own)) == {"_slot", "_start_queues"}
+    assert private - set(dir(own)) == {"_process_queue", "_slot", "_start_queues"}
     others = Path(module.__file__).with_name("queue.py")
     assert attributes_used_in(others).isdisjoint({"_start_queues", "_sqfactory"})
 
@@ -61,6 +63,8 @@ class Downloader:
         self.active: set[Request] = set()
         self.slots: dict[str, Any] = {}
         self.total_concurrency = total_concurrency
+        self.processed: list[Any] = []
+        self._process_queue = self.processed.append
 
 
 class Fake:
@@ -118,6 +122,7 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert not engine.is_closing
     assert not engine.is_active(request)
     assert not engine.is_held(request)
+    assert engine.take_held(request) is None
     assert not engine.has_only("any")
     queue: Any = SimpleNamespace()
     assert start_queues(queue) == {}
@@ -208,6 +213,23 @@ def test_whether_a_request_waits_for_the_delay_of_the_crawl(fake: Fake) -> None:
     assert found == [True, False, False]
     fake.downloader.active = {held, sent, early}
     assert fake.engine.transfers == 1
+
+
+def test_a_request_in_a_slot_is_taken_out_and_put_back(fake: Fake) -> None:
+    first, held, sent = requests(3)
+    entries = [(each, Deferred[Any]()) for each in (first, held)]
+    slot = SimpleNamespace(active={first, held, sent}, transferring={sent}, queue=deque(entries))
+    fake.downloader.slots["a.example"] = slot
+    for request in (first, held, sent):
+        request.meta["download_slot"] = "a.example"
+    assert fake.engine.take_held(sent) is None
+    download = fake.engine.take_held(held)
+    assert download is entries[1][1]
+    assert fake.engine.take_held(held) is None
+    assert list(slot.queue) == entries[:1]
+    fake.engine.put_held(held, download)
+    assert list(slot.queue) == entries
+    assert fake.downloader.processed == [slot]
 
 
 def test_whether_only_requests_of_a_kind_are_left(fake: Fake) -> None:
