@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.python import global_object_name
+
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MAX_LENGTH = 300
 """The number of characters of an error message that are kept and shown."""
@@ -51,6 +53,21 @@ def in_words(error: BaseException) -> str:
         if words is not None:
             return words
     return _cut(f"{type(causes[-1]).__name__}: {_text(causes[-1]) or 'no reason given'}")
+
+
+def raised_by(error: BaseException, classes: Iterable[type]) -> str:
+    """Return the import path of the class of ``classes`` that raised an error.
+
+    It is "A downloader middleware" if the traceback does not show that.
+    """
+    known = tuple(each for each in classes if isinstance(each, type))
+    name, traceback = "A downloader middleware", error.__traceback__
+    while traceback is not None:
+        owner = traceback.tb_frame.f_locals.get("self")
+        if isinstance(owner, known):
+            name = global_object_name(type(owner))
+        traceback = traceback.tb_next
+    return name
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -33,6 +33,7 @@ from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.robotstxt import other_page
+from ..settings import downloader_middlewares
 from ..stores.entry import is_validator
 from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
 from .downloader import (
@@ -41,7 +42,7 @@ from .downloader import (
     request_for,
     timeout_error,
 )
-from .failures import in_words
+from .failures import in_words, raised_by
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ class Fetcher:
         self._now = clock.time
         self._shared = shared
         self._record = record
+        self._ignoring: set[str] = set()
+        """The middlewares that ignored a request, as far as that was logged."""
         params = settings.zyte_api_params
         self._zyte_api = None if params is None else zyte_api_params_for(params)
 
@@ -397,9 +400,25 @@ class Fetcher:
     def _failed(self, file: OriginFile[Any], error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
             return Cancelled()
-        if not isinstance(error, IgnoreRequest):
+        if isinstance(error, IgnoreRequest):
+            self._count(file, "ignored_count")
+            self._report_ignored(error, url)
+        else:
             self._count(file, f"exception_count/{type(error)}")
         return Unreachable(in_words(error), url=url)
+
+    def _report_ignored(self, error: IgnoreRequest, url: str) -> None:
+        """Log once for each middleware that it ignores requests for robots.txt files."""
+        middleware = raised_by(error, downloader_middlewares(self._crawler))
+        if middleware not in self._ignoring:
+            self._ignoring.add(middleware)
+            logger.warning(
+                "%(middleware)s raised %(error)s for the request for %(url)s, so the site counts "
+                "as unreachable. Change it to let requests with meta['is_robotstxt_request'] pass. "
+                "The stat robotstxt/ignored_count counts such requests.",
+                {"middleware": middleware, "error": in_words(error), "url": printable(url)},
+                extra={"spider": self._crawler.spider},
+            )
 
     def _expires_at(
         self, cache_headers: CacheHeaders, now: float, default: float | None = None

@@ -450,12 +450,18 @@ class Blocker:
             raise IgnoreRequest("not there")
 
 
-async def test_a_robots_txt_that_is_ignored_is_unreachable(web: Web, crawl: Crawl) -> None:
+async def test_a_robots_txt_that_is_ignored_is_unreachable(
+    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
     sites = [web.site(RULES), web.site(RULES, host="127.0.0.2")]
     urls = [url for site in sites for url in site.urls(*PATHS)]
-    outcome = await crawl(urls, {"DOWNLOADER_MIDDLEWARES": {Blocker: 200}})
+    settings = {"DOWNLOADER_MIDDLEWARES": {Blocker: 200}, "REP_RETRY_TIMES": 1}
+    outcome = await crawl([*urls, "http://127.0.0.1:1/"], settings)
     assert [outcome_of(site) for site in sites] == [DISALLOWED, RULES_HOLD]
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
+    assert outcome.stats["robotstxt/ignored_count"] == 4
+    (warning,) = [each for each in our_warnings(caplog) if "ignored_count" in each]
+    assert warning.startswith(f"{Blocker.__module__}.Blocker raised IgnoreRequest: not there for ")
     assert outcome.middleware.origins[sites[0].root].failure == "IgnoreRequest: not there"
 
 

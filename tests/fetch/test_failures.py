@@ -12,7 +12,7 @@ from twisted.internet import error
 from twisted.python.failure import Failure
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 
-from scrapy_rep.fetch.failures import MAX_LENGTH, in_words
+from scrapy_rep.fetch.failures import MAX_LENGTH, in_words, raised_by
 
 REFUSED = "the connection was refused"
 CLOSED = "the connection was closed before the response was complete"
@@ -55,3 +55,7 @@ def test_the_words_are_short_and_end() -> None:
     outer, inner = ValueError("x" * 1000), ValueError("y" * 1000)
     outer.__cause__, inner.__cause__ = inner, outer
     assert len(in_words(outer)) <= MAX_LENGTH
+
+
+def test_without_a_traceback_the_middleware_is_not_known() -> None:
+    assert raised_by(IgnoreRequest("odd"), [int]) == "A downloader middleware"
