@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from .protocol.lines import SIZE_LIMIT, unwrap_browser_page
+from .protocol.lines import file_of
 from .protocol.paths import other_paths
 from .protocol.robotstxt import RobotsTxt
 from .settings import is_strict
@@ -45,8 +45,7 @@ class RepRobotParser(RobotParser):
         if crawler is not None:
             with abort_on_setting_error(crawler):
                 strict = is_strict(crawler)
-        text = unwrap_browser_page(robotstxt_body, cut_off=len(robotstxt_body) > SIZE_LIMIT)
-        return cls(RobotsTxt.parse(robotstxt_body if text is None else text, strict=strict))
+        return cls(RobotsTxt.parse(file_of(robotstxt_body), strict=strict))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether a crawler may fetch a URL, and all paths that a handler may send for it.

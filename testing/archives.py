@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.fetch.downloader import Exchange
+from scrapy_rep.protocol.lines import file_of
 from scrapy_rep.protocol.paths import origin_of
-from scrapy_rep.reports.archive import Records, file_sha256
+from scrapy_rep.reports.archive import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +46,7 @@ def response(
         file=body,
         conditional=copy is not None,
         origin=origin or origin_of(url) or "",
-        copy_sha256=None if copy is None else file_sha256(copy),
+        copy_sha256=None if copy is None else sha256(file_of(copy)).hexdigest(),
     )
 
 

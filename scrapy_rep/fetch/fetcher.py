@@ -29,7 +29,7 @@ from ..protocol.access import (
     Unreachable,
 )
 from ..protocol.freshness import CacheHeaders
-from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
+from ..protocol.lines import file_of
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.robotstxt import other_page
@@ -354,8 +354,8 @@ class Fetcher:
         cache_headers: CacheHeaders,
         now: float,
     ) -> FetchResult:
-        text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
-        if text is not None:
+        text = file_of(body)
+        if text is not body:
             self._count(file, "unwrapped_count")
             body = text
         page = None

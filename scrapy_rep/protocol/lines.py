@@ -5,7 +5,7 @@ percent-encoded later, whatever their encoding is.
 
 A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
 HTML, there is no ``<pre>``. Read as a robots.txt, such a page would lose its first line, and with
-it the first group. `unwrap_browser_page` recovers the file.
+it the first group. `file_of` recovers the file.
 """
 
 from __future__ import annotations
@@ -165,6 +165,16 @@ _ENTITIES = (
     (b"&#39;", b"'"),
     (b"&amp;", b"&"),
 )
+
+
+def file_of(body: bytes) -> bytes:
+    """Return a robots.txt as its site has it: of a page that a browser made, the text it shows.
+
+    `body` may be one octet longer than the size limit, and the same object is returned if it is no
+    such page.
+    """
+    text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
+    return body if text is None else text
 
 
 def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:

@@ -36,7 +36,7 @@ from warcio.warcwriter import WARCWriter
 from .. import __version__
 from ..crawl.recording import user_agent_text
 from ..logs import get_logger
-from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
+from ..protocol.lines import file_of
 from ..settings import changed_settings
 from .archive_reader import DIGEST_FIELD, ORIGIN_FIELD, ArchivedRobotsTxt, ArchiveProblem, read
 from .background_file import BackgroundFile, new_file
@@ -214,7 +214,7 @@ class Records:
         if exchange.truncated is not None:
             headers["WARC-Truncated"] = str(exchange.truncated)
         if exchange.file is not None and 200 <= exchange.status <= 299:
-            headers[DIGEST_FIELD] = f"sha256:{file_sha256(exchange.file)}"
+            headers[DIGEST_FIELD] = f"sha256:{sha256(file_of(exchange.file)).hexdigest()}"
         if not exchange.url.startswith("http"):  # FTP has no messages (WARC 1.1 §6.4)
             if exchange.status != 200:
                 return b""
@@ -229,12 +229,6 @@ class Records:
         common["WARC-Concurrent-To"] = headers["WARC-Record-ID"]
         writer.octets(kind, headers, _response_head(exchange), body)
         return writer.octets("request", common, _request_head(exchange), b"")
-
-
-def file_sha256(file: bytes) -> str:
-    """Return the SHA-256 of a decoded robots.txt as :class:`CopyInfo` has it."""
-    text = unwrap_browser_page(file, cut_off=len(file) > SIZE_LIMIT)
-    return sha256(file if text is None else text).hexdigest()
 
 
 def _response_head(exchange: Exchange) -> bytes:

@@ -21,7 +21,7 @@ from warcio.timeutils import iso_date_to_datetime
 
 from ..fetch.body_reader import WIRE_LIMIT, BodyReader
 from ..logs import get_logger
-from ..protocol.lines import SIZE_LIMIT, unwrap_browser_page
+from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
 
@@ -261,8 +261,7 @@ def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
         return None
     if truncated is not None and len(body) <= SIZE_LIMIT:
         return None
-    text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
-    return body if text is None else text
+    return file_of(body)
 
 
 def _beginning(stream: Any, limit: int) -> bytes:

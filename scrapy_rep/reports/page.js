@@ -4,7 +4,7 @@
   const tables = [...document.querySelectorAll("table.origins")];
   if (!tables.length) return;
   const together = tables[0].tBodies.length;
-  const numbers = new Set([3, 4, 5, 6, 7]);
+  const numbers = new Set([3, 4, 5, 6]);
   let rows = tables.flatMap((table) => [...table.tBodies]);
 
   const cell = (body, column) => body.rows[0].cells[column];

@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..protocol.lint import lint
 from ..protocol.printable import printable
 from . import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ..protocol.lint import Finding
-    from .records import HostPace, OriginReport, Report, Version
+    from .records import HostPace, OriginReport, Report
     from .survey import Survey
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
@@ -55,13 +53,6 @@ rows of the table have about 4 MB."""
 
 MAX_DETAILS_OF_ONE = 60_000
 """Characters of the details of one origin. Beyond it, its robots.txt is left out."""
-
-MAX_LINT = 2_000_000
-MAX_LINT_OF_ONE = 100_000
-"""Octets of robots.txt files that are checked for findings, and of one of them."""
-
-STAR_COST = 20
-"""The octets for which a ``*`` counts: rules with stars are compared with each other."""
 
 MAX_LINES = 80
 """Lines of a robots.txt that are shown. Of a longer file, only those around the deciding lines are.
@@ -161,16 +152,9 @@ class Details:
     def __init__(self, report: Report) -> None:
         self._files = report.files
         self._hosts = {host.host: host for host in report.hosts}
-        self._found: dict[str, list[Finding] | None] = {}
-        self._lint_room = MAX_LINT
         self._room = MAX_DETAILS
         self.omitted = 0
         """The origins without details."""
-
-    @property
-    def unchecked(self) -> int:
-        """The files that were not checked for findings."""
-        return sum(found is None for found in self._found.values())
 
     def host(self, name: str) -> HostPace | None:
         """Return the pace of a host."""
@@ -186,25 +170,6 @@ class Details:
         self._room -= len(details)
         return details
 
-    def text(self, sha256: str | None) -> str | None:
-        """Return the text of a robots.txt, if the report has it."""
-        file = self._files.get(sha256) if sha256 is not None else None
-        return file.text if file is not None else None
-
-    def findings(self, version: Version | None) -> list[Finding] | None:
-        """Return the findings of a robots.txt; None if there is none, or if it is not checked."""
-        sha256 = version.sha256 if version else None
-        text = self.text(sha256)
-        if sha256 is None or text is None:
-            return None
-        if sha256 not in self._found:
-            self._found[sha256] = None
-            cost = len(text) + STAR_COST * text.count("*")
-            if cost <= min(self._lint_room, MAX_LINT_OF_ONE):
-                self._lint_room -= cost
-                self._found[sha256] = lint(text.encode("utf-8", "surrogatepass"))
-        return self._found[sha256]
-
     def files(self, origin: OriginReport) -> Iterator[File]:
         """Yield the files of an origin: the last one, and earlier ones that decided."""
         last = next((each.sha256 for each in reversed(origin.versions) if each.sha256), None)
@@ -217,10 +182,10 @@ class Details:
                 decided[each.rule.line] = sent, dropped + each.dropped
         for sha256, decided in numbers.items():
             if sha256 is not None:
-                text = self.text(sha256)
-                lines = (
-                    None if text is None else text.removesuffix("\n").split("\n") if text else []
-                )
+                file = self._files.get(sha256)
+                lines = None
+                if file is not None and file.text is not None:
+                    lines = file.text.removesuffix("\n").split("\n") if file.text else []
                 yield File(sha256, sha256 == last, lines, decided, _shown(lines or [], decided))
 
 
