@@ -7,7 +7,8 @@ star. The second pattern matches this path only with a star in place of that cha
 matches every path that the first matches.
 
 Not found: a rule that several others cover together, such as ``/a*`` by ``/ab*``, ``/ac*`` and so
-on. To find all of them would take a time that grows exponentially with the number of rules.
+on. To find all of them would take a time that grows exponentially with the number of rules. Nor is
+a rule with a reserved character in its query, which has two forms.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 from .agents import WILDCARD_AGENT
 from .lines import line_number, line_numbers
 from .lint_codes import Code
-from .matcher import PatternIndex, Steps, matches, one_star, rank, sample_paths
+from .matcher import PatternIndex, Steps, one_star, rank, sample_paths
 from .parser import (
     GROUP_FIELDS,
     LENIENT,
     RULE_FIELDS,
     STRICT,
-    USER_AGENT,
     GroupText,
     groups,
     records,
@@ -31,7 +31,6 @@ from .parser import (
 )
 from .paths import (
     ROBOTS_TXT,
-    encode_query,
     origin_of,
     path_of,
     pattern_has_reserved_query,
@@ -41,7 +40,7 @@ from .printable import quoted
 from .records import CRAWL_DELAY, SITEMAP, VISIT_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Iterator
 
     from .lint import Finding, Source
 
@@ -53,8 +52,6 @@ _MAX_STEPS = 2_000
 EVERYONE = WILDCARD_AGENT.encode()
 _EVERYTHING = frozenset([b"/", b"*", b"/*"])
 """The patterns that match all paths."""
-_ANY = "\0"
-"""Stands for a star in a sample path. No pattern in comparable form has it."""
 _LAST_COUNTS = {row.field: row for row in (CRAWL_DELAY, VISIT_TIME)}
 """The records of which the last one counts."""
 _ENDS = {*RULE_FIELDS, *GROUP_FIELDS}
@@ -99,16 +96,13 @@ def findings_of_groups(source: Source, steps: Steps, *, strict: bool) -> Iterato
             elif patterns:
                 lost[position] = (allow, value, winners[pattern_of(value)[0]])
     found = {line_at(at): rule for at, rule in lost.items() if at not in decided}
-    separating = _separating_lines(text, found, strict=strict) if found else frozenset()
     for line, (allow, value, winner) in found.items():
         field = "allow" if allow else "disallow"
         reason = f"{ROBOTS_TXT} is always allowed"
         if winner is not None:
             reason = f"line {line_at(winner)} does"
         message = f"{field} {quoted(value)} never decides: {reason}"
-        advice = "remove it"
-        if line in separating:
-            advice = "write 'disallow:' alone, as it keeps the groups above and below it apart"
+        advice = "remove it; if it is the only rule of its group, write 'disallow:' alone"
         yield source.finding(line, Code.NEVER_DECIDES, message, advice)
 
 
@@ -155,23 +149,6 @@ def _about_sitemaps(
             f"this disallows the sitemap {quoted(value)}, which the file names",
             "remove one of the two lines",
         )
-
-
-def _separating_lines(text: bytes, removable: Container[int], *, strict: bool) -> frozenset[int]:
-    """Return the lines without which the user-agent lines above and below them were one group.
-
-    These are the rules between them, if all of these are `removable`.
-    """
-    found: list[int] = []
-    run: list[int] = []
-    for line, field, _ in records(text, strict=strict):
-        if field in RULE_FIELDS:
-            run.append(line)
-        elif field == USER_AGENT:
-            if all(rule in removable for rule in run):
-                found += run
-            run = []
-    return frozenset(found)
 
 
 def findings_of_repeated_values(source: Source, *, strict: bool) -> Iterator[Finding]:
@@ -224,7 +201,7 @@ def _winners(group: GroupText, steps: Steps, *, strict: bool) -> dict[str, int |
         winner = first.setdefault(_stem(pattern), number)
         if winner == number and steps.left >= 0:
             allotted = Steps(_MAX_STEPS)
-            winner = _first_that_covers(pattern, number, patterns, index, allotted)
+            winner = _first_that_covers(pattern, number, index, allotted)
             steps.left -= _MAX_STEPS - allotted.left
         winners[written] = position if winner == number else ranked[winner][2]
         if pattern == f"{ROBOTS_TXT}$":
@@ -232,49 +209,20 @@ def _winners(group: GroupText, steps: Steps, *, strict: bool) -> dict[str, int |
     return winners
 
 
-def _first_that_covers(
-    pattern: str, number: int, patterns: list[str], index: PatternIndex, steps: Steps
-) -> int:
+def _first_that_covers(pattern: str, number: int, index: PatternIndex, steps: Steps) -> int:
     """Return the number of the best pattern that matches each path that a pattern matches.
 
     It is the pattern's own number if there is no other, or if that is not certain.
     """
+    if pattern_has_reserved_query(pattern):  # it may match the encoded form of a query alone
+        return number
     best = number
     for sample in sample_paths(pattern):
-        if pattern_has_reserved_query(pattern):
-            winner = _first_that_covers_query(sample, patterns, index, steps)
-        else:
-            # No pattern matches it only in encoded form: the query has nothing to encode.
-            winner = index.first(sample, steps)
+        winner = index.first(sample, steps)
         if not 0 <= winner < number:
             return number
         best = winner
     return best
-
-
-def _first_that_covers_query(
-    sample: str, patterns: list[str], index: PatternIndex, steps: Steps
-) -> int:
-    """Return as `_first_that_covers`, for a pattern that also matches the encoded form of queries.
-
-    -1 if none is certain.
-    """
-    path = sample.partition("?")[0]
-    if _ANY in path:
-        return -1
-    whole = f"{path}?{_ANY}"
-    winner = index.first(whole, steps)
-    if 0 <= winner < len(patterns) and matches(patterns[winner], whole):
-        return winner
-    encoded = encode_query(sample)
-    winner = index.first(encoded, steps)
-    if (
-        0 <= winner < len(patterns)
-        and pattern_has_reserved_query(patterns[winner])
-        and matches(encode_query(patterns[winner]), encoded)
-    ):
-        return winner
-    return -1
 
 
 def _stem(pattern: str) -> str:

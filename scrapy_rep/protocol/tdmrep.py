@@ -16,29 +16,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .lines import SIZE_LIMIT
 from .matcher import TOO_COMPLEX, PatternIndex
 from .paths import path_of, pattern_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 TDM_FILE = "/.well-known/tdmrep.json"
 """The path of the file."""
 
-MAX_RULES = 14_000
-"""The elements of the array that are read. No more rules fit into 500 KiB: the shortest,
-``{"location":"/","tdm-reservation":1},``, has 37 octets."""
-
-MAX_DIGITS = 20
-"""The most characters of a number that are read (ours). The numbers that count have one digit."""
-
 _RESERVATIONS = {0: False, 1: True, "0": False, "1": True}
 """The values of ``tdm-reservation``. "Other values are considered protocol errors"."""
-
-_SPACE = re.compile(r"[ \t\n\r]*")
 
 # Printable characters that UTF-8 can encode. RFC 9110 §4.1 recommends support for URIs of at least
 # 8000 octets.
@@ -56,7 +44,7 @@ class TdmRule(NamedTuple):
 
 
 class TdmRep:
-    """A parsed TDM file. Unreadable rules are skipped, and nothing is read after a syntax error.
+    """A parsed TDM file. Unreadable rules are skipped. A file that is not JSON states nothing.
 
     >>> tdmrep = TdmRep.parse(b'[{"location": "/*.jpg", "tdm-reservation": 1}]')
     >>> tdmrep.rule("https://example.com/cat.jpg")
@@ -75,24 +63,22 @@ class TdmRep:
     def parse(cls, body: bytes) -> TdmRep:
         """Parse the body of a response that was successful. It raises for no body.
 
-        The first 500 KiB count, as for a robots.txt.
+        A file of more than 500 KiB, the limit of a robots.txt, states nothing.
         """
-        text = body[:SIZE_LIMIT].decode("utf-8-sig", "replace")
-        begin = _end_of_space(text, 0)
-        if not text.startswith("[", begin):
-            return cls({}, "it is not a JSON array")
-        rules: dict[str, TdmRule] = {}
-        unreadable = 0
         problem = None
-        for element in _elements(text, begin):
-            if element is _BROKEN:
-                problem = "its JSON is invalid or too long"
-            elif (rule := _rule(element)) is not None:
-                rules.setdefault(_pattern(rule), rule)
-            else:
-                unreadable += 1
-        if unreadable and problem is None:
-            problem = f"{unreadable} of its rules are unreadable"
+        try:
+            # int() raises for more than 4300 digits.
+            elements = json.loads(body[:SIZE_LIMIT].decode("utf-8-sig", "replace"), parse_int=float)
+        except (ValueError, RecursionError):
+            elements, problem = [], "its JSON is invalid or too long"
+        if not isinstance(elements, list):
+            elements, problem = [], "it is not a JSON array"
+        found = [_rule(element) for element in elements]
+        rules: dict[str, TdmRule] = {}
+        for rule in filter(None, found):
+            rules.setdefault(_pattern(rule), rule)
+        if None in found:
+            problem = f"{found.count(None)} of its rules are unreadable"
         return cls(rules, problem)
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -120,32 +106,6 @@ class TdmRep:
         return self._rules[number] if number < len(self._rules) else None
 
 
-_BROKEN = object()
-"""Stands for the rest of a file after a syntax error."""
-
-
-def _elements(text: str, begin: int) -> Iterator[object]:
-    """Yield the elements of the JSON array that begins at a position.
-
-    The last one is `_BROKEN` if the array does not end, or is followed by something.
-    """
-    position = _end_of_space(text, begin + 1)
-    if not text.startswith("]", position):
-        for _ in range(MAX_RULES):
-            try:
-                element, position = _decoder.raw_decode(text, position)
-            except (ValueError, RecursionError):
-                yield _BROKEN
-                return
-            yield element
-            position = _end_of_space(text, position)
-            if not text.startswith(",", position):
-                break
-            position = _end_of_space(text, position + 1)
-    if not text.startswith("]", position) or _end_of_space(text, position + 1) < len(text):
-        yield _BROKEN
-
-
 def _pattern(rule: TdmRule) -> str:
     """Return the location of a rule in comparable form."""
     return pattern_of(rule.location.encode("utf-8", "surrogatepass"))[0]
@@ -158,27 +118,9 @@ def _rule(element: object) -> TdmRule | None:
     if not isinstance(location, str) or not location.startswith(("/", "*")):
         return None
     # True is no number here, but it equals 1.
-    if type(reservation) not in (int, float, str) or reservation not in _RESERVATIONS:
+    if type(reservation) not in (float, str) or reservation not in _RESERVATIONS:
         return None
     policy = element.get("tdm-policy")
     policy = policy.strip(" \t\n\r") if isinstance(policy, str) else ""
     policy = policy if _POLICY.fullmatch(policy) else None
     return TdmRule(location, _RESERVATIONS[reservation], policy)
-
-
-def _end_of_space(text: str, position: int) -> int:
-    space = _SPACE.match(text, position)
-    assert space is not None
-    return space.end()
-
-
-def _number(digits: str) -> float | None:
-    # int() raises for more than 4300 digits.
-    return float(digits) if len(digits) <= MAX_DIGITS else None
-
-
-def _no_number(_: str) -> Any:
-    """Return the value of NaN and of the infinities, which are not JSON."""
-
-
-_decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_no_number)

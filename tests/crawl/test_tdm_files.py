@@ -149,7 +149,7 @@ async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) ->
     [
         (Page(b"", 404), None),
         (Page(b"", 403), None),
-        (Page("<html>Not found</html>"), "it is not a JSON array"),
+        (Page("<html>Not found</html>"), "its JSON is invalid or too long"),
         (tdmrep(RULES[1]), "it is not a JSON array"),
         (tdmrep([1, None, [], "x"]), "4 of its rules are unreadable"),
         (tdmrep([{"location": "/" + "x" * 10_000_000, "tdm-reservation": 1}]), "its JSON is"),

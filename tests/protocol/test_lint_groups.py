@@ -56,11 +56,7 @@ def dead(rules: str, *, strict: bool = False) -> dict[int, str]:
         ),
         pytest.param("Disallow: /x?a=b\nAllow: /x*a=b", {1: 2}, id="a query"),
         pytest.param("Disallow: /x?u=/f\nAllow: /x*u=/f", {}, id="its encoded form as well"),
-        pytest.param("Disallow: /x?u=/f\nAllow: /x****%2Ff", {}, id="the encoded form alone"),
-        pytest.param("Disallow: /x?u=/f\nAllow: /x?u=/f*", {1: 2}, id="the same query"),
-        pytest.param("Disallow: /x?u=/f\nAllow: /x?u=/*f", {1: 2}, id="more queries, encoded"),
-        pytest.param("Disallow: /x?u=/f\nAllow: /x?*******", {1: 2}, id="all queries"),
-        pytest.param("Disallow: /*x?u=/f\nAllow: /**x?u=/*f", {}, id="not certain"),
+        pytest.param("Disallow: /x?u=/f\nAllow: /x?*******", {}, id="not compared"),
         pytest.param("Disallow: /%2Fb?c\nAllow: /*?%2F*", {}, id="encoded on one side"),
     ],
 )  # fmt: skip
@@ -70,24 +66,22 @@ def test_rules_that_never_decide(rules: str, lines: dict[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "advices"),
+    "rules",
     [
-        ("Disallow: /a\nAllow: /a\nUser-agent: b\nDisallow: /b", ["remove"]),
-        ("Allow: /robots.txt$\nUser-agent: b\nDisallow: /b", ["disallow"]),
-        ("Allow: /robots.txt$\nAllow: /robots.txt$\nUser-agent: b\nAllow: /", ["disallow"] * 2),
-        ("Allow: /robots.txt$\nAllow:\nUser-agent: b\nDisallow: /b", ["remove"]),
-        ("Allow: /robots.txt$\nCrawl-delay: 1\nUser-agent: b\nDisallow: /b", ["disallow"]),
-        ("Disallow: /a\nUser-agent: b\nAllow: /robots.txt$", ["remove"]),
+        "Disallow: /a\nAllow: /a\nUser-agent: b\nDisallow: /b",
+        "Allow: /robots.txt$\nUser-agent: b\nDisallow: /b",
+        "Allow: /robots.txt$\nAllow: /robots.txt$\nUser-agent: b\nAllow: /",
+        "Allow: /robots.txt$\nCrawl-delay: 1\nUser-agent: b\nDisallow: /b",
+        "Disallow: /a\nUser-agent: b\nAllow: /robots.txt$",
     ],
 )
-def test_the_advice_changes_no_verdict(rules: str, advices: list[str]) -> None:
+def test_the_advice_changes_no_verdict(rules: str) -> None:
     body = ALL + rules
     findings = lint(body.encode(), select=["never-decides"])
-    words = {"remove": "remove it", "disallow": "write 'disallow:' alone"}
+    assert findings
     lines = body.split("\n")
-    for finding, advice in zip(findings, advices, strict=True):
-        assert finding.advice.startswith(words[advice])
-        lines[finding.line - 1] = "Disallow:" if advice == "disallow" else ""
+    for finding in findings:
+        lines[finding.line - 1] = "Disallow:"
     for token in ("a", "b"):
         before, after = (RobotsTxt(text.encode()) for text in (body, "\n".join(lines)))
         for path in ("/", "/a", "/b", "/robots.txts"):

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.tdmrep import TdmRep, TdmRule
 from testing.hostile import ALL, ATTACKS
 
@@ -146,7 +145,6 @@ def test_tdmrep_the_most_specific_match_is_the_first_in_sequence(
         ("NaN", None),
         ("-Infinity", None),
         ("1" * 5000, None),  # more digits than int() reads
-        ("1." + "0" * 5000, None),
         ('" 1"', None),
         ('"yes"', None),
         ("[1]", None),
@@ -199,28 +197,24 @@ def test_a_location_is_a_path(location: Any) -> None:
         (b"[]", 0, None),
         (b" [ ] ", 0, None),
         (b"\xef\xbb\xbf" + OPT_OUT, 1, None),
-        (b"", 0, "it is not a JSON array"),
+        (b"", 0, "its JSON is invalid or too long"),
         (b"null", 0, "it is not a JSON array"),
         (b'{"location": "/", "tdm-reservation": 1}', 0, "it is not a JSON array"),
-        (b"<html></html>", 0, "it is not a JSON array"),
-        (OPT_OUT.decode().encode("utf-16"), 0, "it is not a JSON array"),
+        (b"<html></html>", 0, "its JSON is invalid or too long"),
+        (OPT_OUT.decode().encode("utf-16"), 0, "its JSON is invalid or too long"),
         (b"[", 0, "its JSON is invalid or too long"),
         (b"[1, 2, [], {}]", 0, "4 of its rules are unreadable"),
-        (OPT_OUT[:-3], 1, "its JSON is invalid or too long"),  # what is complete counts
-        (OPT_OUT.replace(b"]", b",]"), 1, "its JSON is invalid or too long"),
-        (OPT_OUT + b"x", 1, "its JSON is invalid or too long"),
-        (THREE_GROUPS.replace(b'"/directory-b/html/"', b"'/'"), 1,
-         "its JSON is invalid or too long"),
+        (OPT_OUT.replace(b"]", b",]"), 0, "its JSON is invalid or too long"),
+        (OPT_OUT + b"x", 0, "its JSON is invalid or too long"),
         (b'[{"location": "/", "location": "/a", "tdm-reservation": 0, "tdm-reservation": 1}]',
          1, None),
         (b'[{"location": "/\xff", "tdm-reservation": 1}]', 1, None),
         (b'[{"location": "/\\ud800\\u0000", "tdm-reservation": 1}]', 1, None),
         (b'[{"location": "/\n", "tdm-reservation": 1}]', 0, "its JSON is invalid or too long"),
         (b"[" * 250_000, 0, "its JSON is invalid or too long"),
-        (b'{"a":' * 100_000, 0, "it is not a JSON array"),
+        (b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
         (b"[" + b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
         (b"[" + b"1," * 10_000_000, 0, "its JSON is invalid or too long"),
-        (b"[" + b"1," * 14_000 + b"1]", 0, "its JSON is invalid or too long"),
         (b"[" + b"1," * 13_999 + b"1]", 0, "14000 of its rules are unreadable"),
         (b"[" + b"9" * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
         (b'["' + b"\\u0041" * 1_000_000 + b'"]', 0, "its JSON is invalid or too long"),
@@ -240,19 +234,6 @@ def test_of_duplicate_names_the_last_holds() -> None:
     assert reservation(file, "/") is False
 
 
-def test_rules_up_to_the_size_limit_count() -> None:
-    rules = [rule(f"/{number}/", number % 2) for number in range(20_000)]
-    body = json.dumps(rules).encode()
-    assert len(body) > SIZE_LIMIT
-    file = TdmRep.parse(body)
-    assert 10_000 < len(file) < 20_000
-    assert file.problem == "its JSON is invalid or too long"
-    last = len(file) - 1
-    assert reservation(file, f"/{last}/") is bool(last % 2)
-    assert reservation(file, f"/{last + 1}/") is None
-    assert len(TdmRep.parse(body[: SIZE_LIMIT + 1])) == len(file)
-
-
 def test_20_000_rules_count() -> None:
     file = of(*(rule("/" if number else "/a", number % 2) for number in range(10_000)))
     assert (len(file), reservation(file, "/a"), reservation(file, "/b")) == (2, False, True)
@@ -263,7 +244,7 @@ def test_20_000_rules_count() -> None:
 def test_what_takes_too_many_steps_is_reserved_if_any_rule_reserves() -> None:
     attack = ATTACKS["permutations"]
     lines = attack.body.removeprefix(ALL).decode().splitlines()
-    locations = [line.removeprefix("Disallow:") for line in lines]
+    locations = [line.removeprefix("Disallow:") for line in lines[:8000]]
     url = attack.url(2048)
     free = [rule(location, 0) for location in locations]
     assert of(*free).rule(url) is None
