@@ -24,8 +24,6 @@ from scrapy_rep.reports.records import (
     RuleText,
     Run,
     Seen,
-    Timeline,
-    TimeSlot,
     Version,
     utc,
 )
@@ -132,20 +130,6 @@ def report(origins: int = 15, seed: int = 1) -> Report:
     for number in range(origins):
         _add_origin(made, number, chance)
     finished(made)
-    seconds = 8
-    for slot in range(2_700 // seconds):
-        wave = 0.6 + 0.4 * chance.random() if slot < 250 else 0.2 * chance.random()
-        dropped = round(made.totals.dropped / 260 * chance.random())
-        made.timeline.slots.append(
-            TimeSlot(
-                utc((START // seconds + slot) * seconds),
-                round(made.totals.sent / 260 * wave),
-                dropped,
-                {"rules": dropped},
-                1 if slot < origins * 2 else 0,
-            )
-        )
-    made.timeline.seconds = seconds
     return made
 
 
@@ -296,8 +280,6 @@ def hostile(texts: list[str]) -> Report:
         made.hosts.append(HostPace(f"{number}{text}", 2, at, at, found, 1.0, 2.0, found, 1))
         made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
     made.totals = made.origins[0].counts
-    made.invalid_hosts = texts[:5]
-    made.timeline = Timeline(1, [TimeSlot(at, 1, len(texts), dict.fromkeys(texts, 1), 1)])
     return made
 
 

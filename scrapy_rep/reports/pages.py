@@ -14,7 +14,7 @@ import hashlib
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
-from math import isfinite, log10
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -236,7 +236,6 @@ def environment() -> Environment:
         "count": count,
         "deciding_text": answers.deciding_text,
         "link": link,
-        "log10": log10,
         "moment": moment,
         "number": "{:,}".format,
         "octets": octets,

@@ -40,8 +40,6 @@ from .records import (
     RobotsFile,
     RunEvent,
     Seen,
-    Timeline,
-    TimeSlot,
     Version,
     utc,
 )
@@ -296,15 +294,12 @@ class Database:
         for host in hosts:
             host.gaps.median = self._median("gap IS NOT NULL", host.host, host.gaps.count)
             host.paced_gaps.median = self._median("is_paced", host.host, host.paced_gaps.count)
-        (totals,), (left_out,), (whole,) = map(self._rows, ("totals", "left_out", "whole"))
-        slots = convert(list(self._rows("slots")), list[TimeSlot])
+        (totals,), (left_out,) = map(self._rows, ("totals", "left_out"))
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
             limits=structs.replace(limits, **left_out),
             totals=convert(totals, Counts),
-            invalid_hosts=whole["invalid_hosts"],
-            timeline=Timeline(whole["seconds"], slots),
             origins=list(origins.values()),
             hosts=hosts,
             files={row["sha256"]: convert(row, RobotsFile) for row in self._rows("texts")},

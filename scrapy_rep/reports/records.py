@@ -261,29 +261,6 @@ class HostPace(Struct):
     """Those of them that were shorter than the delay at both requests."""
 
 
-class TimeSlot(Struct):
-    """What happened in one interval of the timeline."""
-
-    at: Time
-    """The start of the interval."""
-    sent: Count = 0
-    """Requests for pages that were sent."""
-    dropped: Count = 0
-    """Requests for pages that were not sent."""
-    dropped_for: dict[str, Count] = {}
-    """The same by the reason of their verdict."""
-    robots_txt: Count = 0
-    """Requests for robots.txt files, as in :class:`Counts`."""
-
-
-class Timeline(Struct):
-    """Requests over time, in intervals of one length. Empty intervals are left out."""
-
-    seconds: Annotated[int, Meta(ge=1, le=1 << 33)] = 1
-    """The length of an interval: a power of two. Each starts at a multiple of it."""
-    slots: Annotated[list[TimeSlot], Meta(max_length=10_000)] = []
-
-
 class RobotsFile(Struct):
     """A robots.txt file that at least one origin had. Many origins may have the same file."""
 
@@ -305,13 +282,9 @@ class Limits(Struct):
     """Rules and reasons of one origin."""
     max_versions: Count = 10
     """States of the robots.txt of one origin."""
-    max_text: Count = MAX_TEXT
-    max_file_text: Count = MAX_FILE_TEXT
     max_files_text: Count = 10_000_000
     """Characters of all robots.txt files together whose text is kept."""
     max_names: Count = MAX_NAMES
-    max_time_slots: Count = 240
-    """Intervals of the timeline. Beyond it, intervals are twice as long."""
     max_examples: Count = MAX_EXAMPLES
     origins_left_out: Count = 0
     """Requests for pages, sent or dropped, to origins that are not listed."""
@@ -365,9 +338,6 @@ class Report(Struct, tag_field="type", tag="report"):
     limits: Limits = field(default_factory=Limits)
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
-    invalid_hosts: list[str] = []
-    """Up to five URLs without a valid host, which were dropped."""
-    timeline: Timeline = field(default_factory=Timeline)
     origins: list[OriginReport] = []
     """Those with disallowed requests come first, then unreachable ones, then those with the most
     requests."""

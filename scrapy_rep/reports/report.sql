@@ -165,22 +165,6 @@ CREATE VIEW hosts AS SELECT host, requests, first_at, last_at, shortest_delay, l
   json_object('count', paced, 'smallest', smallest_paced) AS "paced_gaps [msgspec]"
 FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
 
-CREATE TABLE happened AS
-WITH event AS (SELECT CAST(at AS INTEGER) AS at, kind, CASE kind WHEN 'dropped' THEN reason END
-    AS reason FROM request WHERE kind IN ('sent', 'dropped', 'robots.txt')),
-span AS (SELECT min(at) AS first, max(at) AS last FROM event),
-length(seconds) AS (SELECT 1 UNION ALL SELECT 2 * seconds FROM length, span, limits
-  WHERE last / seconds - first / seconds >= max_time_slots)
-SELECT at / seconds * seconds AS at, kind, reason, count(*) AS number, seconds
-FROM event JOIN (SELECT max(seconds) AS seconds FROM length) GROUP BY 1, 2, 3;
-
-CREATE VIEW slots AS SELECT at, total(number) FILTER (WHERE kind = 'sent') AS sent,
-  total(number) FILTER (WHERE kind = 'dropped') AS dropped,
-  total(number) FILTER (WHERE kind = 'robots.txt') AS robots_txt,
-  (SELECT json_group_object(reason, number) FROM (SELECT reason, number FROM happened AS other
-    WHERE other.at = happened.at AND kind = 'dropped' ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
-FROM happened GROUP BY at ORDER BY at;
-
 -- The files to which versions and deciding rules refer. The newest ones keep their text.
 CREATE TABLE texts AS SELECT sha256, octets,
   CASE WHEN sum(length(text)) OVER (ORDER BY place DESC) <= max_files_text THEN text END AS text
@@ -195,7 +179,3 @@ CREATE VIEW left_out AS SELECT
   (SELECT coalesce(sum(versions_left_out), 0) FROM origins) AS versions_left_out,
   (SELECT count(*) FROM texts WHERE text IS NULL) AS files_left_out
 FROM limits;
-
-CREATE VIEW whole AS SELECT (SELECT coalesce(first_five(path), '[]') FROM request
-    WHERE origin IS NULL AND kind = 'dropped') AS "invalid_hosts [msgspec]",
-  (SELECT coalesce(max(seconds), 1) FROM happened) AS seconds;

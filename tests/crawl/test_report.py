@@ -125,8 +125,6 @@ async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_pa
     assert (totals.sent_allowed, totals.sent_exempt) == (5, 2)
     assert (totals.sent_disallowed, totals.sent_unchecked, totals.final_url_disallowed) == (0, 0, 0)
     assert totals.dropped_for == {"rules": len(outcome.failures)}
-    assert sum(slot.sent for slot in report.timeline.slots) == 7
-    assert sum(slot.dropped for slot in report.timeline.slots) == 3
     (run,) = report.runs
     assert (run.spider, run.finish_reason, run.tokens) == ("visitor", "finished", ["testbot"])
     assert run.settings["REP_REPORT"] == repr([str(tmp_path / "report.json")])
@@ -214,7 +212,6 @@ async def test_other_reasons(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     settings = reporting(tmp_path, REP_LOCAL_RULES=str(rules), REP_MAX_WAIT=1)
     await crawl([*urls, *closed.urls("/now")], settings)
     report = report_in(tmp_path)
-    assert report.invalid_hosts == ["http:///x"]
     assert rows_of(origin_in(report, down)) == [(None, "unreachable", 0, 1)]
     assert origin_in(report, down).versions[0].failure == "status 503"
     assert rows_of(origin_in(report, own)) == [

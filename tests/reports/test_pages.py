@@ -42,8 +42,6 @@ from scrapy_rep.reports.records import (
     UNCHECKED,
     Counts,
     Deciding,
-    Gaps,
-    HostPace,
     OriginReport,
     ReasonText,
     Report,
@@ -51,8 +49,6 @@ from scrapy_rep.reports.records import (
     RuleText,
     Run,
     Seen,
-    Timeline,
-    TimeSlot,
     Version,
     json_text,
     utc,
@@ -219,7 +215,7 @@ def test_the_pace_is_not_known_without_what_was_sent() -> None:
 def test_an_empty_report() -> None:
     text = text_of(report_samples.empty())
     for sentence in (
-        "The record has no times.", "There are no origins.", "No rule decided.",
+        "There are no origins.", "No rule decided.",
         "No site asked for a delay", "No site asked for one", "Each request of the spider was sent",
         "Nothing is left out.",
     ):  # fmt: skip
@@ -702,65 +698,6 @@ def test_bars() -> None:
     rows[1]["label"] = " "
     assert '<th scope="row">(empty)</th>' in of(chart, rows=rows)
     assert "<tbody>\n</tbody>" in of(chart, rows=[])
-
-
-def drawn(macro: str, chart: object) -> Selector:
-    """The chart as a macro of the templates draws it."""
-    macros: Any = environment().get_template("charts.html").module
-    return Selector(str(getattr(macros, macro)(chart)))
-
-
-def test_a_timeline_is_stacked() -> None:
-    reasons = {"rules": 3, "<b>\u202e": 1000, **dict.fromkeys("abcd", 1)}
-    slots = [TimeSlot(utc(10), 2, 1, {"rules": 1}, 1), TimeSlot(utc(14), 2, 0, reasons)]
-    page = drawn("timeline", Timeline(2, slots))
-    assert page.css("path::attr(d)").getall() == [
-        "M0.0 100.0h320.0v100.0h-320.0zM640.0 100.0h320.0v100.0h-320.0z",
-        "M0.0 50.0h320.0v50.0h-320.0z",
-        "M0.0 0.0h320.0v50.0h-320.0z",
-    ]
-    assert page.css(".y span::text").getall() == ["4", "2.0", "0"]
-    assert page.css(".x span::text").getall() == ["00:00:10", "00:00:13", "00:00:16"]
-    assert page.css("svg[role=img] title::text").get() == (
-        "Requests over time. Pages requested: 4, Pages not requested: 1, robots.txt: 1. "
-        "The table below has the numbers."
-    )
-    rows = [["".join(cell.css("::text").getall()) for cell in row.css("tr > *")]
-            for row in page.css("tbody tr")]  # fmt: skip
-    assert rows[0] == ["1970-01-01 00:00:10", "2", "1", "1", "1 rules"]
-    assert rows[1][-1] == r"1,000 <b>\u202e, 3 rules, 1 a, 1 b, 1 c, and 1 other reason"
-
-
-@pytest.mark.parametrize("seconds", [0, -9, 1e11])
-def test_a_timeline_of_another_program_may_have_any_times(seconds: float) -> None:
-    slots = [TimeSlot(utc(100), 1), TimeSlot(utc(100 + seconds), 1)]
-    assert drawn("timeline", Timeline(1, slots)).css("path::attr(d)").get("").endswith("z")
-
-
-def host(delay: float, gap: float, too_short: int = 0) -> HostPace:
-    gaps = Gaps(1, gap, gap)
-    return HostPace("a.example", 2, utc(0), utc(0), gaps, delay, delay, gaps, too_short)
-
-
-def test_a_gap_as_long_as_the_delay_is_on_the_diagonal() -> None:
-    page = drawn("scatter", [host(1, 1), host(10, 10), host(10, 1, too_short=3)])
-    points = [
-        (circle.attrib["cx"], circle.attrib["cy"], circle.attrib["class"])
-        for circle in page.css("circle")
-    ]
-    assert points == [
-        ("60.0", "260.0", "kept"), ("310.0", "10.0", "kept"), ("310.0", "260.0", "short"),
-    ]  # fmt: skip
-    assert page.css("text::text").getall()[:4] == ["1 s", "1 s", "10 s", "10 s"]
-    assert "of 3 hosts." in page.css("title::text").get("")
-
-
-@pytest.mark.parametrize("delay", [1e-9, 0.001, 1, 1e6, 1e12])
-def test_any_delay_is_inside(delay: float) -> None:
-    page = drawn("scatter", [host(delay, 1), host(1, delay), host(delay, delay)])
-    for circle in page.css("circle"):
-        assert 60 <= float(circle.attrib["cx"]) <= 310
-        assert 10 <= float(circle.attrib["cy"]) <= 260
 
 
 # Numbers

@@ -303,8 +303,6 @@ def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
     assert (report.totals.sent, report.totals.dropped) == (5, 6)
     assert (report.limits.origins_left_out, report.limits.hosts_left_out) == (6, 3)
     assert report.limits.deciding_left_out == 0
-    assert sum(slot.sent + slot.dropped for slot in report.timeline.slots) == 11
-    assert report.invalid_hosts == ["http:///"]
 
 
 def test_the_origins_with_problems_come_first() -> None:
@@ -465,7 +463,7 @@ def test_requests_without_a_verdict_and_in_spite_of_one_are_counted() -> None:
     assert (disallowed.allowed, disallowed.sent) == (False, 1)
 
 
-def test_urls_without_a_host_are_examples() -> None:
+def test_urls_without_a_host_are_counted() -> None:
     made = log()
     for number in range(7):
         made.dropped(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
@@ -474,7 +472,6 @@ def test_urls_without_a_host_are_examples() -> None:
     report = made.report()
     assert report.totals.dropped_for == {"invalid-host": 7}
     assert (report.totals.final_url_disallowed, report.totals.final_url_dropped) == (1, 1)
-    assert len(report.invalid_hosts) == 5
     assert report.origins == []
 
 
