@@ -73,7 +73,7 @@ def check_tool(
     robots: str | None,
     source: str | None,
     from_format: str | None,
-    field: str | None,
+    url_field: str | None,
 ) -> int:
     """Check URLs."""
     if not urls and source is None:
@@ -85,7 +85,7 @@ def check_tool(
             )
     given: Iterator[str] = iter(urls)
     if source is not None:
-        given = chain(given, urls_from(source, form=from_format, field=field))
+        given = chain(given, urls_from(source, form=from_format, field=url_field))
     # What is in the arguments is explained. What is in a file may be long.
     from ..settings import turns_obeying_off  # it imports Scrapy
 

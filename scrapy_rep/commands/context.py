@@ -243,8 +243,8 @@ def _check_values(values: dict[str, Any]) -> None:
         raise click.UsageError("an argument is empty")
     if texts.count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one argument can be standard input")
-    if values.get("source", "") is None and (values["from_format"] or values["field"]):
-        raise click.UsageError("--from-format and --field belong to a file with URLs")
+    if values.get("source", "") is None and (values["from_format"] or values["url_field"]):
+        raise click.UsageError("--from-format and --url-field belong to a file with URLs")
     if values.get("archive") and not any(text.startswith("archive:") for text in texts):
         raise click.UsageError("--archive belongs to archive:SITE")
 

@@ -123,7 +123,7 @@ def diff_tool(
     agents: Sequence[str],
     source: str | None,
     from_format: str | None,
-    field: str | None,
+    url_field: str | None,
 ) -> int:
     """Compare two files."""
     named = agents_of(agents, context) if agents else None
@@ -143,7 +143,7 @@ def diff_tool(
     code = exit_code([record.same])
     if source is None or unknown:
         return code
-    given = urls_from(source, form=from_format, field=field)
+    given = urls_from(source, form=from_format, field=url_field)
     is_known = _write_urls(given, policies, asked, context)
     return code if is_known else ExitCode.UNKNOWN
 

@@ -1,11 +1,10 @@
-"""URLs from files, one at a time: plain lines, CSV, JSON Lines, sitemaps; compressed or not.
+"""URLs from files, one at a time: plain lines, JSON Lines, sitemaps; compressed or not.
 
 Nothing here holds a whole file in memory.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -22,7 +21,7 @@ from .output import reading
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FORMATS = ("lines", "csv", "jsonl", "sitemap")
+FORMATS = ("lines", "jsonl", "sitemap")
 """The formats of a file with URLs."""
 
 MAX_LINE = 1 << 20
@@ -30,8 +29,6 @@ MAX_LINE = 1 << 20
 
 GZIP = b"\x1f\x8b"
 _START = 1 << 12
-_URL_NAMES = ("url", "loc", "address", "link", "href")
-"""Names of a CSV column or JSON field that holds URLs, if the user names none."""
 
 
 def input_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -41,9 +38,7 @@ def input_options(function: Callable[..., int]) -> Callable[..., int]:
         type=click.Choice(FORMATS),
         help="The format of that file. Default: its name and its first bytes tell.",
     )
-    field = click.option(
-        "--field", metavar="NAME", help="The CSV column (name or number) or the JSON field."
-    )
+    field = click.option("--url-field", metavar="NAME", help="The JSON field. Default: url.")
     return form(field(function))
 
 
@@ -51,22 +46,18 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     """Yield the URLs of a file; ``-`` is standard input.
 
     ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
-    ``field`` is the CSV column (a name, or a number from 1) or the JSON field. Raises
-    :class:`CommandError` for a file that cannot be read.
+    ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.
     """
-    wrong = (csv.Error, ValueError, zlib.error)
-    with reading(name, form or "URLs", *wrong), opened(name) as raw:
+    with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as raw:
         stream = decompressed(raw)
-        form = form or _form_of(name, stream, has_field=field is not None)
+        form = form or ("jsonl" if field else _form_of(name, stream))
         if form == "sitemap":
             yield from _of_sitemap(stream)
             return
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
-            if form == "csv":
-                yield from _of_csv(text, field)
-            elif form == "jsonl":
-                yield from _of_json_lines(text, field)
+            if form == "jsonl":
+                yield from _of_json_lines(text, field or "url")
             else:
                 urls = (line.strip() for line in _lines_of(text))
                 yield from (url for url in urls if url and not url.startswith("#"))
@@ -86,17 +77,15 @@ def decompressed(stream: Any) -> Any:
     return stream
 
 
-def _form_of(name: str, stream: Any, *, has_field: bool) -> str:
+def _form_of(name: str, stream: Any) -> str:
     """Guess the format of a file. Raises ValueError for a binary file."""
     start = stream.peek(_START)[:_START].removeprefix(b"\xef\xbb\xbf").lstrip()
     if b"\0" in start:
         raise ValueError("it is a binary file")
-    stem = name.lower().removesuffix(".gz")
     if start.startswith(b"<"):
         return "sitemap"
-    if stem.endswith((".jsonl", ".ndjson", ".jl")) or start.startswith(b"{"):
-        return "jsonl"
-    return "csv" if has_field or stem.endswith((".csv", ".tsv")) else "lines"
+    is_json = name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".jl"))
+    return "jsonl" if is_json or start.startswith(b"{") else "lines"
 
 
 def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
@@ -107,37 +96,7 @@ def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _of_csv(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    first = next(_lines_of(text), "")
-    if not first:  # an empty file
-        return
-    delimiter = max(",;\t", key=first.count) if first.strip() else ","
-    header = next(csv.reader([first], delimiter=delimiter), [])
-    number = _column(header, field)
-    first_url = header[number].strip()
-    if field is not None and field.isdecimal() and ("/" in first_url or "." in first_url):
-        yield first_url  # there is no header
-    for row in csv.reader(_lines_of(text), delimiter=delimiter):
-        if len(row) > number and row[number].strip():
-            yield row[number].strip()
-
-
-def _column(header: list[str], field: str | None) -> int:
-    if field is not None and field.isdecimal():
-        number = int(field) - 1
-        if not 0 <= number < len(header):
-            raise ValueError(f"there is no column {field}: the first line has {len(header)}")
-        return number
-    names = [name.strip().lower() for name in header]
-    for name in _URL_NAMES if field is None else (field.lower(),):
-        if name in names:
-            return names.index(name)
-    wanted = "for URLs; name it with --field" if field is None else field
-    raise ValueError(f"there is no column {wanted}: there are {', '.join(header)}")
-
-
-def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
-    names = _URL_NAMES if field is None else (field,)
+def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
     for number, line in enumerate(_lines_of(text), 1):
         if not line.strip():
             continue
@@ -148,9 +107,9 @@ def _of_json_lines(text: io.TextIOWrapper, field: str | None) -> Iterator[str]:
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
         if isinstance(value, dict):
-            value = next((value[name] for name in names if name in value), None)
+            value = value.get(field)
         if not isinstance(value, str):
-            raise ValueError(f"line {number} has no text in the field {field or 'url'}")
+            raise ValueError(f"line {number} has no text in the field {field}")
         yield value.strip()
 
 

@@ -303,8 +303,8 @@ def test_a_url_that_is_none(run: Run, url: str, reason: str) -> None:
 
 def test_a_file_without_urls(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("# nothing\n")
-    (tmp_path / "urls.csv").write_text("")
-    for name in ("urls.txt", "urls.csv"):
+    (tmp_path / "urls.jsonl").write_text("")
+    for name in ("urls.txt", "urls.jsonl"):
         done = check(run, "--from", name)
         assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
 

@@ -40,13 +40,6 @@ A, B = "https://a.example/1", "https://a.example/2"
         ("x.txt", f"{A}\n\n# a comment\n  {B}  \r\n", None, [A, B]),
         ("x.txt", f"\ufeff{A}\n{B}", None, [A, B]),  # a byte order mark
         ("x.txt", "", None, []),
-        ("x.csv", f"id,URL\n1,{A}\n2,{B}\n", None, [A, B]),
-        ("x.csv", f"id,page\n1,{A}\n2,{B}\n", "page", [A, B]),
-        ("x.csv", f"id;page\n1;{A}\n", "page", [A]),
-        ("x.tsv", f"id\turl\n1\t{A}\n", None, [A]),
-        ("x.csv", f"1,{A}\n2,{B}\n", "2", [A, B]),  # no header
-        ("x.csv", f'id,url\n1,"{A},x\ny"\n\n3\n', None, [f"{A},x\ny"]),
-        ("x", f"id,page\n1,{A}\n", "page", [A]),
         ("x.jsonl", f'{{"url": "{A}"}}\n\n{{"id": 1, "url": "{B}"}}\n', None, [A, B]),
         ("x", f'{{"page": "{A}"}}\n', "page", [A]),
         ("x.jsonl", f'"{A}"\n', None, [A]),
@@ -66,7 +59,7 @@ def test_formats(
 
 
 def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
-    path = tmp_path / "x.csv"
+    path = tmp_path / "x.jsonl"
     path.write_text(f"{A}\n")
     assert list(urls_from(str(path), form="lines")) == [A]
 
@@ -75,9 +68,6 @@ def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
     ("name", "content", "field", "message"),
     [
         ("x.txt", b"\x89PNG\r\n\0\0", None, "it is a binary file"),
-        ("x.csv", b"a,b\n1,2\n", None, "no column for URLs; name it with --field: there are a, b"),
-        ("x.csv", b"a,b\n1,2\n", "c", "there is no column c: there are a, b"),
-        ("x.csv", b"a,b\n1,2\n", "3", "there is no column 3: the first line has 2"),
         ("x.jsonl", b'{"a": 1}\n', None, "line 1 has no text in the field url"),
         ("x.jsonl", b"[1\n", None, "line 1: "),
         ("x.jsonl", b"[" * 100_000, None, "line 1: the JSON is nested too deeply"),
@@ -109,7 +99,6 @@ def test_files_that_cannot_be_read(
     ("name", "start", "line", "end"),
     [
         ("x.txt", "", "https://a.example/{}\n", ""),
-        ("x.csv", "url\n", "https://a.example/{}\n", ""),
         ("x.jsonl", "", '{{"url": "https://a.example/{}"}}\n', ""),
         ("x.xml", "<urlset>", "<url><loc>https://a.example/{}</loc></url>\n", "</urlset>"),
     ],

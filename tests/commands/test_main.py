@@ -106,8 +106,8 @@ FILE = ("--robots", "robots.txt")
         # Options and arguments that exclude each other
         (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),
         (["show", "robots.txt", "--archive", "x"], "--archive belongs to archive:SITE (see"),
-        (["check", "/x", "--field", "a"], "--from-format and --field belong to a file with URLs"),
-        (["diff", *FILE[1:], "robots.txt", "--field", "1"], "belong to a file with URLs"),
+        (["check", "/x", "--url-field", "a"], "--from-format and --url-field belong to a"),
+        (["diff", *FILE[1:], "robots.txt", "--url-field", "a"], "belong to a file with URLs"),
         (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
         (["diff", "-", "-"], "only one argument can be standard input"),
         (["diff", "-", "robots.txt", "--urls", "-"], "only one argument can be standard input"),
