@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from contextlib import nullcontext
 from itertools import chain, islice
-from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -35,12 +34,6 @@ to the maximum, so that the first answers come soon."""
 
 MAX_BATCH_LENGTH = 4_000_000
 """Characters of the URLs after which a batch ends, however few they are."""
-
-MAX_POLICIES = 20_000
-"""Origins whose policy is kept between two batches. The session keeps REP_CACHE_SIZE of them."""
-
-MAX_KNOWN = 50_000
-"""Verdicts whose text is kept."""
 
 _Answered: TypeAlias = "tuple[Target, Policy | None, list[Verdict | None]]"
 """A URL, its policy if it is known, and a verdict for each crawler if that is known."""
@@ -116,7 +109,6 @@ class _Checker:
         """Sites that did not answer, and invalid URLs. Some of these have a verdict, because a
         crawl drops them."""
         self._policies: dict[str, Policy] = {}
-        self._known: dict[tuple[int, int, bool], tuple[Verdict | None, str, str]] = {}
 
     def run(self, session: Session | None, policy: Policy | None = None) -> int:
         """Check all URLs. ``policy`` is that of a file, which holds for every URL."""
@@ -162,28 +154,26 @@ class _Checker:
             if not targets:
                 break
             if file is None and session is not None:
-                self._fetch_missing(targets, session)
+                self._fetch(targets, session)
             yield targets
             if session is not None and session.is_interrupted:
                 raise KeyboardInterrupt
-            while len(self._policies) > MAX_POLICIES:
-                del self._policies[next(iter(self._policies))]
             size = min(2 * size, MAX_BATCH)
         if interrupt is not None:
             raise interrupt
 
-    def _fetch_missing(self, targets: Iterable[Target], session: Session) -> None:
+    def _fetch(self, targets: Iterable[Target], session: Session) -> None:
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in self._policies]
-        if not missing:
-            return
         with self._output.progress("robots.txt files", len(missing)) as progress:
             found = session.policies(missing, progress, is_partial=True)
-        self._policies.update(found)
         for policy in found.values():
             if policy.access.is_unreachable:
                 self._unknown += 1
                 self._output.note(policy.access.problem, "unreachable robots.txt files")
+        # Those of the last batch. The session keeps more of them.
+        kept = self._policies | found
+        self._policies = {origin: kept[origin] for origin in origins if origin in kept}
 
     def _answer(self, target: Target, file: Policy | None) -> _Answered:
         policy = file or self._policies.get(target.origin or "")
@@ -204,29 +194,17 @@ class _Checker:
 
     def _lines(self, batch: Sequence[_Answered]) -> Iterator[str]:
         """Yield a line for each URL and crawler: a brief record, or text."""
-        as_json, known = self._output.as_json, self._known
+        output, has_names = self._output, len(self._agents) > 1
+        words = {key: output.styled(f"{text:<10}", STYLES[key]) for key, text in WORDS.items()}
         for target, _, verdicts in batch:
-            url = target.url
-            shown = encode_basestring_ascii(url) if as_json else printable(url, MAX_URL)
-            for number, verdict in enumerate(verdicts):
-                # Most URLs of a site share a few verdicts. Each is one object, which is kept here.
-                key = number, id(verdict), target.is_valid
-                parts = known.get(key)
-                if parts is None:
-                    if len(known) >= MAX_KNOWN:
-                        known.clear()
-                    record = brief(target._replace(url=""), self._agents[number], verdict)
-                    parts = known[key] = verdict, *self._parts(record)
-                yield f"{parts[1]}{shown}{parts[2]}"
-
-    def _parts(self, record: Check) -> tuple[str, str]:
-        """Return what stands before and behind the URL in the line of a record."""
-        if self._output.as_json:
-            before, _, after = json_line(record).partition('""')
-            return before, after
-        name = f"{printable(record.agent)}: " if len(self._agents) > 1 else ""
-        text = self._output.styled(f"{WORDS[record.allowed]:<10}", STYLES[record.allowed])
-        return f"{text} ", f"  {name}{_why(record)}\n"
+            for agent, verdict in zip(self._agents, verdicts, strict=True):
+                record = brief(target, agent, verdict)
+                if output.as_json:
+                    yield json_line(record)
+                else:
+                    name = f"{printable(agent.name)}: " if has_names else ""
+                    url = printable(target.url, MAX_URL)
+                    yield f"{words[record.allowed]} {url}  {name}{_why(record)}\n"
 
     def _explain(self, answers: Sequence[_Answered]) -> None:
         """Write an explanation of each answer, or a table."""
