@@ -201,6 +201,8 @@ class OriginFile(Generic[Content]):
     last_request: float | None = field(default=None, repr=False)
     """When the last request for the file ended, by any crawler, on the caller's monotonic
     clock. None if the last response came from a cache."""
+    is_first_answer: bool = field(default=False, repr=False)
+    """Whether that was the first request of this crawl for the file."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
@@ -288,11 +290,12 @@ class OriginFile(Generic[Content]):
 
         ``age`` is how many seconds ago another fetch ended, if the answer came from the store.
         """
+        self.is_first_answer = age is None and self.answered_at == -inf
+        self.last_request = None if self.from_cache else at - (age or 0)
         self.answered_at = at
         self.from_store = age is not None
         if self.from_store:
             self.redirects = ()
-        self.last_request = None if self.from_cache else at - (age or 0)
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""

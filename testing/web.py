@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -104,8 +104,12 @@ class Site:
 
 
 def gaps(*sites: Site) -> list[float]:
-    """The seconds between each two consecutive requests that these sites received."""
-    return between(received.at for site in sites for received in site.received)
+    """The seconds between each two consecutive requests that these sites received.
+
+    The first is the first page: it need not wait after its robots.txt.
+    """
+    requests = sorted((each.at, each.path) for site in sites for each in site.received)
+    return between(at for at, _ in dropwhile(lambda each: each[1] == "/robots.txt", requests))
 
 
 def between(times: Iterable[float]) -> list[float]:

@@ -316,7 +316,7 @@ class PolicyCache(FileCache[Origin]):
         if self._settings.obey_crawl_delay:
             pace = origin.last_delay(now)
             seconds = max(seconds, min(pace, self._settings.max_delay))
-        return seconds, origin.last_request
+        return seconds, self._last_request(origin)
 
     # The pace of hosts.
 
@@ -338,8 +338,19 @@ class PolicyCache(FileCache[Origin]):
             seconds = max(seconds, min(pacing.seconds_between(now), self._settings.max_delay))
             self._log_pace(origin, pacing, self.tokens(request), now)
         if seconds or host is not None:
-            self.frontier.set_delay(origin.host, origin.key, seconds, origin.last_request)
+            last_request = self._last_request(origin)
+            self.frontier.set_delay(origin.host, origin.key, seconds, last_request)
         return pacing
+
+    def _last_request(self, origin: Origin) -> float | None:
+        """Return when the last known request ended after which a page of an origin has to wait.
+
+        That is not the first one for its robots.txt, unless other crawlers may have requested a
+        page.
+        """
+        if origin.is_first_answer and self.frontier.reservations is None:
+            return None
+        return origin.last_request
 
     def _log_pace(
         self, origin: Origin, pacing: Pacing, tokens: tuple[str, ...], now: float

@@ -24,6 +24,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
+from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.paths import host_of
 from .clock import Timer, fire
 from .hosts import FIRST_BACKOFF, Host
@@ -303,7 +304,8 @@ class Frontier:
         self.hosts: dict[str, Host] = {}
         """The hosts that have requests or a delay, by name; a name after a space is a slot's."""
         self._idle: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that have only a delay. The least recently used come first."""
+        """The hosts that have only a delay, or had an exempt request. The least recently used come
+        first."""
         self._queues: list[Queues] = []
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
@@ -455,7 +457,7 @@ class Frontier:
             self._forget_if_idle(host)
             return found
         host.active -= 1
-        if sent:
+        if sent and not self._precedes_first_page(request, host):
             host.last_end = self.clock.monotonic()
         if self.reservations is not None and not host.active:
             self.reservations.release(host, host.seconds_left(self.clock.monotonic()))
@@ -464,6 +466,16 @@ class Frontier:
             self.update_host(slot)
         self.update_host(host)
         return found
+
+    def _precedes_first_page(self, request: Request, host: Host) -> bool:
+        """Whether a request was for the robots.txt from which the delay of its host becomes known.
+
+        The first page need not wait after it, unless other crawlers may have requested a page.
+        """
+        if host.last_end > -inf or host.delay or not request.meta.get(DONT_OBEY):
+            return False
+        host.was_exempt = not request.meta.get(IS_ROBOTSTXT_REQUEST)
+        return not host.was_exempt and self.reservations is None
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has.
@@ -769,7 +781,7 @@ class Frontier:
         if not host.is_idle or self.hosts.get(host.name) is not host:
             return
         self._cancel_alarm(host)
-        if host.is_paced:
+        if host.is_paced or host.was_exempt:
             self._idle[host.name] = host
             self._idle.move_to_end(host.name)
             while len(self._idle) > MAX_IDLE_HOSTS:

@@ -40,6 +40,7 @@ class Host:
         "name",
         "queues",
         "waiters",
+        "was_exempt",
     )
 
     def __init__(self, name: str, limit: int) -> None:
@@ -55,7 +56,9 @@ class Host:
         self.delay = 0.0
         """The longest of these delays. 0: none."""
         self.last_end = -inf
-        """When the last request to the host ended."""
+        """When the last request to the host ended, but for that of the first robots.txt."""
+        self.was_exempt = False
+        """Whether a page was requested before that robots.txt, which is exempt from it."""
         self.backoffs = 0
         """How many answers in a row have asked for fewer requests. 0: the last one did not."""
         self.held_until = -inf
