@@ -9,6 +9,7 @@ evidence.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -172,13 +173,23 @@ def user_agents(report: Report) -> dict[str, bool]:
     }
 
 
+def downloads(report: Report, kind: str) -> dict[str, int]:
+    """Return some of Scrapy's counts of downloads, of all runs, by what follows their kind."""
+    counts: Counter[str] = Counter()
+    for run in report.runs:
+        for name, number in run.downloads.items():
+            if name.startswith(kind):
+                counts[name.removeprefix(kind)] += number
+    return dict(sorted(counts.items()))
+
+
 def judged(report: Report) -> dict[str, bool | None]:
     """Return which points are met. None: the record does not tell."""
     runs, kept = report.runs, pace(report)
     is_identified = all(user_agents(report).values()) and all(run.tokens for run in runs)
     has_header = all("USER_AGENT" in run.scrapy_settings for run in runs)
     is_shown = all(run.sent_is_known for run in runs)
-    has_cache_settings = all("HTTPCACHE_ENABLED" in run.scrapy_settings for run in runs)
+    methods = downloads(report, "request_method_count/").keys()
     caches = all(
         is_on(run, "HTTPCACHE_ENABLED")
         and run.scrapy_settings.get("HTTPCACHE_POLICY", "").endswith("RFC2616Policy")
@@ -197,5 +208,7 @@ def judged(report: Report) -> dict[str, bool | None]:
         "robots.txt cache": all(
             run.settings.get("REP_CONDITIONAL_GET") != repr(False) for run in runs
         ),
-        "page cache": caches if has_cache_settings else None,
+        "page cache": caches or None,
+        "backoff": all(run.settings.get("REP_BACKOFF") != repr(False) for run in runs),
+        "methods": methods <= {"GET", "HEAD"} if methods else None,
     }

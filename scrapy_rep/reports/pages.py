@@ -99,6 +99,8 @@ def report_page(report: Report) -> str:
         details=Details(report),
         judged=answers.judged(report),
         agents=answers.user_agents(report),
+        methods=answers.downloads(report, "request_method_count/"),
+        statuses=answers.downloads(report, "response_status_count/"),
     )
 
 
