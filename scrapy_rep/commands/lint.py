@@ -110,7 +110,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     help="Report only these findings: codes, beginnings of codes, or names.",
 )
 @click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
-@click.option("--strict", is_flag=True, help="Read without corrections: mistakes are errors.")
 @click.option(
     "--fix",
     "fixes",
@@ -131,7 +130,6 @@ def lint_tool(
     names: Sequence[str],
     select: Sequence[str],
     ignore: Sequence[str],
-    strict: bool,
     fixes: bool,
     diff: bool,
     unsafe: bool,
@@ -158,7 +156,7 @@ def lint_tool(
                 changes = _show_changes(name, body, fixed, context) or changes
                 continue
             body = _write_fixed(name, body, fixed, context)
-        findings = lint(body, strict=strict, select=selected, ignore=ignored, crawlers=crawlers)
+        findings = lint(body, select=selected, ignore=ignored, crawlers=crawlers)
         lines = Source(body).written if findings else []
         found += [(name, one, _line_text(lines, one.line)) for one in findings]
     if not (diff or (fixes and STANDARD_INPUT in names)):

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from .agents import parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
-from .lint_groups import findings_of_groups, findings_of_repeated_values
+from .lint_groups import findings_of_groups
 from .matcher import Steps
 from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, field_of, parse_line
 from .printable import printable, quoted
@@ -35,9 +35,7 @@ from .records import (
     REQUEST_RATE,
     SITEMAP,
     VISIT_TIME,
-    CleanParam,
     RecordType,
-    parse_clean_param,
     parse_delay,
 )
 from .robotstxt import other_page
@@ -72,8 +70,6 @@ _MIN_MISSPELLED = 8
 _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
-_MAX_CLEAN_PARAM = 500
-"""Yandex reads no more characters of a Clean-param."""
 _MAX_RULES = 2048
 """Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
 _MAX_DELAY = 300
@@ -131,8 +127,6 @@ _REVEALING = re.compile(
 ).fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
-# Yandex: "you can only use the characters A-Za-z0-9.-/*_".
-_CLEAN_PARAM_PATH = re.compile(r"[A-Za-z0-9.\-/*_]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
 _UTF_16 = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
 _MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK, Code.UTF_16])
@@ -277,7 +271,6 @@ def _characters(octets: bytes) -> str:
 def lint(
     body: bytes,
     *,
-    strict: bool = False,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     crawlers: Mapping[str, str] | None = None,
@@ -285,10 +278,10 @@ def lint(
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
 
-    `body` is the body of the response as it came. `strict` finds what `RobotsTxt` makes of it with
-    ``strict=True``. An empty list means that there is nothing to report. `select` and `ignore` are
-    codes (``R202``), beginnings of codes (``R2``) or names (``missing-colon``). Without `select`
-    every kind of finding is reported. What `ignore` names is not reported.
+    `body` is the body of the response as it came. An empty list means that there is nothing to
+    report. `select` and `ignore` are codes (``R202``), beginnings of codes (``R2``) or names
+    (``missing-colon``). Without `select` every kind of finding is reported. What `ignore` names is
+    not reported.
 
     `crawlers` maps the product tokens of known crawlers, in lower case, to how they are written. A
     token that resembles one of them (``GPT-bot``) is reported.
@@ -315,9 +308,8 @@ def lint(
     elif steps.left > 0:
         source = Source(body)
         findings += _findings_of_bytes(source, body)
-        findings += _findings_of_lines(source, steps, crawlers or {}, strict=strict)
-        findings += findings_of_groups(source, steps, strict=strict)
-        findings += findings_of_repeated_values(source, strict=strict)
+        findings += _findings_of_lines(source, steps, crawlers or {})
+        findings += findings_of_groups(source, steps)
     if steps.left <= 0:
         code = Code.NOT_SEARCHED
         message = "the file has too many rules: not all of it was searched"
@@ -357,7 +349,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
         return body
     found = [
         *_findings_of_bytes(source, body),
-        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), {}, strict=False),
+        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), {}),
     ]
     findings = [
         finding
@@ -482,7 +474,7 @@ class _Line(NamedTuple):
 
 
 def _findings_of_lines(
-    source: Source, steps: Steps, crawlers: Mapping[str, str], *, strict: bool
+    source: Source, steps: Steps, crawlers: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Yield findings about lines that are skipped, misspelled or out of place, and values.
 
@@ -507,10 +499,10 @@ def _findings_of_lines(
             yield source.finding(number, code, message, "remove it", hidden.span())
             continue
         line = _Line.read(source, number, content)
-        if line is None or (strict and line.colon < 0):
+        if line is None:
             yield _about_no_colon(source, number, content, line)
             continue
-        yield from _about_field(line, strict=strict)
+        yield from _about_field(line)
         if line.field == USER_AGENT:
             started = True
         elif not started and line.field in _ONLY_IN_GROUPS:
@@ -561,7 +553,7 @@ def _about_no_colon(source: Source, number: int, content: bytes, line: _Line | N
     )
 
 
-def _about_field(line: _Line, *, strict: bool) -> Iterator[Finding]:
+def _about_field(line: _Line) -> Iterator[Finding]:
     name, end = line.name, len(line.written)
     span = 0, end
     scheme = _FIELD_AND_SCHEME(name)
@@ -609,7 +601,6 @@ def _about_field(line: _Line, *, strict: bool) -> Iterator[Finding]:
             f"{quoted(name)} is misspelled",
             advice,
             span=span,
-            severity=Severity.ERROR if strict else None,
             correction=(*span, _in_case_of(line.written, line.field)) if is_spelling else None,
         )
     elif line.colon > end:
@@ -860,10 +851,6 @@ def _absolute_url(row: RecordType[Any, Any], file: str) -> Check:
     )
 
 
-def _clean_param(value: bytes) -> CleanParam:
-    return parse_clean_param(value) or CleanParam(())
-
-
 _PATTERNS = [
     Check(
         Code.SEVERAL_VALUES,
@@ -931,32 +918,7 @@ CHECKS = {
         _readable(VISIT_TIME, "two times of day in UTC, such as 0600-0845"),
         _plain_times(VISIT_TIME),
     ],
-    CLEAN_PARAM.field: [
-        Check(
-            Code.UNREADABLE_VALUE,
-            lambda value: bool(_clean_param(value).parameters),
-            "clean-param {value} cannot be read and is ignored",
-            "write names, and perhaps a path: ref&sid /shop/",
-        ),
-        Check(
-            Code.CLEAN_PARAM_PATH,
-            lambda value: _clean_param(value).path[0] in "/*",
-            "the path of clean-param {value} never matches",
-            "begin it with a slash, as every path does",
-        ),
-        Check(
-            Code.CLEAN_PARAM_CHARACTERS,
-            lambda value: _CLEAN_PARAM_PATH(_clean_param(value).path) is not None,
-            "Yandex reads only letters, digits and . - / * _ in the path of clean-param {value}",
-            "write '*' for other characters",
-        ),
-        Check(
-            Code.CLEAN_PARAM_LENGTH,
-            lambda value: len(value) <= _MAX_CLEAN_PARAM,
-            f"Yandex reads at most {_MAX_CLEAN_PARAM} characters of clean-param {{value}}",
-            "write several lines",
-        ),
-    ],
+    CLEAN_PARAM.field: [_readable(CLEAN_PARAM, "names, and perhaps a path: ref&sid /shop/")],
     CONTENT_SIGNAL.field: [
         Check(
             Code.UNREADABLE_SIGNAL,

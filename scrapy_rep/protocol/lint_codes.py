@@ -46,7 +46,7 @@ class Code(Enum):
         self.code = code
         """The letter R and three digits."""
         self.severity = severity
-        """How much it matters. A finding may matter more, in a strict reading for example."""
+        """How much it matters. A finding may matter more, such as a missing colon."""
 
     def __str__(self) -> str:
         return self.code
@@ -128,10 +128,6 @@ class Code(Enum):
     UNREADABLE_VALUE = "R501", _ERROR
     RELATIVE_URL = "R502", _ERROR
     TIME_FORMAT = "R503", _WARNING
-    REPEATED_VALUE = "R504", _WARNING
-    CLEAN_PARAM_PATH = "R505", _ERROR
-    CLEAN_PARAM_CHARACTERS = "R506", _WARNING
-    CLEAN_PARAM_LENGTH = "R507", _WARNING
     LONG_DELAY = "R508", _WARNING
 
     # R6: the use of content

@@ -1,5 +1,5 @@
-"""Findings about several lines: rules that never decide, what is stated more than once, and files
-that close the whole site.
+"""Findings about several lines: rules that never decide, repeated groups, disallowed sitemaps, and
+files that close the whole site.
 
 A rule never decides if, for each path that it matches, a rule of a better rank matches, too. Two
 patterns are compared by a sample path: the first, with a character that no pattern has for each
@@ -13,21 +13,17 @@ a rule with a reserved character in its query, which has two forms.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .agents import WILDCARD_AGENT
 from .lines import line_number, line_numbers
 from .lint_codes import Code
 from .matcher import PatternIndex, Steps, one_star, rank, sample_paths
 from .parser import (
-    GROUP_FIELDS,
     LENIENT,
-    RULE_FIELDS,
-    STRICT,
     GroupText,
     groups,
     records,
-    records_of_groups,
 )
 from .paths import (
     ROBOTS_TXT,
@@ -37,7 +33,7 @@ from .paths import (
     pattern_of,
 )
 from .printable import quoted
-from .records import CRAWL_DELAY, SITEMAP, VISIT_TIME
+from .records import SITEMAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,20 +48,16 @@ _MAX_STEPS = 2_000
 EVERYONE = WILDCARD_AGENT.encode()
 _EVERYTHING = frozenset([b"/", b"*", b"/*"])
 """The patterns that match all paths."""
-_LAST_COUNTS = {row.field: row for row in (CRAWL_DELAY, VISIT_TIME)}
-"""The records of which the last one counts."""
-_ENDS = {*RULE_FIELDS, *GROUP_FIELDS}
 
 
-def findings_of_groups(source: Source, steps: Steps, *, strict: bool) -> Iterator[Finding]:
+def findings_of_groups(source: Source, steps: Steps) -> Iterator[Finding]:
     """Yield findings about tokens with several groups, and rules that never decide.
 
     The comparisons use up `steps`. Without any left, the last finding says so.
     """
     text = source.text
-    dialect = STRICT if strict else LENIENT
     line_at = line_numbers(text)
-    pieces = groups(text, strict=strict)
+    pieces = groups(text, strict=False)
     for token, spans in pieces.items():
         if len(spans) > 2:
             yield source.finding(
@@ -75,22 +67,22 @@ def findings_of_groups(source: Source, steps: Steps, *, strict: bool) -> Iterato
                 "write the rules of a crawler in one place",
             )
     if EVERYONE in pieces:
-        everyone = GroupText(text, pieces[EVERYONE], dialect)
+        everyone = GroupText(text, pieces[EVERYONE], LENIENT)
         if len(pieces) == 1:
             yield from _about_closed_site(source, everyone)
-        yield from _about_sitemaps(source, everyone, steps, strict=strict)
+        yield from _about_sitemaps(source, everyone, steps)
     decided: set[int] = set()
     lost: dict[int, tuple[bool, bytes, int | None]] = {}
     for spans in {tuple(spans): spans for spans in pieces.values()}.values():
-        group = GroupText(text, spans, dialect)
+        group = GroupText(text, spans, LENIENT)
         if steps.left < 0:
             # The number of ways in which tokens share groups can grow with the square of the file.
             # A rule that never decides in the groups up to here may decide in another one.
             return
-        winners = _winners(group, steps, strict=strict)
+        winners = _winners(group, steps)
         for rule in group.rules():
             allow, value, position = rule
-            patterns = [pattern for _, _, _, pattern in rank([rule], strict=strict)]
+            patterns = [pattern for _, _, _, pattern in rank([rule], strict=False)]
             if any(winners[pattern] == position for pattern in patterns):
                 decided.add(position)
             elif patterns:
@@ -123,19 +115,17 @@ def _about_closed_site(source: Source, group: GroupText) -> Iterator[Finding]:
         )
 
 
-def _about_sitemaps(
-    source: Source, group: GroupText, steps: Steps, *, strict: bool
-) -> Iterator[Finding]:
+def _about_sitemaps(source: Source, group: GroupText, steps: Steps) -> Iterator[Finding]:
     """Yield findings about rules that name a sitemap and disallow it."""
     rules = [rule for rule in group.rules() if b"sitemap" in rule[1].lower()]
     if all(allow for allow, _, _ in rules):
         return
-    ranked = rank(group.rules(), strict=strict)
+    ranked = rank(group.rules(), strict=False)
     index = PatternIndex([pattern for _, _, _, pattern in ranked])
     named = {position for _, _, position in rules}
     found: dict[int, bytes] = {}
     steps.left -= _RULE_STEPS * len(ranked)
-    for _, field, value in records(group.text, strict=strict):
+    for _, field, value in records(group.text, strict=False):
         origin = origin_of(value.decode("utf-8", "replace")) if field == SITEMAP.field else None
         if origin is not None and steps.left > 0:
             steps.left -= _RULE_STEPS
@@ -151,46 +141,12 @@ def _about_sitemaps(
         )
 
 
-def findings_of_repeated_values(source: Source, *, strict: bool) -> Iterator[Finding]:
-    """Yield findings about crawlers with several Crawl-delays or Visit-times that differ."""
-    # For each token and field: the last line of the token's last run of records, and its meaning.
-    last: dict[tuple[bytes, bytes], list[Any]] = {}
-    found: dict[int, Finding] = {}
-    agents: list[bytes] | None = None
-    run: dict[bytes, list[Any]] = {}
-
-    def replace(earlier: list[Any], line: int, meaning: object, token: bytes) -> None:
-        if earlier[1] != meaning and earlier[0] not in found:
-            message = f"{field} is stated again for {quoted(token)}: line {line} counts here"
-            advice = f"write one {field} for each crawler"
-            found[earlier[0]] = source.finding(earlier[0], Code.REPEATED_VALUE, message, advice)
-
-    for (line, name, value), tokens in records_of_groups(source.text, strict=strict, ends=_ENDS):
-        row = _LAST_COUNTS.get(name)
-        meaning = None if row is None else row.parse(value)
-        if meaning is None or not tokens:
-            continue
-        if tokens is not agents:
-            agents, run = tokens, {}
-        field = name.decode()
-        if name in run:
-            replace(run[name], line, meaning, tokens[0])
-            run[name][:] = line, meaning
-            continue
-        run[name] = [line, meaning]
-        for token in dict.fromkeys(tokens):
-            if (token, name) in last:
-                replace(last[token, name], line, meaning, token)
-            last[token, name] = run[name]
-    yield from found.values()
-
-
-def _winners(group: GroupText, steps: Steps, *, strict: bool) -> dict[str, int | None]:
+def _winners(group: GroupText, steps: Steps) -> dict[str, int | None]:
     """Return for each pattern the position of the rule that decides where the pattern matches.
 
     It is None if /robots.txt is the only path that matches.
     """
-    ranked = rank(group.rules(), strict=strict)
+    ranked = rank(group.rules(), strict=False)
     patterns = [one_star(pattern) for _, _, _, pattern in ranked]
     index = PatternIndex(patterns)
     steps.left -= _RULE_STEPS * len(patterns)

@@ -92,7 +92,7 @@ def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
         if not record.value:
             raise ValueError(f"line {number} of the rules has no pattern; write '/' for all URLs")
         fields.add(record.field)
-    for finding in lint(body, strict=True):
+    for finding in lint(body):
         if finding.severity is Severity.ERROR:
             number = finding.line - 1
             raise ValueError(f"line {number} of the rules: {finding.message}; {finding.advice}")

@@ -17,9 +17,9 @@ from .test_properties import paths, patterns
 ALL = "User-agent: *\n"
 
 
-def dead(rules: str, *, strict: bool = False) -> dict[int, str]:
+def dead(rules: str) -> dict[int, str]:
     """Return the lines of the rules that never decide, from 1, with the reason."""
-    findings = lint((ALL + rules).encode(), strict=strict, select=["never-decides"])
+    findings = lint((ALL + rules).encode(), select=["never-decides"])
     return {finding.line - 1: finding.message.partition(": ")[2] for finding in findings}
 
 
@@ -94,12 +94,6 @@ def test_rfc_no_rule_decides_about_robots_txt(field: str) -> None:
     assert dead(f"{field}: /robots.txt") == {}
 
 
-def test_the_folder_of_an_index_page_counts_only_in_a_lenient_reading() -> None:
-    rules = "Allow: /a/index.html\nAllow: /a/index.html*"
-    assert dead(rules) == {}
-    assert dead(rules, strict=True) == {1: "line 3 does"}
-
-
 def test_a_rule_that_decides_for_one_of_several_groups_is_no_finding() -> None:
     rules = "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*"
     assert lint(rules.encode(), select=["R404"]) == []
@@ -148,33 +142,6 @@ def test_a_comparison_that_takes_too_many_steps_is_no_finding(
     assert dead(rules + f"Disallow: /x?{long}/\nDisallow: /{long}") == {}
 
 
-@pytest.mark.parametrize(
-    ("body", "lines"),
-    [
-        ("User-agent: a\nVisit-time: 0600-0700\nVisit-time: 0800-0900", {2: "'a': line 3"}),
-        ("User-agent: a\nCrawl-delay: 1\nCrawl-delay: 2\nCrawl-delay: 3", {2: "3", 3: "4"}),
-        ("User-agent: a\nCrawl-delay: 1\nDisallow: /\nUser-agent: A\nCrawl-delay: 2", {2: "5"}),
-        ("User-agent: a\nUser-agent: b\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2", {3: "'b'"}),
-        ("User-agent: a\nCrawl-delay: 1\nUser-agent: b\nCrawl-delay: 2", {}),
-        ("User-agent: a\nCrawl-delay: 1\nCrawl-delay: 1.0\nVisit-time: 0600-0700", {}),
-        ("User-agent: a\nCrawl-delay: 1\nCrawl-delay: soon", {}),
-        ("User-agent: a\nRequest-rate: 1/2\nRequest-rate: 1/3", {}),
-        ("Crawl-delay: 1\nCrawl-delay: 2\nUser-agent: a", {}),
-        ("User-agent:\nCrawl-delay: 1\nCrawl-delay: 2", {}),
-        # A sitemap does not end a run of user-agent lines, another record does.
-        ("User-agent: a\nSitemap: http://h/\nUser-agent: b\nCrawl-delay: 1\n"
-         "User-agent: a\nCrawl-delay: 2", {4: "'a': line 6"}),
-        ("User-agent: a\nRequest-rate: 1/2\nUser-agent: b\nCrawl-delay: 1\n"
-         "User-agent: a\nCrawl-delay: 2", {}),
-    ],
-)  # fmt: skip
-def test_several_values_of_which_the_last_counts(body: str, lines: dict[int, str]) -> None:
-    findings = lint(body.encode(), select=["repeated-value"])
-    assert [finding.line for finding in findings] == list(lines)
-    for finding, text in zip(findings, lines.values()):
-        assert text in finding.message
-
-
 rules = st.lists(
     st.tuples(
         st.sampled_from(["Allow", "Disallow"]),
@@ -188,10 +155,10 @@ rules = st.lists(
 
 
 @settings(max_examples=500)
-@given(rules, paths, st.booleans())
-def test_a_rule_that_is_found_never_decides(rules: str, path: str, strict: bool) -> None:
-    found = dead(rules, strict=strict)
-    verdict = RobotsTxt.parse((ALL + rules).encode(), strict=strict).verdict(path, "a")
+@given(rules, paths)
+def test_a_rule_that_is_found_never_decides(rules: str, path: str) -> None:
+    found = dead(rules)
+    verdict = RobotsTxt.parse((ALL + rules).encode()).verdict(path, "a")
     assert verdict.rule is None or verdict.rule.line - 1 not in found
 
 
