@@ -232,7 +232,6 @@ class Settings:
     check_final_url: str = _setting(
         "REP_CHECK_FINAL_URL", "annotate", _choice("annotate", "drop", "ignore")
     )
-    answer_robots_txt: bool = _setting("REP_ANSWER_ROBOTS_TXT", True, BOOLEAN)
     filter_links: bool = _setting("REP_FILTER_LINKS", False, BOOLEAN)
     noindex: str = _setting("REP_NOINDEX", "annotate", _choice("annotate", "drop"))
     nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))

@@ -13,18 +13,15 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
-from ..fetch.browsers import uses_browser
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
@@ -37,7 +34,7 @@ from ..meta_keys import (
 )
 from ..origin import Origin, State
 from ..protocol.access import retry_after
-from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of, robots_txt_url
+from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings, robotstxt_obey
@@ -153,12 +150,11 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     # Requests.
 
-    async def process_request(self, request: Request) -> Request | Response | None:
+    async def process_request(self, request: Request) -> Request | None:
         """Return None for an allowed request as soon as it may start.
 
-        Returns the request itself if it returns to the scheduler because the spider is closing, and
-        a response if the request is for a robots.txt that is in memory. Raises
-        :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
+        Returns the request itself if it returns to the scheduler because the spider is closing.
+        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
         """
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
@@ -187,8 +183,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         self.process_request_2(origin, request)
         if self.policies.states_usage and self.policies.may_state_usage(origin):
             self._usage_of[request] = origin
-        if url.endswith(ROBOTS_TXT):
-            return self._answer(request, origin)
         return None
 
     async def _process_exempt(self, request: Request) -> Request | None:
@@ -220,7 +214,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     async def _process_when_ready(
         self, request: Request, key: str, *, is_from_queue: bool
-    ) -> Request | Response | None:
+    ) -> Request | None:
         """Process a request to the origin ``key`` when its policy is known and its host is free.
 
         The verdict is that of the policy at the end of the wait. A request from a queue waits here
@@ -233,9 +227,6 @@ class RobotsTxtMiddleware(FrontierOwner):
                 origin = await self.policies.wait_in_downloader(key, request)
                 if origin is None:
                     break
-            response = self._answer(request, origin)
-            if response is not None:
-                return response
             seconds = self._check(request, origin)
             if seconds:
                 self.frontier.finish(request, sent=False)
@@ -312,29 +303,6 @@ class RobotsTxtMiddleware(FrontierOwner):
             )
             raise self._disallow(request, verdict)
         return seconds
-
-    def _answer(self, request: Request, origin: Origin) -> Response | None:
-        """Return the response to a request for a robots.txt that is in memory, else None.
-
-        The server has to answer a request for another URL, for a browser or for an uncached
-        response, and if the copy in memory is not exactly what the origin sends. SitemapSpider
-        makes such requests, to find the sitemaps of a site (REP_ANSWER_ROBOTS_TXT).
-        """
-        if not (_is_for_robots_txt(request) and self._settings.answer_robots_txt):
-            return None
-        text = origin.robots.text if origin.robots is not None and _has_own_copy(origin) else None
-        if text is None:
-            return None
-        self.process_request_2(origin, request)
-        self.frontier.finish(request, sent=False)
-        self._stats.inc_value("robotstxt/answered_count")
-        return TextResponse(
-            request.url,
-            headers={"Content-Type": "text/plain; charset=utf-8"},
-            body=text,
-            flags=[CACHED_FLAG],
-            request=request,
-        )
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
@@ -588,24 +556,3 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _on_spider_closed(self) -> None:
         self.policies.close()
         self._dropped.log(self._crawler.spider)
-
-
-def _is_for_robots_txt(request: Request) -> bool:
-    if request.method != "GET" or not request.url.endswith(ROBOTS_TXT):
-        return False
-    url, meta = urlsplit(request.url), request.meta
-    return (
-        url.scheme in ("http", "https")
-        and (url.path, url.query, url.fragment) == (ROBOTS_TXT, "", "")
-        and "@" not in url.netloc
-        and not meta.get("dont_cache")
-        and not meta.get(IS_ROBOTSTXT_REQUEST)
-        and not uses_browser(meta)
-    )
-
-
-def _has_own_copy(origin: Origin) -> bool:
-    """Whether the copy of an origin is fresh, and did not come from a redirect."""
-    return origin.state is State.FRESH and (
-        origin.copy is not None and origin.copy.url == robots_txt_url(origin.key)
-    )

@@ -53,11 +53,6 @@ def zyte_api_params_for(defaults: Iterable[str]) -> dict[str, Any]:
     return {**dict.fromkeys(unwanted), "httpResponseBody": True, "httpResponseHeaders": True}
 
 
-def uses_browser(meta: Mapping[Any, Any]) -> bool:
-    """Whether a key of this meta makes a download handler or a middleware use a browser."""
-    return any(_is_for_browser(key) and value for key, value in meta.items())
-
-
 def page_url(request: Request, service: str) -> str:
     """Return the URL of the page that a request is for, which may be its own.
 
