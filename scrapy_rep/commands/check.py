@@ -15,15 +15,15 @@ from ..protocol.paths import lacks_host
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, agent_option, archive_option, tool
-from .crawlers import Agent, agents_of
+from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_URL, Check, brief, explain, explanation, reason_text
 from .inputs import input_options, urls_from
 from .output import CommandError, ExitCode, exit_code, json_line
-from .sources import FORMS, is_file, read_policies, site_of
+from .sources import FORMS, is_file, read_policies, site_of, with_http
 from .texts import STYLES, WORDS, answer_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .session import Session
     from .sources import Policy, Target
@@ -86,7 +86,9 @@ def check_tool(
         context.output.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project obeys none of this"
         )
-    checker = _Checker(context, agents_of(agents, context), given, is_detailed=source is None)
+    checker = _Checker(
+        context, agents_of(agents, context, outside=ANY_CRAWLER), given, is_detailed=source is None
+    )
     if robots is not None:
         (policy,) = read_policies([robots], context)
         return checker.run(None, policy)
@@ -162,18 +164,21 @@ class _Checker:
         if interrupt is not None:
             raise interrupt
 
-    def _fetch(self, targets: Iterable[Target], session: Session) -> None:
+    def _fetch(self, targets: list[Target], session: Session) -> None:
+        known = self._policies
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
-        missing = [origin for origin in origins if origin not in self._policies]
+        missing = [origin for origin in origins if origin not in known]
         with self._output.progress("robots.txt files", len(missing)) as progress:
-            found = session.policies(missing, progress, is_partial=True)
-        for policy in found.values():
-            if policy.access.is_unreachable:
+            found = known | session.policies(missing, progress, is_partial=True)
+        if not session.is_interrupted:
+            targets[:] = with_http(targets, found, session, self._context)
+        # Those of the last batch. The session keeps more of them.
+        used = dict.fromkeys(target.origin for target in targets if target.origin in found)
+        self._policies = {str(origin): found[str(origin)] for origin in used}
+        for origin, policy in self._policies.items():
+            if policy.access.is_unreachable and origin not in known:
                 self._unknown += 1
                 self._output.note(policy.access.problem, "unreachable robots.txt files")
-        # Those of the last batch. The session keeps more of them.
-        kept = self._policies | found
-        self._policies = {origin: kept[origin] for origin in origins if origin in kept}
 
     def _answer(self, target: Target, file: Policy | None) -> _Answered:
         policy = file or self._policies.get(target.origin or "")

@@ -47,8 +47,8 @@ agent_option = click.option(
     "agents",
     multiple=True,
     metavar="AGENT",
-    help="A product token, a User-Agent header, the name of a known crawler or a purpose such as "
-    "ai-training. May be repeated.",
+    help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
+    "purpose such as ai-training, or '*'. May be repeated.",
 )
 """Adds the option that names crawlers."""
 

@@ -135,12 +135,25 @@ class Agent(NamedTuple):
         return self.ignores_wildcard or self.ignores_robots_txt
 
 
-def agents_of(names: Sequence[str], context: Context) -> list[Agent]:
+ANY_CRAWLER = Agent(WILDCARD_AGENT, ())
+"""A crawler that no group names: only the group for ``*`` applies."""
+
+
+def agents_of(
+    names: Sequence[str], context: Context, *, outside: Agent | None = None
+) -> list[Agent]:
     """Return the crawlers that ``-a`` names; without one, that of the settings.
 
-    Warns about names that a site cannot tell apart.
+    ``outside`` is the one outside of a project, if no setting names any. Warns about names that a
+    site cannot tell apart.
     """
-    agents = resolve(names) if names else [of_user_agent(context.settings.user_agent(None))]
+    agents = resolve(names)
+    if not agents:
+        from scrapy.utils.project import inside_project
+
+        agents = [of_user_agent(context.settings.user_agent(None))]
+        if outside is not None and agents[0].tokens == _SCRAPY and not inside_project():
+            agents = [outside]
     for agent in agents:
         if agent.warning:
             context.output.warn(agent.warning, "warnings about crawlers")
@@ -151,12 +164,13 @@ def resolve(names: Iterable[str]) -> list[Agent]:
     """Return the crawlers that the values of ``-a`` stand for, each once.
 
     A value is the name of a well-known crawler, a purpose such as ``ai-training``, which stands for
-    all crawlers with it, a product token, or a User-Agent header.
+    all crawlers with it, a product token, a User-Agent header, or ``*``.
     """
     found: dict[Agent, None] = {}
     for name in names:
         agents = [_of_crawler(crawler) for crawler in crawlers_of(name)]
-        found.update(dict.fromkeys(agents or [of_user_agent(name)]))
+        other = ANY_CRAWLER if name == WILDCARD_AGENT else of_user_agent(name)
+        found.update(dict.fromkeys(agents or [other]))
     return list(found)
 
 

@@ -22,9 +22,9 @@ from .crawlers import Agent, agents_of
 from .explain import Answer, Rule, reason_text
 from .inputs import input_options, urls_from
 from .output import ExitCode, exit_code, json_line
-from .show import Group, record_of
-from .sources import Access, read_policies, target_of, time_text
-from .texts import STYLES, WORDS, indented, quantity, shown
+from .show import Group, record_of, why_no_rules
+from .sources import Access, access_rows, read_policies, target_of
+from .texts import STYLES, WORDS, indented, named_values, quantity, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -296,21 +296,14 @@ def _write_urls(
 
 # Texts
 
-_STATES = {
-    "unavailable": "unavailable, everything is allowed",
-    "not-robots-txt": "not a robots.txt, everything is allowed",
-    "refused": "refused, everything is allowed",
-    "challenge": "a challenge, everything is allowed",
-    "disallowed-status": "a status of REP_DISALLOW_STATUSES",
-    "unreachable": "unreachable",
-    "stale-copy": "unreachable, the last good copy",
-}
-
 
 def _listing(record: Diff) -> Iterator[RenderableType]:
     """Yield the text of a record."""
-    yield _source("old", record.old)
-    yield _source("new", record.new)
+    for name, access in (("Old", record.old), ("New", record.new)):
+        (_, where), *rows = access_rows(access)
+        yield named_values([(name, where), *rows])
+        if access.state not in ("rules", "stale-copy"):
+            yield why_no_rules(access)
     if record.same is not False:
         is_same = "They say" if record.same else "It is not known whether they say"
         yield Text(f"\n{is_same} the same.", style=STYLES[record.same])
@@ -324,19 +317,6 @@ def _listing(record: Diff) -> Iterator[RenderableType]:
     if record.file:
         yield Text("\nall crawlers", style="bold")
         yield from map(indented, shown(list(map(_change_line, record.file)), MAX_SHOWN))
-
-
-def _source(name: str, access: Access) -> Text:
-    notes = [_STATES[access.state]] if access.state in _STATES else []
-    if access.status is not None:
-        notes.append(f"status {access.status}")
-    at = time_text(access.fetched_at)
-    if access.source == "store":
-        notes.append(f"in the store since {at}")
-    elif access.source == "archive":
-        notes.append(f"in the archive, requested at {at}")
-    text = Text(f"{name}  ", style="bold").append(printable(access.url), style="not bold")
-    return text.append(f"  ({', '.join(notes)})" if notes else "", style="not bold")
 
 
 def _names(names: list[str], left_out: int = 0) -> str:

@@ -362,7 +362,7 @@ def _rows(record: Any) -> Iterator[Row]:
 
 def by_group(agent: str, group: str | None) -> str:
     """Return the name of a crawler, and by which group it is judged."""
-    name = printable(agent)
+    name = "any crawler" if agent == WILDCARD_AGENT else printable(agent)
     if group is None:
         return f"{name}: no group applies"
     if group == "*":

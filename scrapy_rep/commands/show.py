@@ -165,14 +165,10 @@ def _statements_of(values: RecordValues, kind: Any) -> list[str]:
 
 def _listing(record: Show) -> Iterator[RenderableType]:
     """Yield the text of a record."""
-    access = record.robots_txt
-    yield named_values(access_rows(access))
+    yield named_values(access_rows(record.robots_txt))
     yield ""
-    if access.state not in ("rules", "stale-copy"):
-        text = REASONS[access.state]
-        yield Text(f"{text[0].upper()}{text[1:]}.", style="yellow")
-        if access.failure:
-            yield Text(printable(access.failure))
+    if record.robots_txt.state not in ("rules", "stale-copy"):
+        yield Text(why_no_rules(record.robots_txt), style="yellow")
         return
     if not record.groups:
         yield "No group: everything is allowed."
@@ -192,6 +188,13 @@ def _listing(record: Show) -> Iterator[RenderableType]:
     ]
     if rows:
         yield named_values(rows)
+
+
+def why_no_rules(access: Access) -> str:
+    """Return a sentence about a robots.txt without rules."""
+    text = REASONS[access.state]
+    failure = f" ({printable(access.failure)})" if access.failure else ""
+    return f"{text[0].upper()}{text[1:]}{failure}."
 
 
 def _group(group: Any) -> Iterator[RenderableType]:

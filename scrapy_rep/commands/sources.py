@@ -18,6 +18,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ from .context import STANDARD_INPUT
 from .output import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..protocol.verdict import Verdict
     from ..stores import Entry
@@ -54,9 +55,6 @@ DEFAULT_SCHEME = "https"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
 # How Python reads a byte of an argument or a file that is not UTF-8.
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.\d+)?)? ?(Z|[+-]\d\d:\d\d|UTC)?)?", re.ASCII
-)
 _FILE_ENDING = ".txt"
 """No domain ends so. A name that does, and that is not a file, is a file that is missing."""
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -133,21 +131,16 @@ def moment_of(given: str) -> Moment:
 
 
 def until_of(text: str) -> float:
-    """Return the end of a day, a minute or a second, in seconds since 1970. Raises ValueError.
+    """Return the end of a day or of a second, in seconds since 1970. Raises ValueError.
 
-    >>> until_of("2026-11-22") == until_of("2026-11-22T23:59Z")
+    >>> until_of("2026-11-22") == until_of("2026-11-22T23:59:59Z")
     True
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise ValueError("it has another form")
-    day, minute, second, zone = found.groups()
-    unit = timedelta(days=1) if minute is None else timedelta(minutes=1)
-    if second is not None:
-        unit = timedelta(seconds=1)
-    offset = "+00:00" if zone in (None, "Z", "UTC") else zone
-    start = datetime.fromisoformat(f"{day}T{minute or '00:00'}:{second or '00'}{offset}")
-    return (start + unit).timestamp()
+    start = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if start.tzinfo is None:
+        start = start.replace(tzinfo=timezone.utc)
+    unit = timedelta(days=1) if len(text) == len("2026-11-22") else timedelta(seconds=1)
+    return (start.replace(microsecond=0) + unit).timestamp()
 
 
 def is_file(name: str) -> bool:
@@ -296,7 +289,7 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     that cannot be read.
     """
     found: dict[str, Policy] = {}
-    origins: dict[str, str] = {}
+    sites: dict[str, Target] = {}
     for given in dict.fromkeys(names):
         if is_file(given):
             found[given] = _read_file(given, context)
@@ -305,8 +298,8 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
 
             found[given] = policy_at(moment_of(given), context)
         else:
-            origins[given] = _origin_of(given, context)
-    stored = [given for given in origins if given.startswith(STORED)]
+            sites[given] = _named_site(given, context)
+    stored = [given for given in sites if given.startswith(STORED)]
     url = context.settings.store
     if stored and url is None:
         raise CommandError(f"{STORED} needs a store: set REP_STORE")
@@ -314,17 +307,52 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
         context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
     def get(session: Session) -> None:
-        sites = {given: origin for given, origin in origins.items() if given not in stored}
-        policies = session.policies(dict.fromkeys(sites.values()))
-        found.update((given, policies[origin]) for given, origin in sites.items())
-        found.update((given, session.wait(_stored(url, origins[given]))) for given in stored)
+        found.update((given, session.wait(_stored(url, sites.pop(given)))) for given in stored)
+        policies = session.policies({str(target.origin) for target in sites.values()})
+        targets = with_http(sites.values(), policies, session, context)
+        found.update(
+            (given, policies[str(target.origin)])
+            for given, target in zip(sites, targets, strict=True)
+        )
 
-    if origins:
+    if sites:
         context.run(get)
     return [found[name] for name in names]
 
 
-def _origin_of(given: str, context: Context) -> str:
+def with_http(
+    targets: Iterable[Target], policies: dict[str, Policy], session: Session, context: Context
+) -> list[Target]:
+    """Return targets, with http where no scheme was given and only http is answered.
+
+    Only for hosts with a port, and on this machine: others are expected to have https. Policies
+    that are fetched are added to ``policies``.
+    """
+    others = {}
+    for target in targets:
+        policy, host = policies.get(target.origin or ""), urlsplit(target.origin or "")
+        if policy is None or not policy.access.is_unreachable or _SCHEME(target.given):
+            continue
+        if host.port is not None or is_loopback(host.hostname or ""):
+            http = [f"http{url.removeprefix('https')}" for url in (target.url, policy.origin or "")]
+            others[target] = target._replace(url=http[0], origin=http[1])
+    found = session.policies({str(other.origin) for other in others.values()})
+    policies |= found
+    for target, other in list(others.items()):
+        if found[str(other.origin)].access.is_unreachable:
+            del others[target]
+        else:
+            text = f"{target.origin} does not answer: {other.origin} is used"
+            context.output.note(text, "hosts without https")
+    return [others.get(target, target) for target in targets]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _named_site(given: str, context: Context) -> Target:
     name = given.removeprefix(STORED)
     if is_file(name):
         raise CommandError(f"cannot read {given}: no such file")
@@ -333,7 +361,7 @@ def _origin_of(given: str, context: Context) -> str:
         raise CommandError(f"{given} is neither a file nor a site")
     if target.url != given and name == given:
         context.output.note(f"{given} is not a file: it is taken for {target.url}")
-    return target.origin
+    return target
 
 
 def _read_file(name: str, context: Context) -> Policy:
@@ -343,13 +371,13 @@ def _read_file(name: str, context: Context) -> Policy:
     return of_file(name, body)
 
 
-async def _stored(url: object, origin: str) -> Policy:
+async def _stored(url: object, site: Target) -> Policy:
     from ..settings import without_passwords
     from ..stores import StoreError
     from ..stores.base import TTL
     from ..stores.registry import open_store
 
-    name = str(without_passwords(url))
+    name, origin = str(without_passwords(url)), str(site.origin)
     try:
         store = open_store(url, jobdir=None, ttl=TTL)  # type: ignore[arg-type]
     except StoreError as error:

@@ -44,7 +44,6 @@ USES = tuple(dict.fromkeys([*AIPREF, *SIGNALS]))
 """The names of uses: those of AIPREF, and those of Content-Signal, which stand for them."""
 
 KINDS = ("allow", "disallow", "refuse", "grant")
-ALL_OTHERS = "*"
 
 _COMMENT = re.compile(r"(?:\A|\s)#.*")
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -198,7 +197,7 @@ def _read_line(number: int, line: str, paths: str | None) -> Iterator[Expectatio
         if kind == "grant" and other not in GRANTS:
             raise ValueError(f"{other!r} can be refused, but its grant has no effect")
     target = _target(given, paths)
-    for agent in [Agent(ALL_OTHERS, ())] if name == ALL_OTHERS else resolve([name]):
+    for agent in resolve([name]):
         yield Expectation(number, kind, agent, others[0] if others else None, target)
 
 

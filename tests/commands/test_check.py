@@ -187,12 +187,19 @@ def test_reasons(
     assert record["allowed"] is not bool(code)
 
 
-def test_the_default_crawler_is_that_of_the_settings(run: Run) -> None:
+def test_the_default_crawler_is_that_of_the_settings(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = ["check", "--robots", "robots.txt", "/a"]
-    done = run(*arguments)
-    assert "warning: Scrapy is the default name of every Scrapy crawler" in done.err
     done = run(*arguments, "-s", "ROBOTSTXT_USER_AGENT=otherbot")
     assert (done.code, done.err) == (1, "")
+    done = run(*arguments)  # outside of a project
+    assert "any crawler, by the group for all other crawlers (*)" in " ".join(done.out.split())
+    assert (done.code, done.err) == (0, "")
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "json")  # a module without settings
+    done = run(*arguments)
+    assert "warning: Scrapy is the default name of every Scrapy crawler" in done.err
 
 
 @pytest.mark.parametrize("agent", ["", " ", "(x)"])

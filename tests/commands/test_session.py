@@ -162,7 +162,9 @@ async def test_texts_of_sites(web: Web, cli: Cli) -> None:
     expected = {
         "disallowed": ("status 200, from the site, just now\n", "License  https://example.com/l\n"),
         "allowed": ("The robots.txt is unavailable, so that everything is allowed.\n",),
-        "disallowed ": ("The robots.txt is unreachable, so that everything is disallowed.\n",),
+        "disallowed ": (
+            "The robots.txt is unreachable, so that everything is disallowed (status 500).\n",
+        ),
     }
     sites = [web.site(robots), web.site(), web.site(Page(b"", 500))]
     for site, (word, texts) in zip(sites, expected.items(), strict=True):
@@ -191,6 +193,22 @@ async def test_the_verdict_is_that_of_the_crawl(web: Web, cli: Cli, path: str) -
     assert site.page_paths == ["/page"]
 
 
+async def test_a_host_with_a_port_is_asked_with_http_after_https(
+    web: Web, cli: Cli, tmp_path: Path
+) -> None:
+    site, down = web.site(RULES), web.site(Page(b"", 500))
+    names = [each.root.removeprefix("http://") for each in (site, down)]
+    done = await cli("check", f"{names[0]}/x", f"{names[1]}/x", "--json", *AT_ONCE)
+    assert [record["url"] for record in done.records] == [site.url("/x"), f"https://{names[1]}/x"]
+    assert f"note: https://{names[0]} does not answer: {site.root} is used\n" in done.err
+    assert f"note: https://{names[1]}/robots.txt is unreachable" in done.err
+    assert (done.code, site.robots_fetches) == (3, 1)
+    (tmp_path / "urls.txt").write_text(f"{names[0]}/x\n" * 100)
+    done = await cli("check", "--from", str(tmp_path / "urls.txt"), "--json", *AT_ONCE)
+    assert {record["url"] for record in done.records} == {site.url("/x")}
+    assert done.code == 1
+
+
 async def test_a_store_and_a_site(web: Web, cli: Cli) -> None:
     site = web.site("User-agent: *\nDisallow: /")
     store = MemoryStore("test-sources", ttl=86_400)
@@ -201,7 +219,7 @@ async def test_a_store_and_a_site(web: Web, cli: Cli) -> None:
     assert [done.record[side]["source"] for side in ("old", "new")] == ["store", "site"]
     assert (done.code, site.robots_fetches) == (1, 1)
     done = await cli("diff", f"store:{site.root}", site.root, settings=settings)
-    assert "in the store since" in done.out
+    assert "from the store memory:" in done.out
     arguments = ("check", "/a", "/b", "--robots", f"store:{site.root}", "--json")
     done = await cli(*arguments, settings=settings)
     assert [record["allowed"] for record in done.records] == [False, True]
