@@ -19,7 +19,7 @@ from w3lib.encoding import resolve_encoding
 from .directives import Element
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from scrapy.http import HtmlResponse
 
@@ -59,11 +59,9 @@ def markup(response: HtmlResponse) -> bytes:
     return body
 
 
-_META_TAG, _LINK_TAG, _BODY_TAG, _ANY_TAG = (
-    re.compile(rb"<(?:%b)(?=[\s/>])" % name, re.IGNORECASE)
-    for name in (b"meta", b"link", b"body", b"meta|link")
+_BODY_TAG, _ANY_TAG = (
+    re.compile(rb"<(?:%b)(?=[\s/>])" % name, re.IGNORECASE) for name in (b"body", b"meta|link")
 )
-_TAG_TO_END = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _END_TYPE = "end-of-head"
 _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""
@@ -83,16 +81,15 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     body (HTML §4.6.7). An element in a ``template`` does not count.
     """
     html = html[:MAX_PAGE]
-    body = _BODY_TAG.search(html)
-    head_end = body.start() if body else len(html)
-    parts = (
-        (_part_with_metas(html, head_end), _letters(*names)),
-        (_part_with_links(html, head_end), _letters(rel)),
-    )
-    ends = [part.stop for part, words in parts if part and _has_one(html[part].lower(), words)]
-    if not ends:
+    first, body = _ANY_TAG.search(html), _BODY_TAG.search(html)
+    if first is None:
         return
-    end = min(max(ends), len(html))
+    head_end = body.start() if body else len(html)
+    lower = html.lower()
+    last = lower.rfind(b"<meta", head_end)
+    end = head_end if last < 0 else last + _MAX_TAG
+    if not any(map(lower[first.start() : end].__contains__, _letters(rel, *names))):
+        return
     html = html[:head_end] + _HEAD_END + html[head_end:end] if head_end < end else html[:end]
     text = html.decode("utf-8", "replace")
     in_head = True
@@ -117,32 +114,6 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
             if left < 0:
                 return
             yield Element(element.tag, key, value)
-
-
-def _part_with_metas(html: bytes, head_end: int) -> slice | None:
-    """Return the part of a page from the first meta tag to the last."""
-    found = _META_TAG.search(html)
-    if found is None:
-        return None
-    first = found.start()
-    # Most heads have many meta tags in lower case. This skips them at once.
-    last = max(html.rfind(b"<meta", first, head_end), first)
-    for found in _META_TAG.finditer(html, last + 1):
-        last = found.start()
-    end = _TAG_TO_END.match(html, last, last + _MAX_TAG)
-    # A quotation mark within a value may hide the end, but not the next tag.
-    after = html.find(b"<", end.end()) if end else last + _MAX_TAG
-    return slice(first, after if after >= 0 else len(html))
-
-
-def _part_with_links(html: bytes, head_end: int) -> slice | None:
-    """Return the part of the head from the first link tag on."""
-    found = _LINK_TAG.search(html, 0, head_end)
-    return slice(found.start(), head_end) if found else None
-
-
-def _has_one(html: bytes, words: Iterable[bytes]) -> bool:
-    return any(map(html.__contains__, words))
 
 
 @lru_cache(maxsize=256)
