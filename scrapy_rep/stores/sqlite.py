@@ -54,16 +54,14 @@ starts later than this in the future was made before the clock was set back, and
 MAX_MEMORY = 64 * 2**20
 """The most octets of a store in memory: some 40,000 files of average size."""
 
-_ENTRIES = (
+_TABLES = (
     "CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL, "
     "fence INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX entries_kept_at ON entries (kept_at)",
-)
-_LEASES = (
-    "CREATE {} TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
+    "CREATE TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
     "until REAL NOT NULL, fence INTEGER NOT NULL DEFAULT 0)",
-    "CREATE {} TABLE fences (last INTEGER NOT NULL)",
-    "CREATE {} TABLE hosts (host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
+    "CREATE TABLE fences (last INTEGER NOT NULL)",
+    "CREATE TABLE hosts (host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
     "until REAL NOT NULL)",
 )
 
@@ -166,7 +164,6 @@ class SQLiteStore(ThreadedStore):
         self._connection: sqlite3.Connection | None = None
         self._file: os.stat_result
         """The file that was opened."""
-        self._read_only = False
 
     def open(self) -> None:
         self._call(self._connect)
@@ -178,10 +175,7 @@ class SQLiteStore(ThreadedStore):
         return None if row is None else decoded(row[0])
 
     def _put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        db = self._connect()
-        if self._read_only:
-            return True
-        now = self._now()
+        db, now = self._connect(), self._now()
         values = {"origin": origin, "now": now, "entry": encode(entry), "fence": fence}
         with _transaction(db):
             is_stored = db.execute(_PUT, values).rowcount > 0
@@ -263,16 +257,8 @@ class SQLiteStore(ThreadedStore):
     def _open_connection(self) -> sqlite3.Connection:
         self._create_file()
         self._file = self._path.stat()
-        self._read_only = not os.access(self._path, os.W_OK)
-        query = ""
-        if self._read_only:
-            # A reader of the write-ahead log writes to the files beside it. Without these files
-            # there is no writer, so that the file can be read as immutable.
-            is_in_use = self._sidecar("-wal").exists()
-            query = "?mode=ro" if is_in_use else "?mode=ro&immutable=1"
         connection = sqlite3.connect(
-            self._path.as_uri() + query,
-            uri=True,
+            self._path,
             timeout=BUSY_TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
@@ -319,14 +305,6 @@ class SQLiteStore(ThreadedStore):
                 db.execute("PRAGMA journal_mode = DELETE")  # fails while another process uses it
             raise _UnusableError(f"it is of version {version}, not {_VERSION}")
         now = self._now()
-        if self._read_only:
-            logger.warning(
-                "The store %(path)s is read-only: its entries are used, and none are added.",
-                {"path": self._path},
-            )
-            db.execute("PRAGMA temp_store = MEMORY")
-            _create_leases(db, now, "TEMP")  # SQLite prefers these to the tables of the file
-            return
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         with _transaction(db):
@@ -463,18 +441,12 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _create_tables(db: sqlite3.Connection, now: float) -> None:
-    for statement in _ENTRIES:
+    for statement in _TABLES:
         db.execute(statement)
-    _create_leases(db, now)
-    db.execute(f"PRAGMA user_version = {_VERSION}")
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _create_leases(db: sqlite3.Connection, now: float, kind: str = "") -> None:
-    for statement in _LEASES:
-        db.execute(statement.format(kind))
     # Greater than those of a file that this one replaces: a crawler may still have one.
     db.execute("INSERT INTO fences VALUES (?)", (int(now * 1000),))
+    db.execute(f"PRAGMA user_version = {_VERSION}")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _is_store(path: Path) -> bool:

@@ -107,14 +107,14 @@ def read_only(path: Path) -> None:
     path.chmod(0o444)
     if os.getuid() == 0:
         os.setuid(NOBODY)
-    into = store(path)
-    assert into._call(into._get, "http://1.example") == entry(1)
-    into._call(into._put, "http://2.example", entry(2))
-    assert into._call(into._get, "http://2.example") is None
-    assert into._call(into._claim, "http://1.example", 60)[:2] == (True, entry(1))
-    into._call(into._release, "http://1.example")
-    assert into._call(into._reserve_host, "1.example", 60) == (0, True)
-    into._call(into._release_host, "1.example", 60)
+    before = path.read_bytes()
+    message = ""
+    try:
+        store(path).open()
+    except StoreError as error:
+        message = str(error)
+    assert "readonly" in message
+    assert path.read_bytes() == before
 
 
 def many(path: Path) -> None:

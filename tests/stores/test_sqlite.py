@@ -76,7 +76,7 @@ def test_a_full_disk_keeps_the_entries(path: Path) -> None:
     output(child("full", path))
 
 
-def test_a_read_only_file_is_used() -> None:
+def test_a_read_only_file_is_an_error() -> None:
     with tempfile.TemporaryDirectory() as folder:  # that other users can read
         Path(folder).chmod(0o755)
         output(child("read_only", Path(folder, "robots.db")))
@@ -439,25 +439,3 @@ def test_open_store_refuses_a_path_that_cannot_be_a_file(
 
 def test_without_a_url_and_a_jobdir_there_is_no_store() -> None:
     assert open_store(None, jobdir=None, ttl=60) is None
-
-
-@pytest.mark.parametrize("in_use", [True, False])
-async def test_a_read_only_file_logs_one_warning(
-    in_use: bool, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    before = store(path)
-    await before.put(ORIGIN, ENTRY)
-    if not in_use:
-        await before.close()
-    monkeypatch.setattr("scrapy_rep.stores.sqlite.os.access", lambda *_: False)
-    opened = store(path)
-    await opened.put("https://b.example", ENTRY)
-    assert await opened.get("https://b.example") is None
-    assert (await opened.claim(ORIGIN, 1))[:2] == (True, ENTRY)
-    await opened.release(ORIGIN)
-    assert await opened.reserve_host("a.example", 60) == 0
-    (warning,) = caplog.records
-    assert "is read-only" in warning.getMessage()
-    await opened.close()
-    if in_use:
-        await before.close()
