@@ -171,9 +171,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         if (
             origin is None
             or origin.has_pacing
-            or entry is None
-            or entry.host.is_paced
+            or (entry is not None and entry.host.is_paced)
             or (self._has_conditions and self.policies.has_conditions(origin))
+            or (entry is None and not self.frontier.try_start(request, key))
         ):
             is_from_queue = self.frontier.arrives(request)
             found = await self._process_when_ready(request, key, is_from_queue=is_from_queue)
