@@ -141,39 +141,31 @@ class _Checker:
 
     def _batches(self, session: Session | None, file: Policy | None) -> Iterator[list[Target]]:
         """Yield the URLs, after their robots.txt files were fetched."""
-        size, interrupt = FIRST_BATCH, None
-        while interrupt is None:
+        size = FIRST_BATCH
+        while True:
             targets: list[Target] = []
             length = 0
-            try:
-                for url in islice(self._urls, size):
-                    targets.append(site_of(url, self._context, in_file=file is not None))
-                    length += len(url)
-                    if length > MAX_BATCH_LENGTH:
-                        break
-            except KeyboardInterrupt as error:  # what was read until then is answered
-                interrupt = error
+            for url in islice(self._urls, size):
+                targets.append(site_of(url, self._context, in_file=file is not None))
+                length += len(url)
+                if length > MAX_BATCH_LENGTH:
+                    break
             if not targets:
-                break
+                return
             if file is None and session is not None:
                 self._fetch(targets, session)
             yield targets
-            if session is not None and session.is_interrupted:
-                raise KeyboardInterrupt
             size = min(2 * size, MAX_BATCH)
-        if interrupt is not None:
-            raise interrupt
 
     def _fetch(self, targets: list[Target], session: Session) -> None:
         known = self._policies
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in known]
         with self._output.progress("robots.txt files", len(missing)) as progress:
-            found = known | session.policies(missing, progress, is_partial=True)
-        if not session.is_interrupted:
-            targets[:] = with_http(targets, found, session, self._context)
+            found = known | session.policies(missing, progress)
+        targets[:] = with_http(targets, found, session, self._context)
         # Those of the last batch. The session keeps more of them.
-        used = dict.fromkeys(target.origin for target in targets if target.origin in found)
+        used = dict.fromkeys(target.origin for target in targets if target.origin)
         self._policies = {str(origin): found[str(origin)] for origin in used}
         for origin, policy in self._policies.items():
             if policy.access.is_unreachable and origin not in known:

@@ -52,7 +52,7 @@ EXIT_CODES = {
     ExitCode.FOUND: "at least one URL is disallowed, or something was found",
     ExitCode.USAGE: "an argument, a file or a setting is wrong",
     ExitCode.UNKNOWN: "at least one answer is not known",
-    ExitCode.INTERRUPTED: "Ctrl-C; what was known until then is written",
+    ExitCode.INTERRUPTED: "Ctrl-C",
     ExitCode.BROKEN_PIPE: "the reader of the output has ended",
 }
 """What each exit code means."""

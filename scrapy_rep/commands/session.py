@@ -81,8 +81,6 @@ class Session:
         self._store = without_passwords(read_settings(crawler).store)
         if keep_bodies:
             self._cache.bodies = {}
-        self.is_interrupted = False
-        """Whether Ctrl-C has ended :meth:`policies`."""
         self.end: Deferred[None] = Deferred()
         """Called back at the end of the session."""
 
@@ -116,12 +114,10 @@ class Session:
         done: Callable[[int], object] = lambda _: None,
         *,
         page_url: str | None = None,
-        is_partial: bool = False,
     ) -> dict[str, Policy]:
         """Return the policies of origins, which are fetched at the same time.
 
-        ``done`` is called with the number of those that are known. With ``is_partial``, Ctrl-C
-        makes it return those that are known.
+        ``done`` is called with the number of those that are known.
         """
         found: dict[str, Policy] = {}
 
@@ -140,13 +136,8 @@ class Session:
                 if not is_success:
                     result.raiseException()
 
-        try:
-            self.wait(get_all())
-        except KeyboardInterrupt:
-            self.is_interrupted = True
-            if not is_partial:
-                raise
-        return dict(found)
+        self.wait(get_all())
+        return found
 
     def download(self, request: Request) -> Response:
         """Return the response to a request, which passes all downloader middlewares."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from .session import Session
     from .sources import Policy
 
 MAX_EXPECTATIONS = 100_000
@@ -109,13 +108,7 @@ def test_tool(context: Context, name: str, robots: str | None) -> int:
         return _test(expectations, context, {}, policy)
     origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
 
-    def work(session: Session) -> int:
-        code = _test(expectations, context, session.policies(origins, is_partial=True))
-        if session.is_interrupted:
-            raise KeyboardInterrupt
-        return code
-
-    return context.run(work)
+    return context.run(lambda session: _test(expectations, context, session.policies(origins)))
 
 
 def _test(

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 
 class Import(Struct, kw_only=True, tag_field="type", tag="import"):
-    """What ``import`` did. ``complete``: Ctrl-C was not pressed. ``older`` policies are not newer
-    than those in the store; those ``in_progress`` are being fetched by a crawler."""
+    """What ``import`` did. ``older`` policies are not newer than those in the store; those
+    ``in_progress`` are being fetched by a crawler."""
 
     version: int = 1
-    complete: bool
     added: int
     replaced: int
     older: int
@@ -97,37 +96,31 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
     from ..stores.entry import from_line
 
     counts: Counter[str] = Counter()
-    is_interrupted = False
-    try:
-        with (
-            reading(name, "JSON Lines", zlib.error),
-            opened(name) as file,
-            using_store(store_url, must_exist=False) as store,
-            context.output.progress("policies") as done,
-        ):
-            for number, line in _lines(decompressed(file)):
-                try:
-                    if line is None:
-                        raise ValueError("it is too long")
-                    key, entry = from_line(line)
-                    if not _is_key(key):
-                        raise ValueError("its origin is not valid")
-                    counts[store.add(key, entry, replace=replace)] += 1
-                except ValueError as error:
-                    counts["unreadable"] += 1
-                    text = f"line {number}: {error}"
-                    context.output.warn(text, "unreadable policies")
-                done(counts.total())
-    except KeyboardInterrupt:
-        is_interrupted = True
+    with (
+        reading(name, "JSON Lines", zlib.error),
+        opened(name) as file,
+        using_store(store_url, must_exist=False) as store,
+        context.output.progress("policies") as done,
+    ):
+        for number, line in _lines(decompressed(file)):
+            try:
+                if line is None:
+                    raise ValueError("it is too long")
+                key, entry = from_line(line)
+                if not _is_key(key):
+                    raise ValueError("its origin is not valid")
+                counts[store.add(key, entry, replace=replace)] += 1
+            except ValueError as error:
+                counts["unreadable"] += 1
+                text = f"line {number}: {error}"
+                context.output.warn(text, "unreadable policies")
+            done(counts.total())
     if context.output.as_json:
         numbers = {key: counts[key] for key in _TEXTS}
-        context.output.record(Import(complete=not is_interrupted, **numbers))
+        context.output.record(Import(**numbers))
     else:
         lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
         context.output.write("".join(lines) or "no policies\n")
-    if is_interrupted:
-        return ExitCode.INTERRUPTED
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
 
 

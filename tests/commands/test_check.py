@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_rep.commands import check as check_module
 from scrapy_rep.commands.crawlers import of_user_agent
 from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.output import json_line
@@ -354,26 +353,6 @@ def test_what_was_read_before_an_error_is_written(run: Run, tmp_path: Path) -> N
     assert done.code == 2
     assert "cannot read urls.jsonl as URLs: line 501: " in done.err
     assert len(done.records) >= 448
-
-
-def test_what_was_read_before_ctrl_c_is_written(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count = 150
-
-    def urls_from(*_: Any, **__: Any) -> Any:
-        yield from (f"/private/{number}" for number in range(count))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(check_module, "urls_from", urls_from)
-    done = check(run, "--from", "-", "--json")
-    assert (done.code, len(done.records)) == (130, 150)
-    done = check(run, "--from", "-")
-    assert (done.code, len(done.out.splitlines())) == (130, 150)
-    assert done.err == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
-    count = 3
-    done = check(run, "--from", "-", "--json")
-    assert (done.code, len(done.records)) == (130, 3)
 
 
 def test_the_rules_of_many_files() -> None:

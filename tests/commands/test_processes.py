@@ -5,7 +5,6 @@ Each process takes about a second, so what one process can show is in one test.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -21,8 +20,6 @@ from testing.web import Page
 from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, started, tool, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from testing.web import Web
 
 RULES = "User-agent: *\nDisallow: /x\n"
@@ -190,19 +187,6 @@ def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
     assert "Exception" not in errors
 
 
-def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
-    quick, slow = web.site(RULES), web.site(Page(RULES, delay=60))
-    code, out, errors = _interrupted(
-        lambda: bool(slow.received and quick.received),
-        *("check", "-a", "x", "--json", quick.url("/x"), slow.url("/x")),
-    )
-    assert code == 130
-    assert "Traceback" not in errors
-    lines = [line for line in out.splitlines() if quick.root in line]
-    assert len(lines) == 1
-    assert '"allowed":null' in out
-
-
 def test_the_handlers_of_scrapy_end_with_it() -> None:
     """After Scrapy has ended, they do nothing: Ctrl-C would not end the tool."""
     code = (
@@ -215,23 +199,15 @@ def test_the_handlers_of_scrapy_end_with_it() -> None:
 
 
 @pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
-def test_ctrl_c_while_a_page_does_not_arrive(web: Web, loop: tuple[str, ...]) -> None:
-    site = web.site(RULES, {"/slow": Page(delay=2 * TIMEOUT)})
-    code, out, errors = _interrupted(
-        lambda: "/slow" in site.paths, "view", site.url("/slow"), "-a", "x", *loop
-    )
-    assert (code, out, errors) == (130, "", "")
-
-
-def test_ctrl_c_while_sites_are_tested(web: Web, tmp_path: Path) -> None:
-    quick, slow = web.site(RULES), web.site(Page(RULES, delay=2 * TIMEOUT))
-    path = tmp_path / "expectations.txt"
-    path.write_text("".join(f"disallow x {site.url('/x')}\n" for site in (quick, slow)))
-    code, out, errors = _interrupted(
-        lambda: bool(slow.received and quick.received), "test", str(path), "--json"
-    )
-    assert (code, errors) == (130, "")
-    assert [json.loads(line)["holds"] for line in out.splitlines()] == [True, None]
+@pytest.mark.parametrize("name", ["check", "view"])
+def test_ctrl_c_while_a_site_does_not_answer(web: Web, name: str, loop: tuple[str, ...]) -> None:
+    slow = Page(delay=2 * TIMEOUT)
+    site = web.site(RULES, {"/slow": slow}) if name == "view" else web.site(slow)
+    with started(name, site.url("/slow"), "-a", "x", *loop, text=True) as process:
+        _wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received))
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate()
+    assert (process.returncode, out, errors) == (130, "", "")
 
 
 def test_ctrl_c_while_scrapy_starts(tmp_path: Path) -> None:
@@ -285,35 +261,6 @@ console()
 """
 
 
-def _interrupted(condition: Callable[[], bool], *arguments: str) -> tuple[int, str, str]:
-    """Press Ctrl-C half a second after the condition holds. Returns code, output and errors."""
-    with started(*arguments, text=True) as process:
-        _wait_until(condition)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate()
-    return process.returncode, out, errors
-
-
-def test_ctrl_c_while_standard_input_is_read(web: Web) -> None:
-    site = web.site(RULES)
-    arguments = ("check", "-a", "x", "--from", "-")
-    with started(*arguments, stdin=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        process.stdin.write("".join(f"{site.url('/x')}?{n}\n" for n in range(150)))
-        process.stdin.flush()
-        assert process.stdout is not None
-        assert process.stderr is not None
-        out = process.stdout.readline()
-        time.sleep(0.5)  # until it waits for more
-        process.send_signal(signal.SIGINT)
-        out += process.stdout.read()
-        errors = process.stderr.read()
-    assert process.returncode == 130
-    assert len(out.splitlines()) == 150
-    assert errors == "note: 150 answers: 0 allowed, 150 disallowed, 0 unknown\n"
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
 @pytest.mark.parametrize("arguments", [("lint", "-"), ("check", "--from", "-", "-a", "x")])
 def test_signals_while_a_tool_waits_for_input(number: int, arguments: tuple[str, ...]) -> None:
@@ -345,7 +292,7 @@ def test_completion_in_the_shell() -> None:
     ("line", "code", "out", "err"),
     [
         ("check --robots robots.txt /private -a x >&-", 1, "", ""),
-        ("check --robots robots.txt / 2>&-", 0, "allowed  /", ""),  # there is a warning
+        ("check --robots robots.txt / -a scrapy 2>&-", 0, "allowed  /", ""),  # with a warning
         ("check --robots missing.txt / 2>/dev/full", 2, "", ""),
         ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
         ("lint - <&-", 2, "", "scrapy-rep: cannot read standard input: it is closed\n"),

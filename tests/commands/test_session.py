@@ -251,22 +251,6 @@ async def test_a_store_without_the_robots_txt(cli: Cli) -> None:
     assert (done.code, "cannot open the store" in done.err) == (2, True)
 
 
-async def test_what_is_known_at_ctrl_c_is_written(
-    web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick = web.site(RULES)
-    wait = session_module.Session.wait
-
-    def interrupted(self: Any, work: Any) -> Any:
-        wait(self, work)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(session_module.Session, "wait", interrupted)
-    done = await cli("check", quick.url("/x"), "--json", "-a", "x")
-    assert (done.code, done.record["allowed"]) == (130, False)
-    assert (await cli("show", quick.root)).code == 130
-
-
 def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
     async def work() -> None:
         raise AssertionError

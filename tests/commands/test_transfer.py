@@ -5,13 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_rep.commands import transfer
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import entry as stored_entry
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
@@ -21,8 +19,6 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 from .conftest import forked, validate
 
 if TYPE_CHECKING:
-    import io
-    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_rep.stores.threaded import ThreadedStore
@@ -247,22 +243,6 @@ def test_an_entry_that_cannot_be_read(run: Run, store: Path, tmp_path: Path) -> 
     assert done.code == 3
     assert "the entry of https://a.example cannot be read" in done.err
     assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 4
-
-
-def test_ctrl_c_ends_an_import_with_its_numbers(
-    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("export", "sqlite:///a.sqlite", "x.jsonl")
-
-    def lines(stream: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
-        yield 1, stream.readline()
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(transfer, "_lines", lines)
-    done = run("import", "sqlite:///b.sqlite", "x.jsonl", "--json")
-    assert done.code == 130
-    assert done.record["added"] == 1
-    assert not done.record["complete"]
 
 
 def test_a_store_that_fails_is_one_line(
