@@ -17,7 +17,7 @@ import scrapy_rep
 import scrapy_rep.testing
 from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS, tools
-from scrapy_rep.commands.output import EXIT_CODES
+from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.settings import Settings, setting_reference
 from scrapy_rep.stores import StoreError
@@ -204,6 +204,8 @@ def test_exit_codes() -> None:
     text = TEXTS["docs/reference/exit-codes.md"]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
+    tools = re.findall(r"^\| \[`(\w+)`\]\(.*?\) \| (.*?) ?\| (.*?) ?\|$", text, re.MULTILINE)
+    assert {name: (found, unknown) for name, found, unknown in tools} == TOOL_CODES
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }

@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from ..protocol.lines import SIZE_LIMIT
-from .output import EXIT_CODES, CommandError, ExitCode, Output, reading
+from .output import EXIT_CODES, TOOL_CODES, CommandError, ExitCode, Output, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ def tool(
 
         for option in reversed(_common_options(records)):
             option(run)
-        command = click.command(help=text, epilog=_epilog(examples))(run)
+        command = click.command(help=text, epilog=_epilog(function.__name__, examples))(run)
         common = len(command.params) - own
         command.params = command.params[common:] + command.params[:common]
         return command
@@ -170,9 +170,13 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def exit_code_help() -> str:
-    """Return the exit codes for help texts."""
-    codes = (f"  {code.value:>3}  {text}" for code, text in EXIT_CODES.items())
+def exit_code_help(tool_name: str | None = None) -> str:
+    """Return the exit codes for help texts, of one tool or of all."""
+    texts = dict(EXIT_CODES)
+    if tool_name is not None:
+        texts[ExitCode.OK] = "otherwise"
+        texts[ExitCode.FOUND], texts[ExitCode.UNKNOWN] = TOOL_CODES[tool_name]
+    codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])
 
 
@@ -224,11 +228,11 @@ def schema(records: Sequence[type]) -> dict[str, Any]:
     return {**dialect, **msgspec.json.schema(functools.reduce(operator.or_, records))}
 
 
-def _epilog(examples: Sequence[tuple[str, str]]) -> str:
+def _epilog(function: str, examples: Sequence[tuple[str, str]]) -> str:
     lines = ["\b", "Examples:"]
     for arguments, meaning in examples:
         lines += [f"  scrapy-rep {arguments}", f"      {meaning}"]
-    return "\n".join(lines) + "\n\n" + exit_code_help()
+    return "\n".join(lines) + "\n\n" + exit_code_help(function.removesuffix("_tool"))
 
 
 def _check_values(values: dict[str, Any]) -> None:

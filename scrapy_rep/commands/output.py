@@ -57,6 +57,28 @@ EXIT_CODES = {
 }
 """What each exit code means."""
 
+TOOL_CODES = {
+    "check": ("a URL is disallowed", "a site does not answer, or an argument is not a URL"),
+    "show": ("", "the robots.txt is unreachable"),
+    "diff": ("the files say different things", "a site is unreachable"),
+    "test": ("an expectation failed", "a site is unreachable"),
+    "view": (
+        "the page is disallowed, or has a contradiction",
+        "the page or its robots.txt could not be fetched",
+    ),
+    "lint": (
+        "there is an error or a warning; with --diff: a correction",
+        "a site does not answer",
+    ),
+    "rule": ("", ""),
+    "report": ("a disallowed page was requested", "the report cannot tell"),
+    "survey": ("", "a part of the input cannot be read"),
+    "export": ("", "an entry cannot be read, or the store fails"),
+    "import": ("", "a line cannot be read, or the store fails"),
+    "crawlers": ("", ""),
+}
+"""What ``FOUND`` and ``UNKNOWN`` mean for a tool. Empty: it does not use the code."""
+
 
 def exit_code(answers: Collection[bool | None]) -> ExitCode:
     """Return the exit code for some answers. None: it is not known."""
