@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from socketserver import ThreadingTCPServer
 from threading import Thread
 
@@ -39,8 +39,12 @@ class Web:
         return Counter(url for url, _ in self.received)
 
     def shortest_gap(self, site: Site) -> float:
-        """Return the shortest time between two requests to a site, in seconds."""
-        times = [at for url, at in self.received if url.startswith(f"{site.origin}/")]
+        """Return the shortest time between two requests to a site, in seconds.
+
+        The first page need not wait after the robots.txt.
+        """
+        requests = [each for each in self.received if each[0].startswith(f"{site.origin}/")]
+        times = [at for _, at in dropwhile(lambda each: each[0].endswith(ROBOTS_TXT), requests)]
         return min((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
     def errors(self) -> Iterator[str]:

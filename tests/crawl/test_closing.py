@@ -27,6 +27,13 @@ ALL = "User-agent: *\nDisallow:\n"
 DOWN = Page(b"", 503, {"Retry-After": "250"})
 TDM = "/.well-known/tdmrep.json"
 SLOW = text(f"{ALL}Crawl-delay: 30\n")
+LOCAL_DELAY = """
+[[crawl_delay]]
+site = "127.0.0.1"
+seconds = 30
+reason = "a slow server"
+given_by = "its owner"
+"""
 
 
 class Wait(NamedTuple):
@@ -40,7 +47,7 @@ class Wait(NamedTuple):
 WAITS = {
     "a silent robots.txt": Wait(silence, {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}),
     "a robots.txt that another crawl may want": Wait(silence, {"REP_STORE": "sqlite:///{}/s.db"}),
-    "the pace": Wait(SLOW),
+    "the pace": Wait(settings={"REP_LOCAL_RULES": "{}/rules.toml"}),
     "the pace of several crawls": Wait(SLOW, {"REP_STORE": "sqlite:///{}/s.db"}),
     "the next attempt": Wait(DOWN, {"REP_UNREACHABLE": "wait"}),
     "the Visit-time": Wait(text(f"{ALL}Visit-time: 0600-0845\n"), {"REP_MAX_WAIT": 7200}),
@@ -80,6 +87,9 @@ def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Pa
     }
     store = str(wait.settings.get("REP_STORE", "")).format(tmp_path)
     settings = {**wait.settings, "REP_STORE": store or None, "CLOSESPIDER_TIMEOUT": 120}
+    if "REP_LOCAL_RULES" in settings:
+        (tmp_path / "rules.toml").write_text(LOCAL_DELAY)
+        settings["REP_LOCAL_RULES"] = str(tmp_path / "rules.toml")
     return Waiting(web.site(wait.robots, pages), other, settings, bool(wait.pages))
 
 
@@ -97,7 +107,7 @@ async def test_the_next_crawl_has_the_requests(
     assert [each for each in our_warnings(caplog) if "is unreachable" not in each] == []
     site.pages["/robots.txt"] = other.pages["/robots.txt"] = text(ALL)
     site.pages[TDM] = Page(b"", 404)
-    again = {"REP_OBEY_CRAWL_DELAY": False, "REP_UNREACHABLE": "allow"}
+    again = {"REP_OBEY_CRAWL_DELAY": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
     second = await crawl([], {**settings, **again})
     assert len(second.responses) == 2
     assert second.stats["finish_reason"] == "finished"
