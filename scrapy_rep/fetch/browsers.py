@@ -1,6 +1,7 @@
 """Browsers and rendering services, which download pages for the crawl.
 
-Requests for robots.txt are kept away from them, because they wrap the file in an HTML page.
+Requests for robots.txt are kept away from them, because they wrap the file in an HTML page: the
+keys that select them are removed just before the download.
 :mod:`scrapy_rep.protocol.lines` handles a file that was wrapped nevertheless.
 """
 
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
+if TYPE_CHECKING:
+    from scrapy import Request
 
 _PREFIXES = (
     "browser",
@@ -73,79 +75,26 @@ def page_url(request: Request, service: str) -> str:
     return url if isinstance(url, str) and url else request.url
 
 
-class RobotsTxtRequest(Request):
-    """A request for a robots.txt.
+def remove_browser_meta(meta: dict[str, Any]) -> None:
+    """Remove the keys that make a download handler or a middleware use a browser.
 
-    Its meta refuses the keys that would send it through a browser, no matter which component sets
-    them and when.
+    scrapy-zyte-api downloads the request without a browser, if its keys say that it should.
     """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._own_meta = _Meta(super().meta)
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The meta dictionary, as in :class:`scrapy.Request`."""
-        return self._own_meta
-
-
-def remove_browser_meta(request: Request) -> None:
-    """Remove the meta keys of browsers from a request.
-
-    This is for a request that a middleware has made from a :class:`RobotsTxtRequest`.
-    """
-    if not isinstance(request, RobotsTxtRequest):
-        meta = dict(_Meta(request.meta))
-        request.meta.clear()
-        request.meta.update(meta)
+    removed = {key: meta.pop(key) for key in tuple(meta) if _is_for_browser(key)}
+    values = [removed[key] for key in (ZYTE_API, "zyte_api") if key in removed]
+    wanted = [value for value in values if value is not False]
+    if wanted:
+        given = wanted[0] if isinstance(wanted[0], Mapping) else {}
+        route = {name: given[name] for name in _ROUTE & given.keys()}
+        meta[ZYTE_API] = {**meta.get(ZYTE_API_PARAMS, zyte_api_params_for(())), **route}
+    elif ZYTE_API in removed:
+        meta[ZYTE_API] = False
 
 
 # Each fetch sets some twenty keys, which are the same for all.
 @lru_cache(maxsize=256)
 def _is_for_browser(key: object) -> bool:
     return isinstance(key, str) and key.lstrip("_").startswith(_PREFIXES)
-
-
-class _Meta(dict[str, Any]):
-    """A meta dictionary that refuses the keys of browsers.
-
-    The keys of scrapy-zyte-api are changed instead: it downloads the request without a browser.
-    """
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        for_browsers = {key: values[key] for key in values if _is_for_browser(key)}
-        for key in for_browsers:
-            del self[key]
-        self.update(for_browsers)
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key == ZYTE_API or (key == "zyte_api" and value is not False):
-            self._download_by_zyte_api(value)
-        elif not _is_for_browser(key):
-            super().__setitem__(key, value)
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        if key not in self:
-            self[key] = default
-        return self.get(key, default)
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
-
-    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
-        self.update(other)
-        return self
-
-    def _download_by_zyte_api(self, value: Any) -> None:
-        wanted: Any = value
-        if value is not False:
-            given = value if isinstance(value, Mapping) else {}
-            route = {name: given[name] for name in _ROUTE & given.keys()}
-            wanted = {**self.get(ZYTE_API_PARAMS, zyte_api_params_for(())), **route}
-        super().__setitem__(ZYTE_API, wanted)
 
 
 def _is_below(url: str, base: Any) -> bool:

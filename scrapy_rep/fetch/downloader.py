@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
@@ -21,13 +21,12 @@ from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from .body_reader import WIRE_LIMIT, BodyReader
-from .browsers import ZYTE_API, RobotsTxtRequest, remove_browser_meta
+from .browsers import ZYTE_API, remove_browser_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
     from typing import Any
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.http.headers import Headers
@@ -167,7 +166,8 @@ def request_for(url: str, meta: Mapping[str, object]) -> Request:
 
     ``meta`` holds further keys. The keys that this module sets take precedence.
     """
-    request = RobotsTxtRequest(url, callback=NO_CALLBACK, priority=PRIORITY, meta={**meta, **_META})
+    request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, meta={**meta, **_META})
+    remove_browser_meta(request.meta)
     if not request.meta.get(ZYTE_API):  # it decodes itself, and warns about this header
         # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
         request.headers["Accept-Encoding"] = "gzip"
@@ -388,8 +388,8 @@ def _reached_downloader(request: Request) -> None:
     download: _Download | None = request.meta.get(DOWNLOAD)
     if download is None:
         return
-    remove_browser_meta(request)
     meta = request.meta
+    remove_browser_meta(meta)
     if not meta.get("dont_cache"):
         # Without this, the cache would decide alone: it may replace a 5xx by an older response.
         meta.pop("cached_response", None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from scrapy import Request
 
 from scrapy_rep.fetch.browsers import (
     ZYTE_API,
     ZYTE_API_PARAMS,
-    RobotsTxtRequest,
     remove_browser_meta,
     zyte_api_params_for,
 )
@@ -19,48 +19,34 @@ from scrapy_rep.fetch.browsers import (
     ["playwright", "playwright_page_methods", "splash", "_splash_processed", "selenium",
      "puppeteer", "zyte_api_provider", "use_selenium", "render_js"],
 )  # fmt: skip
-def test_a_request_for_robots_txt_drops_the_keys_of_browsers(key: str) -> None:
-    request = RobotsTxtRequest("http://a.example/robots.txt", meta={key: True, "proxy": "p"})
-    assert request.meta == {"proxy": "p"}
-    request.meta[key] = True
-    request.meta.update({key: True})
-    request.meta.update(**{key: True})
-    meta = request.meta
-    meta |= {key: True, "b": 2}
-    assert request.meta.setdefault(key, 1) == 1
-    assert request.meta.setdefault("c", 3) == 3
-    assert request.meta.setdefault("c", 4) == 3
-    expected = {"proxy": "p", "b": 2, "c": 3}
-    assert request.meta == expected
-    assert request.replace(meta={**expected, key: 1}).meta == expected
-    assert request.copy().meta == expected
-    another = Request(request.url, meta={**request.meta, key: True})
-    remove_browser_meta(another)
-    assert another.meta == expected
+def test_the_keys_of_browsers_are_removed(key: str) -> None:
+    meta = {key: True, "proxy": "p"}
+    remove_browser_meta(meta)
+    assert meta == {"proxy": "p"}
 
 
 HTTP = {"httpResponseBody": True, "httpResponseHeaders": True}
+PLAIN = zyte_api_params_for(["browserHtml", "geolocation"])
 
 
-def test_scrapy_zyte_api_downloads_without_a_browser() -> None:
-    request = RobotsTxtRequest("http://a.example/robots.txt")
-    request.meta[ZYTE_API] = False
-    assert request.meta == {ZYTE_API: False}
-    request.meta["zyte_api"] = False
-    assert request.meta == {ZYTE_API: False}
-    for key in ("zyte_api", ZYTE_API):
-        for value in (True, {"browserHtml": True, "screenshot": True}):
-            request.meta[key] = value
-            assert request.meta == {ZYTE_API: HTTP}
-    request.meta[ZYTE_API] = {"browserHtml": True, "geolocation": "US"}
-    assert request.meta == {ZYTE_API: {**HTTP, "geolocation": "US"}}
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        ({ZYTE_API: False}, False),
+        ({"zyte_api": False}, None),
+        ({ZYTE_API: False, "zyte_api": False}, False),
+        ({ZYTE_API: True}, HTTP),
+        ({"zyte_api": {"browserHtml": True, "screenshot": True}}, HTTP),
+        ({ZYTE_API: {"browserHtml": True, "geolocation": "US"}}, {**HTTP, "geolocation": "US"}),
+        ({ZYTE_API: {"browserHtml": True}, ZYTE_API_PARAMS: PLAIN}, PLAIN),
+    ],
+)
+def test_scrapy_zyte_api_downloads_without_a_browser(meta: dict[str, Any], expected: Any) -> None:
+    for _ in range(2):  # when the request is made, and just before the download
+        remove_browser_meta(meta)
+        assert meta.get(ZYTE_API) == expected
+        assert "zyte_api" not in meta
 
 
 def test_the_default_parameters_of_scrapy_zyte_api_are_undone() -> None:
-    plain = zyte_api_params_for(["browserHtml", "geolocation"])
-    assert plain == {**HTTP, "browserHtml": None}
-    meta = {ZYTE_API: True, ZYTE_API_PARAMS: plain}
-    request = RobotsTxtRequest("http://a.example/robots.txt", meta=meta)
-    assert request.meta[ZYTE_API] == plain
-    request.meta[ZYTE_API] = {"browserHtml": True}
-    assert request.replace().meta[ZYTE_API] == plain
+    assert PLAIN == {**HTTP, "browserHtml": None}
