@@ -500,7 +500,7 @@ def _findings_of_lines(
             continue
         line = _Line.read(source, number, content)
         if line is None:
-            yield _about_no_colon(source, number, content, line)
+            yield _about_no_colon(source, number, content)
             continue
         yield from _about_field(line)
         if line.field == USER_AGENT:
@@ -537,19 +537,13 @@ def _findings_of_lines(
             yield from _about_value(line)
 
 
-def _about_no_colon(source: Source, number: int, content: bytes, line: _Line | None) -> Finding:
-    code, correction = Code.NO_COLON, None
-    if line is not None and line.field in _FIELDS:
-        end = len(line.written)
-        code, correction = Code.MISSING_COLON, (end, end, b":")
+def _about_no_colon(source: Source, number: int, content: bytes) -> Finding:
     near = _nearest(_text(content.split()[0]).lower())
     return source.finding(
         number,
-        code,
+        Code.NO_COLON,
         "no colon, so the line is skipped",
         f"write '{near}:'" if near else "begin comments with '#'",
-        severity=Severity.ERROR,
-        correction=correction,
     )
 
 
