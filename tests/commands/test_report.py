@@ -63,8 +63,8 @@ def test_the_summary(run: Run, tmp_path: Path) -> None:
         "Sent        4 requests for pages: 3 allowed, 1 exempt",
         "Not sent    2 requests: 1 rules, 1 unreachable",
         "Disallowed  None that was checked.",
-        "            1 request was exempt (dont_obey_robotstxt), and not checked, such as",
-        "            https://a.example/exempt",
+        "Exceptions  1 request to https://a.example, allowed by the spider",
+        "            (dont_obey_robotstxt), such as https://a.example/exempt",
     ]
     for text in (
         "robots.txt  0 requests, 2 origins: 1 rules, 1 unreachable",

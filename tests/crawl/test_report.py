@@ -691,7 +691,7 @@ async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -
     await crawl([*urls, exempt], settings)
     page = Selector((tmp_path / "report.html").read_text("utf-8"))
     assert page.css("article .answer::text").getall() == [
-        "None that was checked", "2", "3 (60 %)", "No site asked for one", "1",
+        "None that was checked", "2", "3 (60 %)", "Yes", "No site asked for one", "1", "visitor",
     ]  # fmt: skip
     assert page.css(".origins > tbody > tr > th > code::text").getall() == [down.root, site.root]
     assert page.css(".file mark::text").getall() == SCRIPT.splitlines()[1:]

@@ -162,10 +162,11 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     first = answers["Was a disallowed page requested?"]
     assert first[0] == "Yes, 3"
     assert first[1].startswith("2 requests went to disallowed URLs. 1 response came from")
-    assert (
-        "3 requests were exempt (dont_obey_robotstxt), and not checked, such as "
-        "https://news.example/mine"
-    ) in first
+    assert answers["Were there exceptions, and who allowed them?"] == [
+        "Yes",
+        "3 requests to https://news.example, allowed by the spider (dont_obey_robotstxt), such as "
+        "https://news.example/mine",
+    ]
     assert "2 by Disallow: /search , such as https://shop.example/search?q=a" in first
     pace = answers["Was the pace kept that sites asked for?"]
     assert pace[0] == "No, 4 gaps too short"
@@ -195,6 +196,40 @@ def test_whether_a_disallowed_page_was_requested(
     report = report_samples.empty(report_samples.run(sent_is_known=sent_is_known))
     report.totals = counts
     assert cards(report)["Was a disallowed page requested?"][0] == answer
+
+
+def test_the_exceptions_say_who_allowed_them() -> None:
+    question = "Were there exceptions, and who allowed them?"
+    report = report_samples.empty()
+    assert cards(report)[question] == ["No", "No request was exempt from the rules of its site."]
+    report.totals.sent_exempt = 2  # to an origin that is not listed
+    assert cards(report)[question] == [
+        "Yes",
+        "2 requests, allowed by the spider (dont_obey_robotstxt)",
+    ]
+    agreed = Deciding("local-rule", True, detail="as agreed", sent=1)
+    refused = Deciding("local-rule", False, detail="ours", dropped=1)
+    report.origins = [
+        OriginReport(f"https://{number}.example", "", deciding=[agreed, refused])
+        for number in range(9)
+    ]
+    lines = cards(report)[question]
+    assert lines[1] == "1 request to https://0.example, allowed by a local rule (as agreed)"
+    assert lines[8:] == [
+        "1 request to https://7.example, allowed by a local rule (as agreed)",
+        "and 1 other exception",
+    ]
+
+
+def test_who_crawled_and_the_evidence() -> None:
+    question = "Who crawled, and where is the evidence?"
+    report = report_samples.report()
+    kept = "REP_ARCHIVE = 'robots.warc.gz'"
+    lines = cards(report)[question]
+    assert lines[:2] == ["catalog", "catalogbot/1.2 (+https://bot.example/about)"]
+    assert "No archive was kept (REP_ARCHIVE)." in lines
+    report.runs[0].settings["REP_ARCHIVE"] = "'robots.warc.gz'"
+    assert f"Each robots.txt is in an archive with its SHA-256: {kept}" in cards(report)[question]
 
 
 def test_a_damaged_record_does_not_answer() -> None:
