@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -116,19 +114,14 @@ class _Checker:
         """Check all URLs. ``policy`` is that of a file, which holds for every URL."""
         output = self._output
         answers: list[_Answered] = []
-        # In a terminal, the user sees the answers as they come.
-        shows_lines = self._is_detailed or sys.stdout.isatty()
-        bar = nullcontext(lambda _: None) if shows_lines else output.progress("URLs")
         try:
-            with bar as progress:
-                for targets in self._batches(session, policy):
-                    batch = [self._answer(target, policy) for target in targets]
-                    if self._is_detailed:
-                        answers += batch
-                    else:
-                        output.write("".join(self._lines(batch)))
-                        output.flush()
-                    progress(self._counts.total() // len(self._agents))
+            for targets in self._batches(session, policy):
+                batch = [self._answer(target, policy) for target in targets]
+                if self._is_detailed:
+                    answers += batch
+                else:
+                    output.write("".join(self._lines(batch)))
+                    output.flush()
         finally:
             if answers:
                 self._explain(answers)

@@ -170,16 +170,13 @@ class Output:
         if not sys.stderr.isatty():
             yield lambda _: None
             return
-        outer = self._bar
-        bar = self._bar = outer or _started_bar()
+        self._bar = bar = _started_bar()
         task = bar.add_task(what, total=total)
         try:
             yield lambda done: bar.update(task, completed=done)
         finally:
-            bar.remove_task(task)
-            if outer is None:
-                bar.stop()
-            self._bar = outer
+            bar.stop()
+            self._bar = None
 
     def _remark(self, message: str, kind: str | None) -> None:
         if kind is not None:

@@ -35,28 +35,23 @@ def in_terminal(
     cwd: Path,
     columns: int = 80,
     interrupt: object = None,
-    output: str | None = None,
     **environment: str,
 ) -> tuple[int, str]:
     """Run a tool in a terminal. Returns its exit code, and what the terminal received.
 
-    ``interrupt``: press Ctrl-C when this function returns true. ``output``: a file for standard
-    output.
+    ``interrupt``: press Ctrl-C when this function returns true.
     """
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    file = None if output is None else (cwd / output).open("wb")
     process = subprocess.Popen(
         [sys.executable, "-m", "scrapy_rep.commands", *arguments],
         cwd=cwd,
         env=environment_of(TERM="xterm-256color", **environment),
         stdin=terminal,
-        stdout=terminal if file is None else file,
+        stdout=terminal,
         stderr=terminal,
     )
     os.close(terminal)
-    if file is not None:
-        file.close()
     received = b""
     until = time.monotonic() + TIMEOUT
     while time.monotonic() < until:
@@ -121,17 +116,6 @@ def test_a_progress_bar_while_files_are_fetched(web: Web, tmp_path: Path) -> Non
     assert "robots.txt files" in text
     assert "0/3" in text
     assert [site.robots_fetches for site in sites] == [1, 1, 1]
-
-
-def test_a_progress_bar_while_many_urls_are_checked(folder: Path) -> None:
-    (folder / "urls.txt").write_text("".join(f"/{n}\n" for n in range(100_000)) + "a.example\n")
-    arguments = (*CHECK, "--from", "urls.txt", "--json")
-    code, shown = in_terminal(*arguments, cwd=folder, output="out.jsonl")
-    assert code == 0
-    text = ESCAPE.sub("", shown)
-    assert "URLs" in text
-    assert "note: a.example has no scheme: it is taken for https://a.example\n" in text
-    assert len((folder / "out.jsonl").read_text().splitlines()) == 100_001
 
 
 def test_ctrl_c_in_a_terminal(web: Web, tmp_path: Path) -> None:
