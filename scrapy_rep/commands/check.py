@@ -18,7 +18,7 @@ from .explain import MAX_URL, Check, brief, explain, explanation, reason_text
 from .inputs import input_options, urls_from
 from .output import CommandError, ExitCode, exit_code, json_line
 from .sources import FORMS, is_file, read_policies, site_of, with_http
-from .texts import STYLES, WORDS, answer_table
+from .texts import STYLES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,8 +42,8 @@ INVALID_HOST = Verdict(False, Reason.INVALID_HOST)
 
 @tool(
     "Say whether crawlers may fetch URLs, and why: the robots.txt and where it came from, the "
-    "group, the rule that decides, and the other rules that match. Several URLs are shown as a "
-    "table, those of a file as lines.",
+    "group, the rule that decides, and the other rules that match. Several URLs are shown as "
+    "lines.",
     ("check https://example.com/a -a mybot", "may mybot fetch it?"),
     ("check https://example.com/a -a mybot -a Googlebot", "and may Googlebot?"),
     ("check --robots robots.txt /a /b", "check paths against a file, without the network"),
@@ -197,27 +197,13 @@ class _Checker:
                     yield f"{words[record.allowed]} {url}  {name}{_why(record)}\n"
 
     def _explain(self, answers: Sequence[_Answered]) -> None:
-        """Write an explanation of each answer, or a table."""
-        records = [
-            explain(target, agent, policy, verdict)
-            for target, policy, verdicts in answers
-            for agent, verdict in zip(self._agents, verdicts, strict=True)
-        ]
-        if self._output.as_json:
-            for record in records:
-                self._output.record(record)
-        elif len(records) == 1:
-            self._output.print(explanation(records[0]))
-        else:
-            heads = ["Crawler", "Why"]
-            if len(self._agents) == 1:
-                heads = [f"Why, for {printable(records[0].agent, 60)}"]
-            cells = ((each.url, printable(each.agent, 60), _why(each)) for each in records)
-            rows = [
-                (each, (url, *more[-len(heads) :]))
-                for each, (url, *more) in zip(records, cells, strict=True)
-            ]
-            self._output.print([answer_table("URL", *heads, rows=rows)])
+        """Write an explanation of each answer, or lines if there are several."""
+        if len(answers) * len(self._agents) > 1 and not self._output.as_json:
+            self._output.write("".join(self._lines(answers)))
+            return
+        for target, policy, verdicts in answers:
+            for agent, verdict in zip(self._agents, verdicts, strict=True):
+                self._output.show(explain(target, agent, policy, verdict), explanation)
 
 
 def _why(record: Check) -> str:
