@@ -97,7 +97,7 @@ class Store(Protocol):
         """Reserve a host for this crawler, or renew its reservation, for ``lease`` seconds.
 
         Returns 0 if this crawler has the reservation. Otherwise returns the seconds after which to
-        try again: at least :data:`MIN_RETRY`, and at most :data:`MAX_RETRY`.
+        try again: at least 0.001, and at most 60.
         """
 
     async def release_host(self, host: str, delay: float) -> None:
