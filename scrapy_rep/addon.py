@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from .crawl.middleware import RobotsTxtMiddleware
+from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .pages.access_terms import AccessTermsMiddleware
 from .pages.middleware import PageDirectivesMiddleware
@@ -40,10 +42,11 @@ class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
     Also adds the spider middleware for page directives, and the downloader middleware for pages
-    that require a payment or a license.
+    that require a payment or a license. Replaces Scrapy's FTP download handler with one that limits
+    the size of a robots.txt.
 
-    The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, and the
-    entries of DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES.
+    The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of
+    DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.
     """
 
     def __repr__(self) -> str:
@@ -69,6 +72,10 @@ class Addon:
                 priority = settings.getpriority("SCHEDULER_PRIORITY_QUEUE") or 0
                 settings.set("SCHEDULER_PRIORITY_QUEUE", queue, priority)
                 break
+        handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
+        if handler is not None and load_object(handler) is BuiltInHandler:
+            handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
+            _set(settings, "DOWNLOAD_HANDLERS", handlers)
 
 
 def _add(

@@ -5,12 +5,14 @@ import sys
 from typing import Any
 
 import pytest
+from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import AccessTermsMiddleware, Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
+from scrapy_rep.fetch.ftp import FTPDownloadHandler
 from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -19,6 +21,10 @@ THEIRS = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
 
 
 class OwnQueue(ScrapyPriorityQueue):
+    pass
+
+
+class OtherHandler(BuiltInHandler):
     pass
 
 
@@ -125,6 +131,23 @@ def test_addon_adds_the_spider_middleware(written: dict[Any, int | None], place:
         load_object(theirs): 900,
         PageDirectivesMiddleware: place,
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "handler"),
+    [
+        pytest.param({}, FTPDownloadHandler, id="nothing written"),
+        pytest.param({"ftp": BuiltInHandler}, FTPDownloadHandler, id="Scrapy's, by its class"),
+        pytest.param({"ftp": OtherHandler}, OtherHandler, id="another"),
+        pytest.param({"ftp": None}, None, id="switched off"),
+    ],
+)
+def test_addon_takes_the_place_of_scrapys_handler_for_ftp(
+    written: dict[str, type | None], handler: type | None
+) -> None:
+    settings = with_addon(DOWNLOAD_HANDLERS={"s3": None, **written})
+    found = settings.getwithbase("DOWNLOAD_HANDLERS")
+    assert (found["ftp"], found["s3"]) == (handler, None)
 
 
 def test_a_setting_of_the_command_line_keeps_its_priority() -> None:

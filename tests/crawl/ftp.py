@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class FtpSite:
     """Serves a folder to anonymous users and to the user ``me``.
 
-    Without ``anonymous`` every login fails.
+    Without ``anonymous`` every login fails. ``greeting`` is sent to each client that connects.
     """
 
     def __init__(
@@ -34,11 +34,14 @@ class FtpSite:
         files: Mapping[str, bytes],
         *,
         anonymous: bool = True,
+        greeting: str = "Hello.",
     ) -> None:
         for name, body in files.items():
             (folder / name).write_bytes(body)
         received: list[tuple[str, str, str]] = []
-        self._received = received
+        cut_off: list[str] = []
+        connected_to: list[str] = []
+        self._received, self._cut_off, self._connected_to = received, cut_off, connected_to
         logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
         authorizer = DummyAuthorizer()
         if anonymous:
@@ -47,9 +50,17 @@ class FtpSite:
 
         class Handler(FTPHandler):  # type: ignore[misc]
             auth_failed_timeout = 0
+            banner = greeting
+
+            def ftp_PORT(self, line: str) -> Any:  # noqa: N802
+                connected_to.append(line)
+                return super().ftp_PORT(line)
 
             def on_file_sent(self, file: str) -> None:
                 received.append((self.username, self.password, Path(file).name))
+
+            def on_incomplete_file_sent(self, file: str) -> None:
+                cut_off.append(Path(file).name)
 
         Handler.authorizer = authorizer
         self._loop = IOLoop()
@@ -67,6 +78,16 @@ class FtpSite:
     def received(self) -> list[tuple[str, str, str]]:
         """The user, the password and the file name of each file that was sent."""
         return self._up_to_date(self._received)
+
+    @property
+    def cut_off(self) -> list[str]:
+        """The names of the files whose transfer the client ended early."""
+        return self._up_to_date(self._cut_off)
+
+    @property
+    def connected_to(self) -> list[str]:
+        """The arguments of the PORT commands, which name addresses to connect to."""
+        return self._up_to_date(self._connected_to)
 
     @property
     def paths(self) -> list[str]:

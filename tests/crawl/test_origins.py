@@ -9,7 +9,8 @@ from scrapy import Request
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from testing.faults import DISALLOWED, PATHS, RULES, outcome_of
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
 from testing.web import redirect, text
 
 from .ftp import FtpSite
@@ -116,6 +117,36 @@ async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> Non
     assert failure is not None
     expected = "it took longer than REP_TIMEOUT" if is_reactor_installed() else "NotSupported"
     assert failure.startswith(expected)
+
+
+async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: FtpSite, tmp_path: Path) -> None:
+    with (tmp_path / "robots.txt").open("r+b") as file:
+        file.seek(SIZE_LIMIT)
+        file.write(b"\nAllow: /private")
+        file.truncate(300 * MIB)
+    outcome = await crawl(ftp.urls(*PATHS))
+    if not is_reactor_installed():
+        assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+        return
+    assert ftp.cut_off == ["robots.txt"]
+    assert ftp.paths == ["/public"]
+    assert reasons(outcome) == [Reason.RULES]
+
+
+async def test_ftp_with_an_endless_reply_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
+    greeting = "\r\n220-".join(["Hello. " * 20] * 1000)
+    site = FtpSite(tmp_path, {"robots.txt": RULES, "public": b""}, greeting=greeting)
+    try:
+        outcome = await crawl(site.urls("/public"))
+    finally:
+        site.close()
+    assert site.paths == []
+    assert reasons(outcome) == [Reason.UNREACHABLE]
+    failure = outcome.middleware.origins[site.root].failure
+    assert failure is not None
+    assert failure.startswith(
+        "the connection was closed" if is_reactor_installed() else "NotSupported"
+    )
 
 
 async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: FtpSite) -> None:
