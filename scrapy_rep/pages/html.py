@@ -68,11 +68,6 @@ _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 _NO_LETTERS = re.compile("[^a-z]+")
 
 
-def has_elements(html: bytes) -> bool:
-    """Whether a page has a meta or a link element, in an encoding that is a superset of ASCII."""
-    return _ANY_TAG.search(html) is not None
-
-
 def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]:
     """Yield the meta elements with one of some names, and the links with a link type.
 
@@ -81,9 +76,10 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     body (HTML §4.6.7). An element in a ``template`` does not count.
     """
     html = html[:MAX_PAGE]
-    first, body = _ANY_TAG.search(html), _BODY_TAG.search(html)
-    if first is None:
+    first = _ANY_TAG.search(html)
+    if first is None:  # the usual case of what is not HTML
         return
+    body = _BODY_TAG.search(html)
     head_end = body.start() if body else len(html)
     lower = html.lower()
     last = lower.rfind(b"<meta", head_end)

@@ -46,7 +46,7 @@ from .directives import (
     statements,
     statements_of,
 )
-from .html import elements, has_elements, markup
+from .html import elements, markup
 from .links import Links
 
 if TYPE_CHECKING:
@@ -190,11 +190,8 @@ class PageDirectivesMiddleware:
             robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
         has_headers = not _ALL_HEADERS.isdisjoint(response.headers)
         has_more = has_headers or robots or tdm or response.status in STATUSES
-        html = _html(response)
-        if not has_more and not has_elements(html):
-            return _Page(NO_DIRECTIVES, {}, {})
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        found = list(elements(html, meta_names(tokens), LICENSE))
+        found = list(elements(_html(response), meta_names(tokens), LICENSE))
         if not has_more and not found:  # the usual case
             return _Page(NO_DIRECTIVES, {}, {})
         directives = _directives(response, statements_in(response, tokens, found, tdm))

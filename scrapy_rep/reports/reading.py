@@ -251,10 +251,9 @@ class Database:
                 if not isinstance(event, FileEvent):
                     last = max(last, event.at)
                     host = None if event.origin is None else _host_of(event.origin)
-                values = structs.astuple(event)
                 if isinstance(event, FetchEvent):
                     event.redirects = msgspec.json.encode(event.redirects).decode()  # type: ignore
-                    values = structs.astuple(event)
+                values = structs.astuple(event)
                 rows[_TABLES[type(event)]].append((self._places, number, host, *values))
             if self._places % BATCH == 0:
                 self._insert(rows)
