@@ -28,7 +28,7 @@ from ..exceptions import SettingError
 from ..fetch.addresses import plain_address
 from ..logs import get_logger
 from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
-from ..protocol.paths import host_of, origin_of, other_paths
+from ..protocol.paths import host_of, origin_of, other_paths, verdict_as_sent
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -174,11 +174,7 @@ class LocalRulesFile:
             verdict = verdict_on(path)
             return verdict if verdict.allowed else rules.excepted(path, now) or verdict
 
-        verdict = decide(url)
-        if verdict.allowed:
-            others = (decide(path).as_sent(path) for path in other_paths(url))
-            return next((each for each in others if not each.allowed), verdict)
-        return verdict
+        return verdict_as_sent(decide, url)
 
     def excepts(self, key: str, url: str, now: float) -> bool:
         """Return whether an exception allows a URL of an origin."""
