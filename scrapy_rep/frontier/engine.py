@@ -2,8 +2,8 @@
 
 :data:`ATTRIBUTES` lists it. :meth:`Engine.open` checks the list when a crawl starts, and logs one
 warning of what is missing. ``total_concurrency`` is changed while robots.txt files are fetched, and
-while requests wait in the downloader, and the queues of download slots while a host is held; nothing
-of Scrapy is replaced.
+while requests wait in the downloader. The queues of download slots are changed while a host is
+held. Nothing of Scrapy is replaced.
 """
 
 from __future__ import annotations
