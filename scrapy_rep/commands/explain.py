@@ -162,9 +162,6 @@ class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     given: str | UnsetType = UNSET
     origin: str | UnsetType | None = UNSET
     path: str | UnsetType | None = UNSET
-    tokens: tuple[str, ...] | UnsetType = UNSET
-    ignores_wildcard: bool | UnsetType = UNSET
-    ignores_robots_txt: bool | UnsetType = UNSET
     context: list[Line] | UnsetType = UNSET
     other_rules: list[Rule] | UnsetType = UNSET
     other_rules_left_out: int | UnsetType = UNSET
@@ -190,9 +187,6 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     record = brief(target, agent, verdict)
     record.given, record.origin = target.given, target.origin
     record.path = path_of(target.url) if policy is not None and policy.robots else None
-    record.tokens = agent.tokens
-    record.ignores_wildcard = agent.ignores_wildcard
-    record.ignores_robots_txt = agent.ignores_robots_txt
     record.context, record.other_rules, record.other_rules_left_out = [], [], 0
     record.pace = record.usage = None
     record.licenses = ()

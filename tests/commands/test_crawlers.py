@@ -188,31 +188,6 @@ def names_of(text: str) -> list[str]:
     return [match[1] for line in body if (match := re.match(r"(\S+(?: \S+)*)", line))]
 
 
-def test_one_purpose_as_text(run: Run) -> None:
-    text = run("crawlers", "ADS").out
-    assert names_of(text) == [each.name for each in crawlers_of("ads")]
-    assert re.search(r"^AdsBot-Google  +Google  +ads  +no other  +follows *$", text, re.MULTILINE)
-    assert re.search(
-        r"^YandexDirect  +Yandex  +ads  +Yandex, \*  +may-ignore *$", text, re.MULTILINE
-    )
-    assert "crawlers NAME" in text
-
-
-def test_one_crawler_as_text(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    lines = [line.rstrip() for line in run("crawlers", "applebot").out.splitlines()]
-    assert lines[:7] == [
-        "Name                Applebot",
-        "Operator            Apple",
-        "Purposes            search, ai-use",
-        "Groups              Applebot, Googlebot, *: the first that a robots.txt has",
-        "Follows robots.txt  follows",
-        "Source              https://support.apple.com/en-us/119829",
-        "                    of the operator, seen 2026-09-22",
-    ]
-    assert lines[7].startswith("Note ")
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
