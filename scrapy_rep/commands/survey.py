@@ -17,6 +17,7 @@ import time
 import zlib
 from contextlib import closing
 from itertools import chain
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..reports.survey_row import Row
+
+MAX_HEADER = 1 << 20
+"""Bytes of the name of a member of a tar file, and of its other headers."""
+
+INFLATED_FREE = 1 << 30
+MAX_RATIO = 250
+"""A tar file is read up to so many bytes, and as many for each byte of the file. Files that are all
+the same are compressed to a 75th. A bomb is compressed to a 1,000th or less."""
 
 _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, ValueError)
 
@@ -134,6 +143,18 @@ def _count(inputs: Inputs, path: Path, context: Context) -> bool:
     return True
 
 
+class _Member(tarfile.TarInfo):
+    """A member of a tar file, whose headers are limited in size."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: str | None, errors: str) -> Any:
+        member = super().frombuf(buf, encoding, errors)  # type: ignore[arg-type]
+        is_header = member.type in (*tarfile.GNU_TYPES, tarfile.XHDTYPE, tarfile.XGLTYPE)
+        if is_header and member.type != tarfile.GNUTYPE_SPARSE and member.size > MAX_HEADER:
+            raise tarfile.ReadError(f"a header has {member.size:,} bytes")
+        return member
+
+
 class Inputs:
     """The inputs of a survey, and what could not be read of them."""
 
@@ -205,16 +226,17 @@ class Inputs:
             )
 
     def _of_tar(self, name: str) -> Iterator[Row]:
-        number = 0
-        is_standard_input = name == STANDARD_INPUT
+        number = inflated = 0
+        source = sys.stdin.buffer if name == STANDARD_INPUT else None
         try:
-            with tarfile.open(
-                None if is_standard_input else name,
-                "r|*",
-                sys.stdin.buffer if is_standard_input else None,
-            ) as tar:
+            size = inf if source else Path(name).stat().st_size
+            with tarfile.open(None if source else name, "r|*", source, tarinfo=_Member) as tar:
                 for member in tar:
                     tar.members = []  # type: ignore[attr-defined] # else it keeps all of them
+                    inflated += member.size
+                    if inflated > INFLATED_FREE + MAX_RATIO * size:
+                        text = f"it has more than {MAX_RATIO} times the bytes of the file"
+                        raise tarfile.ReadError(text)
                     handle = tar.extractfile(member) if member.isreg() else None
                     if handle is not None:
                         yield row_of(member.name, handle.read(MAX_BODY))

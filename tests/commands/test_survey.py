@@ -383,3 +383,28 @@ def test_a_survey_without_a_package(
     done = run("survey", str(folder), "--html", "x.html")
     assert (done.code, done.out) == (2, "")
     assert f"pip install {package}" in done.err
+
+
+def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
+    large = tarfile.TarInfo("x")
+    large.type, large.size = tarfile.GNUTYPE_LONGNAME, 1 << 40
+    whole = tar_of({"a": b"User-agent: *"})
+    (tmp_path / "x.tar").write_bytes(whole[:1024] + large.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
+    done = run("survey", "x.tar")
+    assert done.code == 3
+    assert "damaged after 1 files: a header has 1,099,511,627,776 bytes" in done.err
+    assert "This survey is not complete." in done.out
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_a_bomb_is_not_read_to_its_end(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setattr(survey_module, "INFLATED_FREE", 1 << 20)
+    files = {"a": b"User-agent: *", "b": bytes(30 << 20), "c": b"User-agent: *"}
+    (tmp_path / "x.tar").write_bytes(tar_of(files, mode))
+    done = run("survey", "x.tar", "--json")
+    assert done.code == 3
+    assert "files: it has more than 250 times the bytes of the file" in done.err
+    assert not done.record["complete"]
+    assert done.record["files"] == 1
