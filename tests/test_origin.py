@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.origin import (
-    REFRESH_AHEAD,
     Action,
     Origin,
     State,
@@ -124,15 +123,6 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
 # What has to be done before a verdict
 
 
-def test_there_is_one_fetch_at_a_time() -> None:
-    origin = Origin(KEY)
-    assert (origin.state, origin.next_action(T)) == (State.UNKNOWN, Action.FETCH)
-    origin.start_fetch(T)
-    assert (origin.state, origin.next_action(T)) == (State.FETCHING, Action.WAIT)
-    origin.apply(rules(T), T)
-    assert (origin.state, origin.next_action(T)) == (State.FRESH, Action.NONE)
-
-
 def test_rfc_a_file_holds_until_it_expires() -> None:
     origin = origin_after((T, rules(T, held=1000)))
     assert origin.next_action(T + 899) is Action.NONE
@@ -149,17 +139,6 @@ def test_a_refresh_that_is_cancelled_too_late_leaves_a_stale_file() -> None:
     origin.apply(Cancelled(), T + 1000)
     assert origin.state is State.STALE
     assert origin.next_action(T + 1000) is Action.FETCH
-
-
-def test_in_the_last_tenth_a_file_in_use_is_refreshed() -> None:
-    assert REFRESH_AHEAD == 0.1
-    origin = origin_after((T, rules(T, held=1000)))
-    origin.start_fetch(T + 950)
-    assert origin.next_action(T + 950) is Action.NONE, "no second fetch, and nobody waits"
-    assert allows(origin, "/private", T + 950) == (False, Reason.RULES)
-    origin.apply(rules(T + 960, OTHER_FILE), T + 960)
-    assert allows(origin, "/private", T + 960) == (True, Reason.RULES)
-    assert origin.next_action(T + 960 + DAY * 0.89) is Action.NONE
 
 
 def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> None:
@@ -301,14 +280,6 @@ def test_whether_an_origin_disallows_all(
 # While it is unreachable
 
 
-def test_an_unreachable_site_is_fetched_once_more_after_thirty_days() -> None:
-    origin = origin_after((T, DOWN))
-    assert origin.next_action(T + 31 * DAY) is Action.FETCH
-    origin.start_fetch(T + 31 * DAY)
-    origin.apply(rules(T + 31 * DAY), T + 31 * DAY)
-    assert allows(origin, "/private", T + 31 * DAY) == (False, Reason.RULES)
-
-
 @pytest.mark.parametrize(
     ("policy", "days", "allowed"),
     [
@@ -344,7 +315,8 @@ def test_an_answer_resets_the_thirty_days(answer: FetchResult) -> None:
 
 def test_a_304_resets_the_thirty_days() -> None:
     origin = origin_after((T, rules(T)), (T + DAY, DOWN), (T + 2 * DAY, NotModified(T + 3 * DAY)))
-    assert (origin.state, origin.status, origin.unreachable_since) == (State.FRESH, 304, None)
+    assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
+    assert origin.unreachable_since is None
 
 
 def test_the_interval_between_attempts_grows() -> None:
@@ -366,32 +338,7 @@ def test_an_answer_starts_the_intervals_anew() -> None:
     assert origin.next_action(T + 180 + DAY + 60) is Action.FETCH
 
 
-def test_retry_after_takes_the_place_of_the_interval() -> None:
-    origin = origin_after((T, Unreachable("status 503", 503, URL, 7200)))
-    assert origin.next_action(T + 7199) is Action.NONE
-    assert origin.next_action(T + 7200) is Action.FETCH
-
-
 # Copies
-
-
-def test_a_304_makes_the_copy_fresh_again() -> None:
-    origin = origin_after((T, rules(T, etag='"1"', lifetime=600)))
-    origin.next_action(T + DAY)
-    origin.start_fetch(T + DAY)
-    origin.apply(NotModified(T + 2 * DAY), T + DAY)
-    assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
-    assert (origin.robots, origin.copy) == (FILE, CopyInfo(URL, '"1"', lifetime=600))
-    assert origin.next_action(T + 1.8 * DAY) is Action.NONE
-    assert origin.next_action(T + 1.95 * DAY) is Action.REFRESH
-
-
-def test_validators_are_those_of_the_last_file() -> None:
-    elsewhere = "https://b.example/robots.txt"
-    origin = origin_after(
-        (T, rules(T, etag='"1"')), (T + DAY, rules(T + DAY, OTHER_FILE, url=elsewhere))
-    )
-    assert (origin.robots, origin.copy) == (OTHER_FILE, CopyInfo(elsewhere))
 
 
 def test_a_failure_keeps_the_copy_and_its_validators() -> None:

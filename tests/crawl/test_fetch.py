@@ -213,20 +213,6 @@ async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
     assert len(our_warnings(caplog)) == 1
 
 
-@pytest.mark.usefixtures("pauses")
-async def test_a_retry_may_succeed(web: Web, crawl: Crawl) -> None:
-    site = web.site()
-
-    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
-        site.pages["/robots.txt"] = text(RULES)
-        writer.write(DOWN.octets())
-
-    site.pages["/robots.txt"] = recovers
-    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 2})
-    assert outcome_of(site) == RULES_HOLD
-    assert outcome.stats["robotstxt/retry_count"] == 1
-
-
 async def test_a_short_retry_after_is_waited_for_like_a_retry(
     web: Web, crawl: Crawl, pauses: list[float]
 ) -> None:
@@ -254,6 +240,7 @@ async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Craw
         (503, "0"): 2,
         (503, "soon"): 2,
         (407, "120"): 2,  # Retry-After has a meaning with 429 and 5xx only
+        (404, "0"): 1,  # nothing is retried
     }
     sites = {
         (status, value): web.site(Page(b"", status, {"Retry-After": value}))
@@ -261,12 +248,6 @@ async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Craw
     }
     await crawl([site.url("/a") for site in sites.values()], {"REP_RETRY_TIMES": 1})
     assert {key: site.robots_fetches for key, site in sites.items()} == fetches
-
-
-async def test_rfc_an_unavailable_robots_txt_is_not_retried(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(status=404))
-    await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 5})
-    assert site.robots_fetches == 1
 
 
 # Time

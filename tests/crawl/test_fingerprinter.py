@@ -54,9 +54,16 @@ async def test_pages_that_differ_in_such_a_parameter_are_asked_for_once(
     assert outcome.stats["dupefilter/filtered"] == 1
 
 
-async def test_without_the_setting_scrapy_decides(web: Web, crawl: Crawl) -> None:
-    site = web.site(CLEAN)
-    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), spider=Later)
+@pytest.mark.parametrize(
+    ("robots", "settings"),
+    [(CLEAN, {}), (None, OURS), (CLEAN, {**OURS, "ROBOTSTXT_OBEY": False})],
+    ids=["without the setting", "without a robots.txt", "switched off"],
+)
+async def test_otherwise_scrapy_decides(
+    web: Web, crawl: Crawl, robots: str | None, settings: dict[str, Any]
+) -> None:
+    site = web.site(robots)
+    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), settings, spider=Later)
     assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
 
 
@@ -93,19 +100,6 @@ async def test_the_http_cache_answers_for_all_of_them(
     assert site.page_paths == ["/shop?ref=a"]
     (response,) = outcome.responses.values()  # with the URL that the cache has stored
     assert "cached" in response.flags
-
-
-async def test_a_missing_robots_txt_leaves_scrapys_fingerprint(web: Web, crawl: Crawl) -> None:
-    site = web.site()
-    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), OURS, spider=Later)
-    assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
-
-
-async def test_switched_off_scrapy_decides(web: Web, crawl: Crawl) -> None:
-    site = web.site(CLEAN)
-    settings = {**OURS, "ROBOTSTXT_OBEY": False}
-    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), settings, spider=Later)
-    assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
 
 
 class Fingerprints(Visitor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import CopyInfo
-from testing.faults import RULES
+from testing.faults import RULES, answer_when
 from testing.web import Page, redirect, text
 
 from .conftest import Outcome, until
@@ -20,7 +21,7 @@ from .conftest import Outcome, until
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from testing.web import Site, Web
+    from testing.web import Misbehaviour, Site, Web
 
     from .conftest import Clock, Crawl
 
@@ -59,7 +60,7 @@ class Traveller(Spider):
             return False
         return True
 
-    async def fetches_late(self, site: Site, clock: Clock, page: Page) -> bool:
+    async def fetches_late(self, site: Site, clock: Clock, page: Page | Misbehaviour) -> bool:
         """Whether it is let late in a robots.txt's life, with ``page`` in its place."""
         assert await self.fetches(site.url("/public"))
         site.pages["/robots.txt"] = page
@@ -288,13 +289,15 @@ async def test_all_requests_that_find_it_expired_share_one_fetch(
 async def test_in_the_last_tenth_it_is_refreshed_and_no_request_waits(
     web: Web, travel: Travel, clock: Clock
 ) -> None:
-    site = web.site(RULES)
+    site, released = web.site(RULES), Event()
 
     async def story(spider: Traveller) -> None:
-        assert await spider.fetches_late(site, clock, Page(OTHER_RULES, delay=0.5))
+        answer = answer_when(released.is_set, Page(OTHER_RULES))
+        assert await spider.fetches_late(site, clock, answer)
         origin = spider.outcome.middleware.origins[site.root]
         assert origin.in_flight, "the page came first"
         assert not await spider.fetches(site.url("/private")), "what holds, holds"
+        released.set()
         await spider.refreshed(site)
         assert site.robots_fetches == 2
         assert not await spider.fetches(site.url("/public"))
@@ -317,9 +320,6 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
     assert (str(origin.state), origin.in_flight) == ("fresh", False)
     assert origin.failures == 0, "it was given up, before the time-out"
     assert outcome.stats["finish_reason"] == "finished"
-
-
-# Unreachable sites
 
 
 # Changes of the system clock. The next request comes before the crawl checks the clock.

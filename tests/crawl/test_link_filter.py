@@ -241,16 +241,17 @@ async def test_a_page_that_says_nofollow_is_the_reason_of_its_drops(web: Web, cr
     assert "robotstxt/forbidden" not in outcome.stats
 
 
-async def test_without_robotstxt_obey_a_warning_says_that_nothing_is_filtered(
+async def test_without_robotstxt_obey_warnings_name_the_settings_without_effect(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = web.site(PRIVATE)
-    settings = {**FILTER, "ROBOTSTXT_OBEY": False}
+    settings = {**FILTER, "REP_TDMREP": True, "ROBOTSTXT_OBEY": False}
     await crawl(site.urls("/"), settings, spider=Follower, links=site.urls("/private"))
-    assert site.paths == ["/", "/private"]
-    (about_all, about_setting) = our_warnings(caplog)
+    assert site.paths == ["/", "/private"], "neither robots.txt nor tdmrep.json"
+    (about_all, *about_settings) = our_warnings(caplog)
     assert about_all.startswith("ROBOTSTXT_OBEY is off, although scrapy-rep is enabled")
-    assert about_setting == (
-        "REP_FILTER_LINKS has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
+    assert sorted(about_settings) == [
+        f"{name} has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
         "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it."
-    )
+        for name in ("REP_FILTER_LINKS", "REP_TDMREP")
+    ]

@@ -131,27 +131,12 @@ async def test_copied_annotations_are_removed_from_a_request_that_is_not_schedul
     assert other["robotstxt"].rule is None, "it has a verdict of its own"
 
 
-async def test_without_robotstxt_obey_nothing_is_fetched(web: Web, crawl: Crawl) -> None:
-    site = web.site("User-agent: *\nDisallow: /\n")
-    await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
-    assert site.paths == ["/a"]
-
-
 async def test_schemes_without_robots_txt_pass(crawl: Crawl, tmp_path: Any) -> None:
     (tmp_path / "page.html").write_text("a page")
     urls = ["data:text/plain,hello", f"file://{tmp_path}/page.html"]
     outcome = await crawl(urls)
     assert set(outcome.responses) == set(urls)
     assert "robotstxt/request_count" not in outcome.stats
-
-
-async def test_redirect_into_a_disallowed_path_is_not_followed(web: Web, crawl: Crawl) -> None:
-    site = web.site(NOTHING_PRIVATE, {"/moved": redirect("/private/here", 302)})
-    outcome = await crawl(site.urls("/moved"))
-    assert site.page_paths == ["/moved"]
-    (error,) = outcome.failures.values()
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.url == site.url("/private/here")
 
 
 # User agents

@@ -26,7 +26,8 @@ ORIGINS = 25
 NAMES = [
     pytest.param(name, marks=pytest.mark.each_loop if name == "everything" else ())
     for name in VARIANTS
-    if name not in ("by slot", "by priority")  # the others have both queues, too
+    # The others have both queues, too, and "everything" has small limits by priority.
+    if name not in ("by slot", "by priority", "small limits, by priority")
 ]
 
 

@@ -194,18 +194,6 @@ class One(scrapy.Spider):
         self.logger.info("it crawls")
 """
 
-SCRIPT = """
-from scrapy.crawler import AsyncCrawlerProcess
-
-from spider import One
-
-process = AsyncCrawlerProcess({"ADDONS": {"scrapy_rep.Addon": 500}, "REP_TIMEOUT": "soon"})
-crawl = process.crawl(One)
-process.start()
-error = crawl.exception()
-print("the caller gets", type(error).__name__, process.bootstrap_failed)
-"""
-
 
 def run(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     root = str(Path(__file__).parent.parent.parent)
@@ -234,12 +222,3 @@ def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
     )
     assert "Traceback" not in ended.stderr
     assert "it crawls" not in ended.stderr
-
-
-def test_the_caller_of_a_crawl_gets_the_error(tmp_path: Path) -> None:
-    (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
-    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    ended = run(tmp_path, "script.py")
-    assert ended.stdout == "the caller gets SettingError True\n"
-    assert "it crawls" not in ended.stderr
-    assert ended.stderr.count("The crawl does not start.") == 1

@@ -18,6 +18,7 @@ from testing.redis_server import RedisServer
 from testing.web import Page, gaps, text
 
 from .conftest import Disturber, Visitor, make_crawler, our_warnings, run_crawler, together
+from .test_middleware import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -186,28 +187,13 @@ async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
 async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(
     web: Web, crawl: Crawl, kept: dict[str, Any]
 ) -> None:
-    signal = getattr(signals, "robots_parsed", None)
-    if signal is None:
+    if not hasattr(signals, "robots_parsed"):
         pytest.skip("robots_parsed is of Scrapy 2.18")
-    announced: list[str] = []
-
-    class Listener(Visitor):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-
-        @classmethod
-        def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            crawler.signals.connect(spider.parsed, signal=signal)
-            return spider
-
-        def parsed(self, robotparser: Any, request: Any) -> None:
-            announced.append(request.url)
-
     site = web.site(PRIVATE)
     for _ in range(2):
-        await crawl(site.urls("/"), kept, spider=Listener)
-    assert announced == [site.url("/")] * 2
+        outcome = await crawl(site.urls("/"), kept, spider=Listener)
+        heard = outcome.crawler.spider.heard  # type: ignore[union-attr]
+        assert [request.url for _, request in heard] == site.urls("/")
 
 
 async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> None:

@@ -110,14 +110,6 @@ async def test_it_has_stats_of_its_own(web: Web, crawl: Crawl) -> None:
         assert outcome.stats[f"{prefix}/store/miss_count"] == 1
 
 
-async def test_off_by_default(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep())
-    outcome = await crawl(site.urls("/"))
-    assert site.paths == ["/robots.txt", "/"]
-    assert stated(outcome) == {"/": (None, None)}
-    assert not [name for name in outcome.stats if "tdmrep" in name]
-
-
 async def test_items_are_dropped_where_the_reserved_use_is_required(web: Web, crawl: Crawl) -> None:
     site = site_with(web, tdmrep())
     settings = {**ON, "REP_REQUIRE_USAGE": ["tdm"]}
@@ -293,17 +285,3 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_reservation(web: Web, cra
     urls = [site.url(f"/{number}") for number, site in enumerate(sites)]
     outcome = await crawl(urls, {**ON, "REP_CACHE_SIZE": 1})
     assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(8)}
-
-
-async def test_without_robots_txt_the_setting_has_no_effect(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = site_with(web, tdmrep())
-    await crawl(site.urls("/"), {**ON, "ROBOTSTXT_OBEY": False})
-    assert site.paths == ["/"]
-    (about_all, about_setting) = our_warnings(caplog)
-    assert about_all.startswith("ROBOTSTXT_OBEY is off, although scrapy-rep is enabled")
-    assert about_setting == (
-        "REP_TDMREP has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
-        "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it."
-    )

@@ -57,12 +57,6 @@ async def test_a_crawler_with_a_policy_token_follows_the_group_of_everyone(
     assert site.page_paths == ["/art/1"]
 
 
-async def test_without_robots_txt_no_group_counts(web: Web, crawl: Crawl) -> None:
-    site = web.site(TRAINING)
-    outcome = await crawl(site.urls("/art/1"), {"ROBOTSTXT_OBEY": False})
-    assert outcome.responses[site.url("/art/1")].meta["usage"] == {}
-
-
 ALL = """\
 User-agent: *
 Content-Signal: ai-train=no
