@@ -6,6 +6,7 @@ spelling make no difference.
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -27,7 +28,7 @@ from .sources import Access, access_rows, read_policies, target_of
 from .texts import STYLES, WORDS, indented, named_values, quantity, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .sources import Policy
 
 MAX_LISTED = 1000
-"""Rules and other changes of some crawlers that a record lists. It counts the rest."""
+"""Rules and other changes of crawlers that a record lists. It counts the rest."""
 
 MAX_EXAMPLES = 500
 """Rules whose effect is looked for."""
@@ -165,21 +166,29 @@ def _compare(
     old, new = (record_of(policy, agents) for policy in policies)
     found: dict[bytes, Difference] = {}
     changed = []
-    examples_left = MAX_EXAMPLES
+    rules: dict[int, _Rules] = {}
+    room, examples_left = MAX_LISTED, MAX_EXAMPLES
     is_cut = False
     for crawlers in _crawlers(old, new, agents):
-        is_cut |= bool(crawlers.old.rules_left_out or crawlers.new.rules_left_out)
-        difference = _difference(crawlers.old, crawlers.new)
-        if difference is None:
-            continue
-        if difference.rules:
+        groups = (crawlers.old, crawlers.new)
+        is_cut |= any(each.rules_left_out for each in groups)
+        for each in groups:
+            if id(each) not in rules:
+                rules[id(each)] = _rules_of(each)
+        difference, has_rules = _difference(*groups, rules, room)
+        if has_rules:
             changed.append(crawlers)
+        if not (has_rules or difference.changes or difference.left_out):
+            continue
         for rule in difference.rules[:examples_left]:
             rule.example = _example(rule, crawlers.agent, policies)
         examples_left -= len(difference.rules[:examples_left])
         # Crawlers with the same difference share a record.
         key = msgspec.json.encode(difference)
-        found.setdefault(key, difference).names.extend(crawlers.names)
+        if key not in found:
+            found[key] = difference
+            room -= len(difference.rules) + len(difference.changes)
+        found[key].names.extend(crawlers.names)
     record.crawlers = list(found.values())
     record.file = [
         *_changes("Sitemap", old.sitemaps, new.sitemaps),
@@ -208,9 +217,27 @@ def _crawlers(old: Show, new: Show, agents: Sequence[Agent] | None) -> Iterable[
     return found.values()
 
 
-def _difference(old: Group, new: Group) -> Difference | None:
-    """Return what two groups say differently, without names; None if it is nothing."""
-    rules = [*_only(old.rules, new.rules, "removed"), *_only(new.rules, old.rules, "added")]
+_Rules = dict[tuple[object, ...], Rule]
+"""The rules of a group by their meaning."""
+
+
+def _rules_of(group: Group) -> _Rules:
+    return {
+        (rule.allow, rule.length, rule.normalized): rule
+        for rule in group.rules
+        if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
+    }
+
+
+def _difference(
+    old: Group, new: Group, rules: Mapping[int, _Rules], room: int
+) -> tuple[Difference, bool]:
+    """Return what two groups say differently, without names, and whether rules differ.
+
+    At most ``room`` rules and changes are listed. The time grows with the rules of the smaller
+    group.
+    """
+    old_rules, new_rules = rules[id(old)], rules[id(new)]
     changes = []
     if old.pace != new.pace:
         before, after = (str(each.pace) if each.pace else None for each in (old, new))
@@ -218,19 +245,22 @@ def _difference(old: Group, new: Group) -> Difference | None:
     changes += _changes("Content-Signal", old.content_signal, new.content_signal)
     changes += _changes("Content-Usage", old.content_usage, new.content_usage)
     changes += _changes("License", old.licenses, new.licenses)
-    if not (rules or changes):
-        return None
-    left_out = len(rules[MAX_LISTED:]) + len(changes[MAX_LISTED:])
-    return Difference(rules=rules[:MAX_LISTED], changes=changes[:MAX_LISTED], left_out=left_out)
+    fewer, more = sorted((old_rules, new_rules), key=len)
+    count = len(fewer) + len(more) - 2 * sum(map(more.__contains__, fewer))
+    only = chain(_only(old_rules, new_rules, "removed"), _only(new_rules, old_rules, "added"))
+    listed = list(islice(only, min(count, room)))
+    shown_changes = changes[: room - len(listed)]
+    left_out = count - len(listed) + len(changes) - len(shown_changes)
+    return Difference(rules=listed, changes=shown_changes, left_out=left_out), count > 0
 
 
-def _only(rules: Iterable[Rule], others: Iterable[Rule], change: str) -> Iterator[ChangedRule]:
+def _only(rules: _Rules, others: _Rules, change: str) -> Iterator[ChangedRule]:
     """Yield the rules that are not among others."""
-    there = {(rule.allow, rule.length, rule.normalized) for rule in others}
-    for rule in rules:
-        is_there = (rule.allow, rule.length, rule.normalized) in there
-        if not is_there and rule.normalized != f"{ROBOTS_TXT}$":  # which is always allowed
-            yield ChangedRule(**asdict(rule), change=change)
+    return (
+        ChangedRule(**asdict(rule), change=change)
+        for key, rule in rules.items()
+        if key not in others
+    )
 
 
 def _changes(name: str, old: Iterable[str], new: Iterable[str]) -> list[Change]:

@@ -181,6 +181,22 @@ def test_many_rules_and_values_are_counted(
     assert run("diff", "new.txt", "new.txt").code == 3
 
 
+def test_what_is_listed_is_limited_in_all(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many crawlers there are, each with a group of its own."""
+    monkeypatch.setattr(diff_module, "MAX_LISTED", 60)
+    groups = "".join(f"User-agent: a{n}\nDisallow: /{n}*b\n" for n in range(300))
+    wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(300))
+    (tmp_path / "old.txt").write_text(groups)
+    (tmp_path / "new.txt").write_text(wide)
+    record = run("diff", "old.txt", "new.txt", "--json").record
+    rows = record["crawlers"]
+    assert sum(len(row["names"]) for row in rows) == 301
+    assert sum(len(row["rules"]) for row in rows) == 60
+    assert all(len(row["rules"]) + row["left_out"] in (300, 301) for row in rows)
+
+
 def test_sites(web: Web, tmp_path: Path) -> None:
     """One fork: a site and a file, with URLs of the site and of another one."""
     site = web.site(Page(b"", 404))
