@@ -186,7 +186,10 @@ def test_what_is_listed_is_limited_in_all(
 ) -> None:
     """However many crawlers there are, each with a group of its own."""
     monkeypatch.setattr(diff_module, "MAX_LISTED", 60)
-    groups = "".join(f"User-agent: a{n}\nDisallow: /{n}*b\n" for n in range(300))
+    names = [
+        f"{first}{second}" for first in "abcdefghijkl" for second in "abcdefghijklmnopqrstuvwxy"
+    ]
+    groups = "".join(f"User-agent: {name}\nDisallow: /{name}*b\n" for name in names)
     wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(300))
     (tmp_path / "old.txt").write_text(groups)
     (tmp_path / "new.txt").write_text(wide)
