@@ -83,8 +83,14 @@ async def crawl_twice(
 # redis-py 6.0 warns about a call of its own.
 @pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
 async def test_a_cluster_fails_over_and_moves_slots(
-    web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    web: Web,
+    crawl: Crawl,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    for limit in ("redis.SOCKET_TIMEOUT", "redis.MOVE_TIMEOUT", "threaded.CALL_TIMEOUT"):
+        monkeypatch.setattr(f"scrapy_rep.stores.{limit}", 300.0)
     cluster = RedisCluster(tmp_path)
 
     def fail_over(sites: list[Site]) -> None:
