@@ -11,16 +11,16 @@ ROBOTSTXT = "robotstxt"
 PAGE_DIRECTIVES = "page_directives"
 """The :class:`~scrapy_rep.PageDirectives` of the response."""
 
-USAGE = "usage"
+USAGE = "robotstxt_usage"
 """The uses that the response grants (True) or refuses (False), by name."""
 
-USAGE_SOURCES = "usage_sources"
-"""Where each refusal in ``usage`` was found: by name, a tuple of short texts."""
+USAGE_SOURCES = "robotstxt_usage_sources"
+"""Where each refusal in ``robotstxt_usage`` was found: by name, a tuple of short texts."""
 
-LINK_REL = "link_rel"
+LINK_REL = "robotstxt_link_rel"
 """The ``rel`` values of the link from which the request was made, as a sorted tuple."""
 
-OBEY_NOFOLLOW = "obey_nofollow"
+OBEY_NOFOLLOW = "robotstxt_obey_nofollow"
 """False on a request that is sent although its page or its link says ``nofollow``."""
 
 DONT_OBEY = "dont_obey_robotstxt"

@@ -51,7 +51,7 @@ def demo() -> subprocess.CompletedProcess[str]:
 def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert demo.returncode == 0, demo.stderr
     *lines, summary, files, heading, report = demo.stdout.splitlines()
-    assert lines[0] == "The crawl of 13 small sites takes about 3 seconds."
+    assert lines[0] == "The crawl of 13 small sites takes about 4 seconds."
     assert summary == "57 URLs, 33 allowed, 24 disallowed; the server received 0 disallowed pages"
     assert files == "13 robots.txt files, 0 of them fetched more than once"
     assert heading == "The report of this crawl, for your browser:"

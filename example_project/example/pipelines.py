@@ -8,7 +8,7 @@ from scrapy.exceptions import DropItem
 
 @dataclass(frozen=True)
 class PageItem:
-    """A page. `usage` is `response.meta["usage"]`: what the page says about its use."""
+    """A page. `usage` is `response.meta["robotstxt_usage"]`: what the page says about its use."""
 
     url: str
     title: str

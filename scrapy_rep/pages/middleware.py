@@ -124,10 +124,11 @@ class PageDirectivesMiddleware:
     """Annotates responses with their directives, and drops the items and requests they refuse.
 
     * ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`.
-    * ``response.meta["usage"]`` maps uses to True (granted) or False (refused).
-    * ``response.meta["usage_sources"]`` maps each refused use to the places of the refusals.
-    * ``request.meta["link_rel"]`` is a sorted tuple of those of the ``rel`` values ``nofollow``,
-      ``sponsored`` and ``ugc`` that the link of the request has.
+    * ``response.meta["robotstxt_usage"]`` maps uses to True (granted) or False (refused).
+    * ``response.meta["robotstxt_usage_sources"]`` maps each refused use to the places of the
+      refusals.
+    * ``request.meta["robotstxt_link_rel"]`` is a sorted tuple of those of the ``rel`` values
+      ``nofollow``, ``sponsored`` and ``ugc`` that the link of the request has.
 
     The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW, REP_REQUIRE_USAGE and REP_FILTER_LINKS
     decide what is dropped.

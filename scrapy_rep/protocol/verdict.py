@@ -114,7 +114,8 @@ class Verdict(NamedTuple):
     def __str__(self) -> str:
         if self.rule is None:
             detail = f": {printable(self.detail)}" if self.detail else ""
-            return f"{self.reason}{detail}"
+            reason = "no rule matches" if self.reason is Reason.RULES else self.reason
+            return f"{reason}{detail}"
         detail = f", {printable(self.detail)}" if self.detail else ""
         return f"{self.rule}, for {printable(self.agent or '')}{detail}"
 

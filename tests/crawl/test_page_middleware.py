@@ -160,7 +160,7 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
     assert seen["/header"]["page_directives"].noindex
     assert not seen["/header"]["page_directives"].noai
     assert seen["/image"]["page_directives"].noindex
-    assert all(meta["usage"] == {"search": True} for meta in seen.values())
+    assert all(meta["robotstxt_usage"] == {"search": True} for meta in seen.values())
     # The page that is missing went to the errback.
     gone: Any = outcome.failures[site.url("/gone")]
     assert gone.response.meta["page_directives"].noindex
@@ -211,7 +211,7 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
     assert reader(outcome).items == ["/b", "/c"]
     metas = [outcome.responses[url].meta for url in site.urls("/b", "/c")]
     assert not any(meta["page_directives"].noindex for meta in metas)
-    assert [meta.get("link_rel") for meta in metas] == [("ugc",), None]
+    assert [meta.get("robotstxt_link_rel") for meta in metas] == [("ugc",), None]
 
 
 # Items
@@ -324,7 +324,7 @@ class Marker(Reader):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.meta = {"obey_nofollow": False}
+        self.meta = {"robotstxt_obey_nofollow": False}
 
 
 async def test_marked_requests_are_followed_all_the_same(web: Web, crawl: Crawl) -> None:
@@ -399,7 +399,11 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl)
     site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
     outcome = await crawl(site.urls("/"), spider=ByHand)
     metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    noted = {path: meta["link_rel"] for path, meta in metas.items() if "link_rel" in meta}
+    noted = {
+        path: meta["robotstxt_link_rel"]
+        for path, meta in metas.items()
+        if "robotstxt_link_rel" in meta
+    }
     assert noted == REL
 
 
@@ -461,7 +465,7 @@ async def test_usage_is_what_the_file_and_the_response_state(
 ) -> None:
     site = web.site(robots, {"/a": Page(headers=headers)})
     outcome = await crawl(site.urls("/a"))
-    assert outcome.responses[site.url("/a")].meta["usage"] == expected
+    assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == expected
 
 
 async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, crawl: Crawl) -> None:
@@ -471,7 +475,7 @@ async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, cr
         {"/a": Page("", 302, {"Location": there.url("/b")})},
     )
     outcome = await crawl(here.urls("/a"))
-    assert outcome.responses[there.url("/b")].meta["usage"] == {"train-ai": False}
+    assert outcome.responses[there.url("/b")].meta["robotstxt_usage"] == {"train-ai": False}
 
 
 async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: Crawl) -> None:
@@ -480,7 +484,7 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: 
         site.pages["/a"] = Page(delay=0.5)
     urls = [site.url("/a") for site in sites]
     outcome = await crawl(urls, {"REP_CACHE_SIZE": 1})
-    refused = [outcome.responses[url].meta["usage"] for url in urls]
+    refused = [outcome.responses[url].meta["robotstxt_usage"] for url in urls]
     assert refused == [{"train-ai": False}] * 8
 
 
@@ -511,7 +515,7 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
 async def test_without_robots_txt_the_response_alone_counts(web: Web, crawl: Crawl) -> None:
     site = web.site(EVERYTHING, {"/a": Page(headers={"Content-Usage": "search=n"})})
     outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
-    assert outcome.responses[site.url("/a")].meta["usage"] == {"search": False}
+    assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == {"search": False}
     assert site.robots_fetches == 0
 
 
@@ -519,7 +523,7 @@ async def test_a_url_without_an_origin_is_annotated_too(crawl: Crawl) -> None:
     outcome = await crawl([f"data:text/html,{NOINDEX_META.replace(' ', '%20')}"])
     (response,) = outcome.responses.values()
     assert response.meta["page_directives"].noindex
-    assert response.meta["usage"] == {}
+    assert response.meta["robotstxt_usage"] == {}
 
 
 # Whatever a site sends
@@ -550,7 +554,7 @@ async def passed(
             yield Request(url)
 
     pages.process_spider_input(response)
-    assert {"page_directives", "usage"} <= response.meta.keys()
+    assert {"page_directives", "robotstxt_usage"} <= response.meta.keys()
     json.dumps(response.meta["page_directives"].to_dict())
     return [request async for request in pages.process_spider_output(response, made())]
 
@@ -563,7 +567,7 @@ async def test_no_charset_costs_the_page() -> None:
         page = HtmlResponse("http://site.example/", headers=headers, body=body + b"\x1b\0\xff\x80")
         (request,) = await passed(page, ["http://site.example/a?b=c"])
         directives = page.meta["page_directives"]
-        found[codec] = (directives.noindex, request.meta.get("link_rel"))
+        found[codec] = (directives.noindex, request.meta.get("robotstxt_link_rel"))
         assert directives.noarchive, codec
     # Other encodings that are no text are read as ASCII.
     assert {codec: found[codec] for codec in NO_TEXT} == dict.fromkeys(

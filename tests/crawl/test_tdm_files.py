@@ -92,7 +92,7 @@ async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None
     assert stated(outcome) == {**dict.fromkeys(paths, (True, POLICY)), "/free/": (False, None)}
     for response in outcome.responses.values():
         is_free = response.url.endswith("/free/")
-        assert response.meta["usage"] == {"tdm": is_free}
+        assert response.meta["robotstxt_usage"] == {"tdm": is_free}
         assert response.meta["page_directives"].sources[0] == (
             "tdm-reservation",
             "tdmrep.json",

@@ -34,14 +34,14 @@ async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
     # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
     assert site.page_paths == sorted(paths)
     metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert {path: metas[path]["usage"] for path in paths} == {
+    assert {path: metas[path]["robotstxt_usage"] for path in paths} == {
         "/": {},
         "/art/1": {"train-ai": False},
         "/art/free/1": {"train-ai": True},
         "/art/picture": {"train-ai": False},
     }
     for path in ("/art/1", "/art/picture"):
-        assert metas[path]["usage_sources"] == {"train-ai": (REFUSED,)}
+        assert metas[path]["robotstxt_usage_sources"] == {"train-ai": (REFUSED,)}
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/art/1", "/art/picture"]
     for exception in dropped.values():
@@ -80,8 +80,13 @@ async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl
     }
     outcome = await crawl(site.urls("/a"), settings, spider=Reader)
     meta = outcome.responses[site.url("/a")].meta
-    assert meta["usage"] == {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
-    assert meta["usage_sources"] == {
+    assert meta["robotstxt_usage"] == {
+        "train-ai": False,
+        "ai-use": False,
+        "search": True,
+        "tdm": False,
+    }
+    assert meta["robotstxt_usage_sources"] == {
         "train-ai": (
             "Content-Signal in robots.txt",
             "Content-Usage in robots.txt",

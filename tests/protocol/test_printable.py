@@ -53,7 +53,7 @@ def test_str_of_rules_and_verdicts() -> None:
     assert str(robots.verdict("/private", "mybot")) == "line 3, Disallow: /private, for mybot"
     assert str(robots.verdict("/private/a", "mybot")) == "line 2, Allow: /private/a, for mybot"
     assert str(robots.verdict("/private", "mybot").rule) == "line 3, Disallow: /private"
-    assert str(robots.verdict("/a", "mybot")) == "rules"
+    assert str(robots.verdict("/a", "mybot")) == "no rule matches"
     assert str(Verdict(False, Reason.UNREACHABLE)) == "unreachable"
     rule = Rule(False, "/\x1b[2J", 1)
     assert str(Verdict(False, Reason.RULES, rule, "a\x07")) == (

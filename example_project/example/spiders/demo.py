@@ -36,7 +36,7 @@ class DemoSpider(ReportingSpider):
         self.web = Web()
 
     async def start(self) -> AsyncIterator[Request]:
-        print("The crawl of 13 small sites takes about 3 seconds.")
+        print("The crawl of 13 small sites takes about 4 seconds.")
         print("Two of them have an unreachable robots.txt: a warning says so for each.", flush=True)
         self.crawler.signals.connect(self.item_dropped, signals.item_dropped)
         for site in self.web.sites:
@@ -47,7 +47,7 @@ class DemoSpider(ReportingSpider):
         """Yield an item and follow the links. No code here checks what is allowed."""
         assert isinstance(response, HtmlResponse)
         title = response.css("title::text").get("")
-        yield PageItem(response.url, title, response.meta.get("usage", {}))
+        yield PageItem(response.url, title, response.meta.get("robotstxt_usage", {}))
         yield from response.follow_all(css="a", errback=self.on_error)
 
     def item_dropped(self, item: PageItem, exception: Exception) -> None:
