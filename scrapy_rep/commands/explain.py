@@ -15,7 +15,7 @@ from ..protocol.parser import LENIENT, GroupText, groups, parse_line
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.usage import Signals, evaluated, policy_statements
-from ..protocol.verdict import Reason, Verdict
+from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from .sources import Access, access_rows
 from .texts import STYLES, listed, named_values, quantity, word
@@ -285,7 +285,7 @@ REASONS = {
     "invalid-host": "the URL has no valid host",
     "invalid-url": "this is not a URL",
     "unknown": "its robots.txt was not fetched",
-    "rules": "no rule matches",
+    "rules": NO_MATCH,
     "local-rule": "a rule of REP_LOCAL_RULES decides",
 }
 

@@ -10,6 +10,9 @@ from .printable import LENGTH, cut, printable
 MAX_PATTERN_LENGTH = 1000
 """Characters of a pattern that a `Rule` holds. The bound keeps a stored verdict small."""
 
+NO_MATCH = "no rule matches"
+"""The text of `Reason.RULES` where no rule decides."""
+
 
 class Reason(str, Enum):
     """Why a URL is allowed or disallowed.
@@ -114,7 +117,7 @@ class Verdict(NamedTuple):
     def __str__(self) -> str:
         if self.rule is None:
             detail = f": {printable(self.detail)}" if self.detail else ""
-            reason = "no rule matches" if self.reason is Reason.RULES else self.reason
+            reason = NO_MATCH if self.reason is Reason.RULES else self.reason
             return f"{reason}{detail}"
         detail = f", {printable(self.detail)}" if self.detail else ""
         return f"{self.rule}, for {printable(self.agent or '')}{detail}"

@@ -13,7 +13,7 @@ from collections import Counter
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..protocol.verdict import Reason
+from ..protocol.verdict import NO_MATCH, Reason
 from .records import EXEMPT, UNCHECKED
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def deciding_text(deciding: Deciding) -> str:
     """Return a rule as it is written, or what the reason means."""
     if deciding.rule is not None:
         return str(deciding.rule)
-    return "no rule matches" if deciding.reason == Reason.RULES else reason_text(deciding.reason)
+    return NO_MATCH if deciding.reason == Reason.RULES else reason_text(deciding.reason)
 
 
 class Obedience(Enum):
