@@ -330,16 +330,17 @@ def with_http(
     """
     others = {}
     for target in targets:
-        policy, host = policies.get(target.origin or ""), urlsplit(target.origin or "")
+        policy = policies.get(target.origin or "")
         if policy is None or not policy.access.is_unreachable or _SCHEME(target.given):
             continue
+        host = urlsplit(target.origin or "")
         if host.port is not None or is_loopback(host.hostname or ""):
             http = [f"http{url.removeprefix('https')}" for url in (target.url, policy.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
-    found = session.policies({str(other.origin) for other in others.values()})
-    policies |= found
+    if others:
+        policies |= session.policies({str(other.origin) for other in others.values()})
     for target, other in list(others.items()):
-        if found[str(other.origin)].access.is_unreachable:
+        if policies[str(other.origin)].access.is_unreachable:
             del others[target]
         else:
             text = f"{target.origin} does not answer: {other.origin} is used"
