@@ -457,8 +457,8 @@ class Frontier:
             self._forget_if_idle(host)
             return found
         host.active -= 1
-        if sent and not self._precedes_first_page(request, host):
-            host.last_end = self.clock.monotonic()
+        if sent:
+            self._record_end(request, host)
         if self.reservations is not None and not host.active:
             self.reservations.release(host, host.seconds_left(self.clock.monotonic()))
         if slot is not host:
@@ -467,15 +467,17 @@ class Frontier:
         self.update_host(host)
         return found
 
-    def _precedes_first_page(self, request: Request, host: Host) -> bool:
-        """Whether a request was for the robots.txt from which the delay of its host becomes known.
+    def _record_end(self, request: Request, host: Host) -> None:
+        """Record that a request to a host has ended, after which the next one has to wait.
 
-        The first page need not wait after it, unless other crawlers may have requested a page.
+        The first page need not wait after the robots.txt from which the delay becomes known, unless
+        other crawlers may have requested a page.
         """
-        if host.last_end > -inf or host.delay or not request.meta.get(DONT_OBEY):
-            return False
-        host.was_exempt = not request.meta.get(IS_ROBOTSTXT_REQUEST)
-        return not host.was_exempt and self.reservations is None
+        if host.last_end == -inf and not host.delay and request.meta.get(DONT_OBEY):
+            host.was_exempt = not request.meta.get(IS_ROBOTSTXT_REQUEST)
+            if not host.was_exempt and self.reservations is None:
+                return
+        host.last_end = self.clock.monotonic()
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has.

@@ -58,7 +58,7 @@ class Host:
         self.last_end = -inf
         """When the last request to the host ended, but for that of the first robots.txt."""
         self.was_exempt = False
-        """Whether a page was requested before that robots.txt, which is exempt from it."""
+        """Whether an exempt page was requested before that robots.txt."""
         self.backoffs = 0
         """How many answers in a row have asked for fewer requests. 0: the last one did not."""
         self.held_until = -inf
