@@ -802,21 +802,16 @@ def error_scenarios() -> Iterator[Scenario]:
 
 
 def check_errors() -> None:
-    """Run the crawls of :func:`error_scenarios`."""
+    """Run the crawls of :func:`error_scenarios`. Raises AssertionError if one breaks a law."""
+    logging.disable(logging.CRITICAL)
     for scenario in error_scenarios():
         problems = run(scenario)
         assert not problems, (scenario, problems[:5])
 
 
-def main(examples: int, seed: int | None, *, shrink: bool, errors: bool = False) -> None:
-    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest.
-
-    With ``errors``, only run the crawls of :func:`error_scenarios`.
-    """
+def main(examples: int, seed: int | None, *, shrink: bool) -> None:
+    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest."""
     logging.disable(logging.CRITICAL)
-    if errors:
-        check_errors()
-        return
 
     @settings(
         max_examples=examples,
@@ -845,6 +840,8 @@ if __name__ == "__main__":
     parser.add_argument("--errors", action="store_true", help="an error in each function instead")
     arguments = parser.parse_args()
     # Not the functions of __main__: a fault is in a class of this module under its name.
-    resolve_name("testing.simulation").main(
-        arguments.examples, arguments.seed, shrink=arguments.shrink, errors=arguments.errors
-    )
+    simulation = resolve_name("testing.simulation")
+    if arguments.errors:
+        simulation.check_errors()
+    else:
+        simulation.main(arguments.examples, arguments.seed, shrink=arguments.shrink)
