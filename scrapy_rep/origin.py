@@ -407,6 +407,10 @@ class Origin(OriginFile[RobotsTxt]):
     """The text about the pace that was logged last."""
     outage_began: float = field(default=inf, repr=False)
     """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
+    has_pages: bool = field(default=False, repr=False)
+    """Whether a page has answered with a 2xx or 3xx in this crawl."""
+    is_probed: bool = field(default=False, repr=False)
+    """Whether this outage was compared with the answer for a page that cannot exist."""
     is_unused: bool = field(default=False, repr=False)
     """Whether no request has used the last answer yet."""
     reported_unavailable: str = field(default="", repr=False)
@@ -438,7 +442,7 @@ class Origin(OriginFile[RobotsTxt]):
         OriginFile.record_answer(self, at, age)
         self.is_unused = True
         if self.state is not State.UNREACHABLE:
-            self.outage_began, self.reported_drops = inf, False
+            self.outage_began, self.reported_drops, self.is_probed = inf, False, False
         elif self.outage_began == inf:
             self.outage_began = at
 

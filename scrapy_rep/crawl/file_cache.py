@@ -148,6 +148,10 @@ class FileCache(Generic[File]):
         """Whether a URL may be fetched for a page."""
         return True
 
+    def may_probe(self, key: str, url: str) -> bool:  # noqa: ARG002
+        """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
+        return False
+
     def _is_in_use(self, key: str) -> bool:
         """Whether the file of an origin has to be kept in memory."""
         return key in self._fetches or key in self._waiting_responses

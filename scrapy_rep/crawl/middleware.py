@@ -112,8 +112,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._dropped = DropSummary(crawler.stats)
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
-        if settings.backoff:
-            crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
+        crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
         self._engine.watch(self._poll)
 
     @classmethod
@@ -510,9 +509,11 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _on_answer(self, response: Response, request: Request) -> None:
         """Note what a site has answered, before other middlewares retry the request."""
         entry, status = self._in_progress.get(request), response.status
-        if entry is None or not (status in SLOW_DOWN or entry.host.backoffs):  # the usual case
+        if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
-        if not request.meta.get(IS_ROBOTSTXT_REQUEST):
+        if status < 400:
+            self.policies.note_page(entry.origin)
+        if self._settings.backoff and (status in SLOW_DOWN or entry.host.backoffs):
             header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
             self.frontier.note_answer(request, status, seconds)

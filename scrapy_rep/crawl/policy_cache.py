@@ -439,6 +439,18 @@ class PolicyCache(FileCache[Origin]):
     def _next_action(self, file: Origin, request: Request) -> Action:
         return Action.NONE if self._is_unused(file) else super()._next_action(file, request)
 
+    def note_page(self, key: str | None) -> None:
+        """Note that a page of an origin has answered with a 2xx or 3xx."""
+        if key is not None:
+            (self._parsed.get(key) or self._files.find_or_add(key)).has_pages = True
+
+    def may_probe(self, key: str, url: str) -> bool:
+        origin = self._files.find(key)
+        if origin is None or not origin.has_pages or origin.is_probed:
+            return False
+        origin.is_probed = self.local_disallow(key, url) is None
+        return origin.is_probed
+
     def reload_local_rules(self) -> bool:
         """Read the local rules again if they have changed. Returns whether other rules apply now.
 

@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from scrapy.exceptions import IgnoreRequest
 from typing_extensions import assert_never
@@ -80,6 +81,9 @@ class Cache(Protocol):
 
     async def may_fetch(self, page: Request, url: str) -> bool:
         """Whether a URL may be fetched for a page."""
+
+    def may_probe(self, key: str, url: str) -> bool:
+        """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
 
 
 class Fetcher:
@@ -151,7 +155,44 @@ class Fetcher:
                 },
             )
             event = await self._attempt(file, page, cache)
+        if isinstance(event, Unreachable) and _is_plain_server_error(event):
+            url = f"{file.key}/{uuid4().hex}"
+            if cache.is_wanted(file.key) and cache.may_probe(file.key, url):
+                return await self._probe(file, page, event, url)
         return event
+
+    async def _probe(
+        self, file: OriginFile[Any], page: Request, event: Unreachable, url: str
+    ) -> FetchResult:
+        """Return what a 5xx means: 404, if ``url``, which cannot exist, is answered by the same.
+
+        Google treats a 5xx as a 404 if it can determine that a site sends it for missing pages.
+        """
+        permit = await self._fetch_limit.acquire()
+        try:
+            for stat in ("probe_count", "request_count"):
+                self._count(file, stat)
+            request = self._request(file, page, url)
+            timeout, max_wait = self._settings.timeout, self._settings.max_delay
+            response, _ = await self._downloader.send(request, permit, timeout, max_wait)
+        except Exception as error:
+            failed = self._failed(file, error, url)
+            return failed if isinstance(failed, Cancelled) else event
+        finally:
+            self._fetch_limit.release(permit)
+        if response.status != event.status:
+            return event
+        logger.info(
+            "%(origin)s answers with status %(status)d for its robots.txt and for a page that "
+            "cannot exist (%(url)s), but not for other pages. So the status means that there is no "
+            "robots.txt, and all requests to the site are allowed.",
+            {"origin": file.key, "status": response.status, "url": url},
+            extra={"spider": self._crawler.spider},
+        )
+        result, default = AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME
+        headers = response.cache_headers()
+        found = self._unavailable(response, result, headers, self._now(), default)
+        return found._replace(url=event.url or file.file_url)
 
     async def _attempt(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
         """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
@@ -446,6 +487,12 @@ def status_policy(settings: Settings, file: OriginFile[Any]) -> StatusPolicy:
 
 def _default_lifetime(status: int) -> float | None:
     return None if status in (404, 410) else freshness.ERROR_LIFETIME
+
+
+def _is_plain_server_error(event: Unreachable) -> bool:
+    """Whether a site answered 5xx, and neither asks for a pause nor has a challenge."""
+    is_plain = event.failure == f"status {event.status}" and event.retry_after is None
+    return is_plain and (event.status or 0) >= 500
 
 
 def _validator(value: str | None) -> str | None:
