@@ -41,8 +41,8 @@ PARAMETERS = {
 }
 
 CONCURRENT_REQUESTS = 32
-CONCURRENT_FETCHES = 100
-"""The default of REP_CONCURRENT_FETCHES."""
+CONCURRENT_ROBOTSTXT_REQUESTS = 100
+"""The default of REP_CONCURRENT_ROBOTSTXT_REQUESTS."""
 
 
 class Visitor(Spider):
@@ -117,7 +117,7 @@ def run(options: Options) -> Result:
             gaps[name].append(median(seconds_between(sites)))
             cpu[name].append(call(crawl, name, roots, False) / len(roots))
             seconds_between(sites)
-        concurrency = CONCURRENT_REQUESTS + CONCURRENT_FETCHES
+        concurrency = CONCURRENT_REQUESTS + CONCURRENT_ROBOTSTXT_REQUESTS
         as_many.append(call(crawl, "Scrapy's", roots, False, concurrency) / len(roots))
         seconds_between(sites)
     web.close()

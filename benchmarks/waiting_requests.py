@@ -55,7 +55,7 @@ PARAMETERS = {
     "silent": Parameter(500, 100, "sites that never answer"),
     "live": Parameter(30, 15, "sites that do"),
     "requests": Parameter(200, 40, "requests of each site"),
-    "fetches": Parameter(100, 100, "REP_CONCURRENT_FETCHES"),
+    "fetches": Parameter(100, 100, "REP_CONCURRENT_ROBOTSTXT_REQUESTS"),
     "timeout": Parameter(30, 30, "REP_TIMEOUT, in seconds"),
     "items": Parameter(100, 100, "CONCURRENT_ITEMS"),
     "last": Parameter(0, 0, "1: the scheduler returns all silent sites first"),
@@ -228,7 +228,7 @@ def _measured(
     """Return the seconds from the first request to the last live page, and other figures."""
     order = {"pages": options.number("requests"), "last": options.number("last")}
     settings: dict[str, Any] = {
-        "REP_CONCURRENT_FETCHES": options.number("fetches"),
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS": options.number("fetches"),
         "REP_TIMEOUT": options.number("timeout"),
         "CONCURRENT_ITEMS": options.number("items"),
     }

@@ -50,6 +50,6 @@ class ItemNotIndexable(DropItem):
 
 
 class ItemUsageRefused(DropItem):
-    """An item is dropped because its page refuses a use in REP_REQUIRE_USAGE."""
+    """An item is dropped because its page refuses a use in REP_INTENDED_USES."""
 
     stat = "robotstxt/usage/dropped"

@@ -223,8 +223,10 @@ class Settings:
     cache_min: float = _setting("REP_CACHE_MIN", 300.0, SECONDS)
     cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
-    concurrent_fetches: int = _setting("REP_CONCURRENT_FETCHES", 100, _whole_numbers(1))
-    obey_crawl_delay: bool = _setting("REP_OBEY_CRAWL_DELAY", True, BOOLEAN)
+    concurrent_robotstxt_requests: int = _setting(
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 100, _whole_numbers(1)
+    )
+    obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
     max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
     backoff: bool = _setting("REP_BACKOFF", True, BOOLEAN)
     max_backoff: float = _setting("REP_MAX_BACKOFF", 300.0, SECONDS)
@@ -236,7 +238,7 @@ class Settings:
     noindex: str = _setting("REP_NOINDEX", "annotate", _choice("annotate", "drop"))
     nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))
     rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", _choice("annotate", "drop"))
-    require_usage: tuple[str, ...] = _setting("REP_REQUIRE_USAGE", (), STRINGS)
+    intended_uses: tuple[str, ...] = _setting("REP_INTENDED_USES", (), STRINGS)
     tdmrep: bool = _setting("REP_TDMREP", False, BOOLEAN)
     local_rules: str | None = _setting("REP_LOCAL_RULES", None, TOML_PATH)
     store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed

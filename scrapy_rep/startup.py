@@ -87,12 +87,12 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
     ``middleware`` is the class of the middleware that obeys robots.txt.
     """
     warn_about_unknown_settings(crawler)
-    for name in settings.require_usage:
+    for name in settings.intended_uses:
         if (nearest := nearest_use(name)) != name:
             hint = f" Did you mean {nearest}?" if nearest else ""
             _warn(
                 crawler,
-                f"REP_REQUIRE_USAGE has {name}, which no vocabulary defines: no page refuses it."
+                f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
                 f"{hint}",
             )
     if settings.has_default_agent:

@@ -722,7 +722,7 @@ settings_of_crawls = st.fixed_dictionaries(
         "CONCURRENT_REQUESTS_PER_DOMAIN": st.sampled_from([1, 8]),
         "DOWNLOAD_DELAY": st.sampled_from([0, 0, 0.3]),
         "REP_CACHE_SIZE": st.sampled_from([1, 2, 1000]),
-        "REP_CONCURRENT_FETCHES": st.sampled_from([1, 2, 100]),
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS": st.sampled_from([1, 2, 100]),
         "REP_RETRY_TIMES": st.sampled_from([0, 1]),
         "REP_STORE": st.sampled_from([None, None, None, SimulatedStore]),
         "REP_TIMEOUT": st.just(10),

@@ -83,7 +83,7 @@ class Variant(NamedTuple):
 
 _BY_PRIORITY = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
 _BY_SLOT = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
-_SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_FETCHES": 5}
+_SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 5}
 
 _ERRORS = (
     ("scrapy_rep.fetch.fetcher.Fetcher._event", ValueError, 0.1, 1),

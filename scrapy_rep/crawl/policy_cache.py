@@ -108,7 +108,7 @@ class PolicyCache(FileCache[Origin]):
         if shared is not None:
             self.frontier.share(shared)
         self._fetch_limit = FetchLimit(
-            settings.concurrent_fetches, clock, engine, settings.connections
+            settings.concurrent_robotstxt_requests, clock, engine, settings.connections
         )
         archive = open_archive(crawler, settings, clock)
         self.fetcher = Fetcher(
@@ -237,7 +237,7 @@ class PolicyCache(FileCache[Origin]):
                 return READY
             seconds = self.seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
-        if origin.has_pacing and self._settings.obey_crawl_delay:
+        if origin.has_pacing and self._settings.obey_rate_limits:
             seconds = origin.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
@@ -253,7 +253,7 @@ class PolicyCache(FileCache[Origin]):
         return origin in self._files
 
     def can_fetch(self) -> bool:
-        """Whether one more fetch may begin now (REP_CONCURRENT_FETCHES)."""
+        """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         return not self._closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
@@ -313,7 +313,7 @@ class PolicyCache(FileCache[Origin]):
         seconds = self.local_rules.delay(key, now)
         if origin is None:
             return seconds, None
-        if self._settings.obey_crawl_delay:
+        if self._settings.obey_rate_limits:
             pace = origin.last_delay(now)
             seconds = max(seconds, min(pace, self._settings.max_delay))
         return seconds, self._last_request(origin)
@@ -326,7 +326,7 @@ class PolicyCache(FileCache[Origin]):
         Returns the pace that the robots.txt sets; None if it sets none, or if it is unknown.
         """
         pacing = None
-        if origin.has_pacing and self._settings.obey_crawl_delay:
+        if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
         now = self._clock.time()
         seconds = self.local_rules.delay(origin.key, now)

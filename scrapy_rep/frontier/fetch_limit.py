@@ -1,4 +1,4 @@
-"""How many robots.txt files are fetched at once (REP_CONCURRENT_FETCHES).
+"""How many robots.txt files are fetched at once (REP_CONCURRENT_ROBOTSTXT_REQUESTS).
 
 Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
 :data:`MAX_FACTOR` times as many may be in progress in all. If one more has to begin then, the

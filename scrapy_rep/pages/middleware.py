@@ -130,7 +130,7 @@ class PageDirectivesMiddleware:
     * ``request.meta["robotstxt_link_rel"]`` is a sorted tuple of those of the ``rel`` values
       ``nofollow``, ``sponsored`` and ``ugc`` that the link of the request has.
 
-    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW, REP_REQUIRE_USAGE and REP_FILTER_LINKS
+    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW, REP_INTENDED_USES and REP_FILTER_LINKS
     decide what is dropped.
     """
 
@@ -245,7 +245,7 @@ class PageDirectivesMiddleware:
             if self._events is not None:
                 self._events.dropped_for_directive(url, name)
             return ItemNotIndexable(f"its page {text}")
-        refused = usage.refused(self._settings.require_usage, page.usage)
+        refused = usage.refused(self._settings.intended_uses, page.usage)
         if not refused:
             return None
         if self._events is not None:

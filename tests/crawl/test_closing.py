@@ -107,7 +107,7 @@ async def test_the_next_crawl_has_the_requests(
     assert [each for each in our_warnings(caplog) if "is unreachable" not in each] == []
     site.pages["/robots.txt"] = other.pages["/robots.txt"] = text(ALL)
     site.pages[TDM] = Page(b"", 404)
-    again = {"REP_OBEY_CRAWL_DELAY": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
+    again = {"REP_OBEY_RATE_LIMITS": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
     second = await crawl([], {**settings, **again})
     assert len(second.responses) == 2
     assert second.stats["finish_reason"] == "finished"

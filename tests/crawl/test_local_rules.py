@@ -304,7 +304,7 @@ async def test_the_slower_pace_holds(web: Web, crawl: Crawl, write: Write, asked
     [
         (None, {}),
         (Page(b"", 503), {}),
-        ("User-agent: *\nCrawl-delay: 9", {"REP_OBEY_CRAWL_DELAY": False}),
+        ("User-agent: *\nCrawl-delay: 9", {"REP_OBEY_RATE_LIMITS": False}),
         ("", {"REP_MAX_DELAY": 0.1}),
     ],
 )
@@ -571,7 +571,7 @@ async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
                 yield request
 
     urls = [first.url("/a"), *stopped.urls("/private/1", "/private/2", "/other")]
-    settings = {**local, "REP_CONCURRENT_FETCHES": 1}
+    settings = {**local, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1}
     outcome = await crawl(urls, settings, spider=Noting)
     assert first.page_paths == ["/a"]
     assert stopped.paths == []

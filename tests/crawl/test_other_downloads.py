@@ -66,7 +66,7 @@ async def test_other_values_at_the_key_of_scrapy_splash_are_no_url(web: Web, cra
         Request(site.url(f"/{number}"), meta={"splash": value, "_splash_processed": True})
         for number, value in enumerate(values)
     ]
-    settings = {"REP_OBEY_CRAWL_DELAY": False, "SPLASH_URL": site.root}
+    settings = {"REP_OBEY_RATE_LIMITS": False, "SPLASH_URL": site.root}
     outcome = await crawl(requests, settings)
     assert len(outcome.responses) == len(values)
 

@@ -85,7 +85,7 @@ async def test_requests_are_no_closer_together_than_the_crawl_delay(
 @pytest.mark.parametrize(
     ("robots", "settings"),
     [
-        pytest.param(delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, id="switched off"),
+        pytest.param(delayed(60), {"REP_OBEY_RATE_LIMITS": False}, id="switched off"),
         pytest.param(delayed(float("nan")), {}, id="nan"),
         pytest.param(delayed(float("inf")), {}, id="inf"),
         pytest.param(delayed(-5), {}, id="negative"),
@@ -121,7 +121,7 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
             "requests wait up to 300 s (REP_MAX_WAIT) for the Visit-time, or are dropped.",
         ),
         (f"{ALL}Crawl-delay: 0\n", {}, None),
-        (delayed(60), {"REP_OBEY_CRAWL_DELAY": False}, None),
+        (delayed(60), {"REP_OBEY_RATE_LIMITS": False}, None),
     ],
     ids=["above the most", "kept", "everything", "nothing", "not obeyed"],
 )

@@ -504,7 +504,7 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     page = html('<meta name="tdm-reservation" content="1">')
     site = web.site(EVERYTHING, {"/tdm": page})
     urls = site.urls("/a", "/open/a", "/shut/a", "/tdm")
-    outcome = await crawl(urls, {"REP_REQUIRE_USAGE": required}, spider=Reader)
+    outcome = await crawl(urls, {"REP_INTENDED_USES": required}, spider=Reader)
     assert sorted(reader(outcome).items) == kept
     dropped = reader(outcome).dropped
     assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
@@ -626,4 +626,4 @@ def test_nothing_that_is_sent_raises(
     if isinstance(response, TextResponse) and encoding:
         response = response.replace(encoding=encoding)
     with pytest.raises(StopIteration):  # nothing is awaited for requests
-        passed(response, REQUESTED, {"REP_REQUIRE_USAGE": ["train-ai"], **settings}).send(None)
+        passed(response, REQUESTED, {"REP_INTENDED_USES": ["train-ai"], **settings}).send(None)

@@ -261,7 +261,7 @@ async def test_directives_uses_and_demands(web: Web, crawl: Crawl, tmp_path: Pat
                 yield Request(response.urljoin("/next"))
 
     settings = reporting(tmp_path, REP_NOINDEX="drop", REP_NOFOLLOW="drop")
-    settings["REP_REQUIRE_USAGE"] = ["train-ai"]
+    settings["REP_INTENDED_USES"] = ["train-ai"]
     await crawl(site.urls("/n", "/paid", "/a"), settings, spider=Scraper)
     origin = origin_in(report_in(tmp_path), site)
     noindex, nofollow = origin.directives["noindex"], origin.directives["nofollow"]
@@ -304,7 +304,7 @@ async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: 
 
 async def test_a_pace_that_is_not_obeyed_is_listed(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site("User-agent: *\nCrawl-delay: 30\nRequest-rate: 1/20\n")
-    await crawl(site.urls("/a", "/b"), reporting(tmp_path, REP_OBEY_CRAWL_DELAY=False))
+    await crawl(site.urls("/a", "/b"), reporting(tmp_path, REP_OBEY_RATE_LIMITS=False))
     report = report_in(tmp_path)
     (pace,) = origin_in(report, site).pace
     assert pace.records == "Crawl-delay: 30, Request-rate: 1/20s"

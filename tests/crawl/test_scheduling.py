@@ -143,7 +143,7 @@ async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
     urls = [host.url("/0"), *(url for site in moved for url in site.urls("/0", "/1"))]
     urls += [url for site in live for url in site.urls(*numbers(5))]
-    settings = {**FIFO, "REP_CONCURRENT_FETCHES": 8, "CLOSESPIDER_TIMEOUT": 120}
+    settings = {**FIFO, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 8, "CLOSESPIDER_TIMEOUT": 120}
     await crawl(urls, settings, spider=Until, pages=15)
     assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
     # Without the limit for slow fetches, the live sites wait for six of them.
@@ -163,7 +163,7 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
     settings = {
         **FIFO,
         "SCHEDULER_PRIORITY_QUEUE": queue,
-        "REP_CONCURRENT_FETCHES": 2,
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 2,
         "REP_TIMEOUT": 60,
         "DOWNLOAD_TIMEOUT": 60,
         "CLOSESPIDER_TIMEOUT": 120,

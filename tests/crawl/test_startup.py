@@ -60,18 +60,18 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
         ),
         pytest.param({"REPORT": 1}, None, id="of another package"),
         pytest.param(
-            {"REP_REQUIRE_USAGE": ["train_ai", "search"]},
-            "REP_REQUIRE_USAGE has train_ai, which no vocabulary defines: no page refuses it. "
+            {"REP_INTENDED_USES": ["train_ai", "search"]},
+            "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
             "Did you mean train-ai?",
             id="a misspelt use",
         ),
         pytest.param(
-            {"REP_REQUIRE_USAGE": ["bots"]},
-            "REP_REQUIRE_USAGE has bots, which no vocabulary defines: no page refuses it.",
+            {"REP_INTENDED_USES": ["bots"]},
+            "REP_INTENDED_USES has bots, which no vocabulary defines: no page refuses it.",
             id="a use of an earlier draft",
         ),
         pytest.param(
-            {"REP_REQUIRE_USAGE": ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]},
+            {"REP_INTENDED_USES": ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]},
             None,
             id="every use",
         ),

@@ -112,7 +112,7 @@ async def test_it_has_stats_of_its_own(web: Web, crawl: Crawl) -> None:
 
 async def test_items_are_dropped_where_the_reserved_use_is_required(web: Web, crawl: Crawl) -> None:
     site = site_with(web, tdmrep())
-    settings = {**ON, "REP_REQUIRE_USAGE": ["tdm"]}
+    settings = {**ON, "REP_INTENDED_USES": ["tdm"]}
     outcome = await crawl(site.urls("/", "/free/"), settings, spider=Reader)
     assert reader(outcome).items == ["/free/"]
 

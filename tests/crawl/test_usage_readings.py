@@ -29,7 +29,7 @@ async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
 ) -> None:
     site = web.site(TRAINING, {"/art/picture": text("a picture")})
     paths = ("/", "/art/1", "/art/free/1", "/art/picture")
-    settings = {"REP_REQUIRE_USAGE": ["ai-train"]}
+    settings = {"REP_INTENDED_USES": ["ai-train"]}
     outcome = await crawl(site.urls(*paths, "/shut/"), settings, spider=Reader)
     # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
     assert site.page_paths == sorted(paths)
@@ -76,7 +76,7 @@ async def test_a_refusal_anywhere_wins_and_every_source_is_named(web: Web, crawl
     )
     site = web.site(ALL, {"/a": page})
     settings: dict[str, Any] = {
-        "REP_REQUIRE_USAGE": ["search", "ai-input", "tdm"],
+        "REP_INTENDED_USES": ["search", "ai-input", "tdm"],
     }
     outcome = await crawl(site.urls("/a"), settings, spider=Reader)
     meta = outcome.responses[site.url("/a")].meta
