@@ -68,21 +68,17 @@ class Expiry(NamedTuple):
 
 
 class LocalRulesFile:
-    """The local rules of one crawl. None as the path means that there are no rules.
+    """The local rules of one crawl. Raises SettingError for a file that cannot be used."""
 
-    Raises SettingError for a file that cannot be used.
-    """
-
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str) -> None:
         self._by_site: dict[str, list[LocalRules]] = {}
         self._of_origin = lru_cache(maxsize=MAX_CACHED)(self._find)
         self._expiries: list[Expiry] = []
-        self._path = path or ""
+        self._path = path
         self._version = _version(self._path)
         """What shows that the file may have changed."""
         self._text = ""
-        if path is not None:
-            self._read()
+        self._read()
 
     def reload(self, spider: Spider | None) -> bool:
         """Read the file again if it has changed. Returns whether other rules apply now.

@@ -537,8 +537,8 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings, type(self))
-        self.policies.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         self._engine.open()
+        self.policies.poll()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))

@@ -27,7 +27,6 @@ from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import describe
 from ..robotparser import RepRobotParser
 from .file_cache import FileCache
-from .local_rules import LocalRulesFile
 from .policy_store import open_policy_store
 from .recording import open_archive
 from .tdm_files import TdmFiles
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
     from ..protocol.verdict import Verdict
     from ..reports.event_log import CrawlLog
     from ..settings import Settings
+    from .local_rules import LocalRulesFile
 
 logger = get_logger(__name__)
 
@@ -87,8 +87,12 @@ class PolicyCache(FileCache[Origin]):
         events: CrawlLog | None,
     ) -> None:
         assert crawler.stats is not None
-        self.local_rules = LocalRulesFile(settings.local_rules)
-        self._has_local_rules = settings.local_rules is not None
+        self.local_rules: LocalRulesFile | None = None
+        """The local rules of the crawl. None without REP_LOCAL_RULES."""
+        if settings.local_rules is not None:
+            from .local_rules import LocalRulesFile  # most crawls need neither TOML nor lint
+
+            self.local_rules = LocalRulesFile(settings.local_rules)
         self._next_look = clock.monotonic() + LOOK_INTERVAL
         """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
@@ -151,23 +155,24 @@ class PolicyCache(FileCache[Origin]):
 
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
-        now, policy = self.now(), self._unreachable_policy
-        if self._has_local_rules and self.local_rules.find(origin.key) is not None:
+        now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
+        if rules is not None and rules.find(origin.key) is not None:
 
             def verdict_on(path: str) -> Verdict:
                 return origin.verdict_on(path, tokens, now, policy)
 
-            return self.local_rules.verdict(origin, url, self._clock.time(), verdict_on)
+            return rules.verdict(origin, url, self._clock.time(), verdict_on)
         return origin.verdict(url, tokens, now, policy)
 
     def has_conditions(self, origin: Origin) -> bool:
         """Whether more than a verdict is needed before a request may start, beside a pace."""
         is_waiting = self._settings.unreachable == "wait" and origin.state is State.UNREACHABLE
-        return is_waiting or self.local_rules.find(origin.key) is not None
+        rules = self.local_rules
+        return is_waiting or (rules is not None and rules.find(origin.key) is not None)
 
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
-        if not self._has_local_rules:
+        if self.local_rules is None:
             return None
         return self.local_rules.disallowed(key, url, self._clock.time())
 
@@ -202,7 +207,7 @@ class PolicyCache(FileCache[Origin]):
         if not (
             DONT_OBEY in meta
             or "download_slot" in meta
-            or self._has_local_rules
+            or self.local_rules is not None
             or url.endswith(ROBOTS_TXT)
         ):
             return _address(key)  # the usual case
@@ -307,16 +312,18 @@ class PolicyCache(FileCache[Origin]):
         """
         key = address.origin
         origin = self._parsed.get(key) if key is not None else None
-        if key is None or not (self._has_local_rules or (origin is not None and origin.has_pacing)):
-            return 0, None
-        now = self._clock.time()
-        seconds = self.local_rules.delay(key, now)
-        if origin is None:
+        seconds = 0.0 if key is None else self._local_delay(key)
+        if origin is None or not (seconds or origin.has_pacing):
             return seconds, None
         if self._settings.obey_rate_limits:
-            pace = origin.last_delay(now)
+            pace = origin.last_delay(self._clock.time())
             seconds = max(seconds, min(pace, self._settings.max_delay))
         return seconds, self._last_request(origin)
+
+    def _local_delay(self, key: str) -> float:
+        """Return the delay of an origin that a local rule sets; 0 if none does."""
+        rules = self.local_rules
+        return 0 if rules is None else rules.delay(key, self._clock.time())
 
     # The pace of hosts.
 
@@ -329,7 +336,7 @@ class PolicyCache(FileCache[Origin]):
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
         now = self._clock.time()
-        seconds = self.local_rules.delay(origin.key, now)
+        seconds = self._local_delay(origin.key)
         host = self.frontier.hosts.get(origin.host)
         if origin.robots is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
@@ -428,7 +435,8 @@ class PolicyCache(FileCache[Origin]):
         """Whether a URL is allowed, whatever the robots.txt says."""
         if url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT:
             return True
-        return self._has_local_rules and self.local_rules.excepts(key, url, self._clock.time())
+        rules = self.local_rules
+        return rules is not None and rules.excepts(key, url, self._clock.time())
 
     def is_wanted(self, key: str) -> bool:
         return super().is_wanted(key) or self.frontier.has_queue(host_of(key), key)
@@ -456,7 +464,7 @@ class PolicyCache(FileCache[Origin]):
 
         Requests that wait get their verdict after this. Call it often: it seldom looks.
         """
-        if not self._has_local_rules or self._clock.monotonic() < self._next_look:
+        if self.local_rules is None or self._clock.monotonic() < self._next_look:
             return False
         self._next_look = self._clock.monotonic() + LOOK_INTERVAL
         is_new = self.local_rules.reload(self._crawler.spider)
@@ -470,7 +478,8 @@ class PolicyCache(FileCache[Origin]):
         self._fetch_limit.poll()
         self.fetcher.disconnect_idle()
         self.evict()
-        self.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
+        if self.local_rules is not None:
+            self.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         if self._engine.is_closing:
             self.close()
         else:
@@ -522,7 +531,7 @@ class PolicyCache(FileCache[Origin]):
         if self.tdm_files is not None:
             self.tdm_files.prefetch(file, page)
         if self._events is not None:
-            local_delay = self.local_rules.delay(file.key, self._clock.time())
+            local_delay = self._local_delay(file.key)
             delay = self.frontier.delay(file.host)
             self._events.paced(file, self.tokens(page), local_delay, delay)
 
