@@ -6,6 +6,7 @@ limit.
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -24,7 +25,7 @@ from .crawlers import agents_of, of_user_agent
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
 from .output import CommandError, ExitCode
 from .sources import site_of
-from .texts import answer_table, listed, named_values, word
+from .texts import answer_table, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +60,26 @@ _WITHOUT_REMARK = ("all", "index", "follow", "license")
 """Rules that a crawler loses nothing by not seeing."""
 
 _NOT_FOLLOWED = ("#", "javascript:", "mailto:", "tel:", "data:")
-_NO_TEXT = ("script", "style", "template", "noscript", "head", "iframe", "svg")
+_URLS = {
+    **dict.fromkeys(("a", "area"), ("href", "link")),
+    "form": ("action", "form"),
+    **dict.fromkeys(("iframe", "frame"), ("src", "frame")),
+    **dict.fromkeys(
+        ("audio", "embed", "img", "script", "source", "track", "video"), ("src", "resource")
+    ),
+    "object": ("data", "resource"),
+    "link": ("href", "resource"),
+}
+"""The elements with the URL of something else: its attribute, and the kind of the URL."""
+_LOADED = frozenset(["icon", "manifest", "modulepreload", "preload", "stylesheet"])
+"""The link types for which a browser loads the URL with the page (HTML §4.6.7)."""
+_IN_SCRIPT = re.compile(
+    r"""location(?:\.href)?\s{0,9}=\s{0,9}['"]([^'"\s<>]+)|['"]((?:https?:/)?/[^'"\s<>]+)"""
+)
+_REFRESH = re.compile(r"[\d.\s]+[;,\s]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGNORECASE)
+"""The value of a refresh that has a URL (HTML §4.2.5.3)."""
+
+_NO_TEXT = ("script", "style", "template", "head", "iframe", "svg")
 """Elements whose content is no text of the page."""
 _BLOCK_NAMES = """
 address article aside blockquote br caption dd div dl dt fieldset figcaption figure footer form h1
@@ -87,16 +107,22 @@ class PageUse(Struct):
 
 
 class Link(Answer, kw_only=True):
-    """A link, and what the robots.txt says if it is on a site of the page."""
+    """A URL of a page, and what the robots.txt says if it is on the site of the page.
+
+    ``kind``: ``link``, ``form``, ``frame``, ``resource``, such as an image, or ``script``: a link
+    that is only in a script, so that few crawlers find it. The ``text`` of a form is its method.
+    """
 
     url: str
+    kind: str = "link"
     text: str = ""
     nofollow: bool = False
 
 
 class Page(Struct, kw_only=True):
     """A page. ``access_terms``: the payment or license that the site requires; ``location``: where
-    it redirects to. ``text`` may be cut. ``left_out`` counts further directives and links."""
+    it redirects to. ``unread``: the values of robots meta elements that have a ``value`` in place
+    of a ``content``. ``text`` may be cut. ``left_out`` counts further directives and links."""
 
     url: str
     status: int
@@ -110,7 +136,8 @@ class Page(Struct, kw_only=True):
     access_terms: dict[str, Any] | None
     location: Link | None = None
     canonical: Link | None = None
-    refresh: str | None = None
+    refresh: Link | None = None
+    unread: list[str] = []
     title: str | None = None
     text: str = ""
     links: list[Link] = []
@@ -141,8 +168,9 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
 
 @tool(
     "Show a page as a crawler sees it: the verdict of robots.txt, status and redirects, the "
-    "directives of the page and where each stands, its text, its links with the verdict on each, "
-    "and what contradicts itself. A page that robots.txt disallows is not requested.",
+    "directives of the page and where each stands, its text, the verdict on its links, forms, "
+    "frames and resources, and what contradicts itself. A page that robots.txt disallows is not "
+    "requested.",
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
@@ -185,7 +213,7 @@ def _view(session: Session, target: Target, agent: Agent, settings: Settings) ->
     response = _download(session, record)
     if response is not None:
         page = record.page = _page(response, agent, check, session.tdm_rule(response))
-        for link in [*page.links, page.canonical, page.location]:
+        for link in [*page.links, page.canonical, page.location, page.refresh]:
             if link is not None and origin_of(link.url) == target.origin:
                 link.judge(agent.verdict(policy, link.url))
         record.contradictions = list(_contradictions(check, page))
@@ -251,9 +279,13 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
 
 def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
     name = check.agent
-    if page.location is not None and check.allowed and page.location.allowed is False:
-        text = f"The page redirects to {page.location.url}, which is disallowed for {name}."
-        yield Contradiction("redirect-to-disallowed", text)
+    for code, link in (("redirect", page.location), ("refresh", page.refresh)):
+        if link is not None and check.allowed and link.allowed is False:
+            text = f"The page has a {code} to {link.url}, which is disallowed for {name}."
+            yield Contradiction(f"{code}-to-disallowed", text)
+    for value in page.unread:
+        text = f"A robots meta element has {value} as its value: crawlers read only its content."
+        yield Contradiction("value-without-content", text)
     rules = dict.fromkeys(one.rule for one in page.directives)
     restrictions = [rule for rule in rules if rule not in _WITHOUT_REMARK]
     if not check.allowed and restrictions:
@@ -320,33 +352,48 @@ def read_content(response: Response, page: Page) -> None:
     title = next(root.iter("title"), None)
     page.title = None if title is None else _words([title.text or ""]) or None
     for element in root.iter("meta"):
-        if (element.get("http-equiv") or "").strip().lower() == "refresh":
-            content = (element.get("content") or "")[:MAX_URL]
-            page.refresh = content.partition("=")[2].strip(" '\"") or content
-            break
+        kind, name = ((element.get(key) or "").strip().lower() for key in ("http-equiv", "name"))
+        content = element.get("content")
+        found = _REFRESH.match((content or "")[:MAX_URL]) if kind == "refresh" else None
+        if found is not None and page.refresh is None:
+            page.refresh = _link(found[1], base)
+        if name == "robots" and content is None and len(page.unread) < MAX_PARTS:
+            page.unread += [_words([value]) for value in (element.get("value"),) if value]
     _read_links(root, base, page)
     page.text = _text(root)
 
 
 def _read_links(root: Any, base: str, page: Page) -> None:
-    found: dict[str, Link] = {}
-    for element in root.iter("a", "area"):
-        href = element.get("href")
-        if href is None:
-            continue
+    found: dict[tuple[str, str], Link] = {}
+
+    def add(value: str, kind: str, rel: str = "", texts: Iterable[str] = ()) -> None:
         if len(found) >= MAX_LINKS:
             page.left_out += 1
-            continue
-        link = _link(href, base)
+            return
+        link = _link(value, base)
         if link is None:
-            page.other_links += 1
+            page.other_links += kind == "link"
+        elif kind != "script" or ("link", link.url) not in found:
+            link.kind = kind
+            link.nofollow = kind == "link" and (page.nofollow or "nofollow" in rel)
+            known = found.setdefault((kind, link.url), link)
+            known.nofollow &= link.nofollow  # a crawler follows the link that it may follow
+            if known is link:
+                link.text = _words(texts)
+
+    scripts = []
+    for element in root.iter(*_URLS):
+        attribute, kind = _URLS[element.tag]
+        value, rel = element.get(attribute), (element.get("rel") or "")[:MAX_LENGTH].lower()
+        if value is None or (element.tag == "link" and _LOADED.isdisjoint(rel.split())):
             continue
-        nofollow = page.nofollow or "nofollow" in (element.get("rel") or "")[:MAX_LENGTH].lower()
-        known = found.setdefault(link.url, link)
-        if known is link:
-            link.text = _words(_texts(element))
-            link.nofollow = nofollow
-        known.nofollow &= nofollow  # a crawler follows the link that it may follow
+        if value.strip().lower().startswith("javascript:"):
+            scripts.append(value)
+        add(value, kind, rel, _texts(element) if kind == "link" else [element.get("method") or ""])
+    scripts += root.xpath("//@onclick")
+    urls = ("".join(url) for script in scripts for url in _IN_SCRIPT.findall(script[:MAX_URL]))
+    for url in islice(dict.fromkeys(urls), MAX_LINKS):
+        add(url, "script")
     page.links = list(found.values())
 
 
@@ -373,6 +420,8 @@ def _text(root: Any) -> str:
     room = 4 * MAX_TEXT
     for event, element in etree.iterwalk(root, ("start", "end")):
         text = (element.text if event == "start" else element.tail) or ""
+        if event == "start" and element.get("alt"):
+            text = f" {element.get('alt')} {text}"
         parts += ["\n"] * (element.tag in _BLOCKS)
         parts.append(text[:room].replace("\n", " "))
         room -= len(text)
@@ -427,11 +476,12 @@ def listing(record: View) -> Iterator[RenderableType]:
         yield from (Text(f"  {printable(line, 300)}") for line in lines[:MAX_SHOWN_LINES])
         if lines[MAX_SHOWN_LINES:]:
             yield Text(f"  and {len(lines[MAX_SHOWN_LINES:]):,} more lines", style="dim")
-    if page.links:
+    links = [one for one in page.links if one.kind != "resource" or one.allowed is False]
+    if links:
         yield ""
-        rows = [(one, (one.url, _why(one))) for one in page.links[:MAX_SHOWN]]
+        rows = [(one, (one.url, _why(one))) for one in links[:MAX_SHOWN]]
         yield answer_table("Link", "Why", rows=rows)
-    left = len(page.links[MAX_SHOWN:]) + page.left_out
+    left = len(links[MAX_SHOWN:]) + page.left_out
     if left:
         yield f"and {left:,} more links"
     if page.other_links:
@@ -471,11 +521,13 @@ def _rows(record: View) -> Iterator[Row]:
     if page.usage:
         yield "Usage", _usage_text(page.usage)
     yield from listed("License", page.licenses, 3)
-    if page.canonical:
-        text = word(page.canonical.allowed)
-        yield "Canonical", text.append(f"  {printable(page.canonical.url)}", style="default")
-    if page.refresh:
-        yield "Refresh", f"{printable(page.refresh)}, which is not followed"
+    for name, link in (("Canonical", page.canonical), ("Refresh to", page.refresh)):
+        if link is not None:
+            yield name, word(link.allowed).append(f"  {printable(link.url)}", style="default")
+    resources = [link.allowed for link in page.links if link.kind == "resource"]
+    if resources:
+        blocked = resources.count(False)
+        yield "Resources", f"{quantity(len(resources), 'URL')}, of which {blocked:,} disallowed"
 
 
 def _usage_text(uses: dict[str, PageUse]) -> str:
@@ -490,4 +542,6 @@ def _usage_text(uses: dict[str, PageUse]) -> str:
 
 def _why(link: Link) -> str:
     why = "robots.txt not fetched" if link.reason == "unknown" else reason_text(link)
+    if link.kind != "link":
+        why = f"{'only in a script' if link.kind == 'script' else link.kind}; {why}"
     return f"{why}; nofollow" if link.nofollow else why

@@ -35,14 +35,20 @@ HTML = """\
  page </title>
 <meta name="robots" content="noindex, index">
 <meta name="googlebot" content="nosnippet">
-<meta http-equiv="refresh" content="5; url=/elsewhere">
+<meta http-equiv="refresh" content="5; url=/private/later">
+<meta name="robots" value="noarchive">
+<link rel="stylesheet" href="/private/css"><link rel="alternate" href="/feed">
 <link rel="canonical" href="/private/c">
 <style>hidden</style>
 </head><body>
+<noscript>Without <a href="/noscript">scripts</a></noscript>
 <h1>Heading</h1><p>Some <b>bold</b> text<script>hidden</script> after<!-- hidden --></p>
 <ul><li><a href="/a#x">A</a><li><a rel="nofollow ugc" href="OTHER">Other</a></ul>
 <a href="/private/x"><img alt="Picture">P</a> <a href="mailto:x">m</a> <a>no href</a>
 <a href="http://[">bad</a> <a href="/a">again</a>
+<a href="javascript:go('/only')">js</a><p onclick="location.href='js.html'; open('/a')">
+<form action="/private/find" method="post"></form><iframe src="/frame">old</iframe>
+<img src="/logo.png"><img src="data:x">
 </body></html>
 """
 HEADERS = {
@@ -91,9 +97,12 @@ async def test_a_page(web: Web, cli: Cli) -> None:
     record = await viewed(cli, site.url("/page"), code=1)
     assert (site.paths, other.paths) == (["/robots.txt", "/page"], [])
     page = record["page"]
-    assert (page["status"], page["title"], page["refresh"]) == (200, "A page", "/elsewhere")
-    assert (page["indexable"], page["nofollow"], page["other_links"]) == (False, True, 2)
-    assert page["text"] == "Heading\nSome bold text after\nA\nOther\nP m no href bad again"
+    assert (page["status"], page["title"]) == (200, "A page")
+    assert (page["indexable"], page["nofollow"], page["other_links"]) == (False, True, 3)
+    assert page["text"] == (
+        "Without scripts\nHeading\nSome bold text after\nA\nOther\nPicture P m no href bad again js"
+    )
+    assert page["unread"] == ["noarchive"]
     assert [tuple(one.values()) for one in page["directives"]] == [
         ("nofollow", "", "x-robots-tag", "mybot"),
         ("license", "/terms.xml", "link", "*"),
@@ -102,16 +111,26 @@ async def test_a_page(web: Web, cli: Cli) -> None:
     ]
     assert page["usage"] == {"train-ai": {"granted": False, "robots_txt": True, "page": False}}
     assert page["licenses"] == [site.url("/terms.xml")]
-    assert page["canonical"]["url"] == site.url("/private/c")
-    assert page["canonical"]["allowed"] is False
+    for name, path in (("canonical", "/private/c"), ("refresh", "/private/later")):
+        assert (page[name]["url"], page[name]["allowed"]) == (site.url(path), False)
     assert [
-        (link["url"], link["text"], link["allowed"], link["nofollow"]) for link in page["links"]
+        (link["kind"], link["url"], link["text"], link["allowed"], link["nofollow"])
+        for link in page["links"]
     ] == [
-        (site.url("/a"), "A", True, True),
-        (other.url("/n"), "Other", None, True),  # nothing is requested from another site
-        (site.url("/private/x"), "Picture P", False, True),
+        ("resource", site.url("/private/css"), "", False, False),
+        ("link", site.url("/noscript"), "scripts", True, True),
+        ("link", site.url("/a"), "A", True, True),
+        ("link", other.url("/n"), "Other", None, True),  # nothing is requested from another site
+        ("link", site.url("/private/x"), "Picture P", False, True),
+        ("form", site.url("/private/find"), "post", False, False),
+        ("frame", site.url("/frame"), "", True, False),
+        ("resource", site.url("/logo.png"), "", True, False),
+        ("script", site.url("/only"), "", True, False),
+        ("script", site.url("/js.html"), "", True, False),
     ]
     assert codes(record) == [
+        "refresh-to-disallowed",
+        "value-without-content",
         "index-and-noindex",
         "canonical-disallowed",
         "noindex-with-canonical",
@@ -123,6 +142,10 @@ async def test_a_page(web: Web, cli: Cli) -> None:
         "nofollow  in the header X-Robots-Tag, for mybot",
         "train-ai: refused (by the page)",
         "robots.txt not fetched; nofollow",
+        "Resources   2 URLs, of which 1 disallowed",
+        "only in a script; no ",
+        "form; line 2, ",
+        "resource; line 2, ",
     ):
         assert line in " ".join(out.split()) or line in out
 
@@ -131,8 +154,8 @@ async def test_another_crawler_does_not_see_the_directives(web: Web, cli: Cli) -
     site, _ = site_with_page(web)
     record = await viewed(cli, site.url("/page"), "Googlebot", code=1)
     assert record["check"]["allowed"] is False
-    assert codes(record)[0] == "directives-behind-disallow"
-    assert "noindex, nosnippet" in record["contradictions"][0]["text"]
+    assert codes(record)[:2] == ["value-without-content", "directives-behind-disallow"]
+    assert "noindex, nosnippet" in record["contradictions"][1]["text"]
     assert record["requested_as"] == MYBOT
     assert site.paths == ["/robots.txt", "/page"]
 
@@ -242,6 +265,8 @@ async def test_the_tdm_file_is_read_with_its_setting(web: Web, cli: Cli) -> None
 async def test_hostile_pages(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(view_module, "MAX_LINKS", 50)
     lines = "\x1b[2J\u202e" + "<p>line" * 40
+    lines += f"<form action=/\x1b[2J method='\x1b[2J{'x' * 9000}'>"
+    lines += "".join(f"<p onclick=\"go('/{n}\x1b[2J')\">" for n in range(3000))
     links = lines + "".join(
         f'<a href="/{n}\x1b[2J" rel="{"x " * 50}">\x1b[31m{n}</a>' for n in range(60)
     )
@@ -252,10 +277,10 @@ async def test_hostile_pages(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch
     record = await viewed(cli, site.url("/"))
     page = record["page"]
     assert (len(page["title"]), len(page["text"])) == (500, 20_000)
-    assert (len(page["links"]), page["left_out"]) == (50, 10)
+    assert (len(page["links"]), page["left_out"]) == (50, 61)
     out = shown(record)
     assert not {"\x1b", "\x07", "\u202e"} & set(out)
-    assert "and 30 more links" in out
+    assert "and 81 more links" in out
     assert "more lines" in out
 
 
@@ -303,14 +328,19 @@ def content_of(response: Response) -> Any:
         (HtmlResponse(URL, body=b""), "links", []),
         (HtmlResponse(URL, body=b"<title></title>"), "title", None),
         (HtmlResponse(URL, body=b"<p>no title"), "title", None),
-        (HtmlResponse(URL, body=REFRESH % b"5"), "refresh", "5"),
+        (HtmlResponse(URL, body=REFRESH % b"5"), "refresh", None),
+        (HtmlResponse(URL, body=REFRESH % b"0;/x y"), "refresh", "/x%20y"),
+        (HtmlResponse(URL, body=REFRESH % b'5 ; URL = "/x"'), "refresh", "/x"),
+        (HtmlResponse(URL, body=REFRESH % b"0; url=javascript:x"), "refresh", None),
         (HtmlResponse(URL, body=b"<meta http-equiv=x>"), "refresh", None),
+        (HtmlResponse(URL, body=b"<meta name=robots value>"), "unread", []),
+        (HtmlResponse(URL, body=b"<meta name=robots value=a>" * 60), "unread", ["a"] * 50),
         (TextResponse(URL, body=b"x" * 100_000), "text", "x" * 20_000),
     ],
 )
 def test_odd_pages(response: Response, field: str, value: object) -> None:
     found = getattr(content_of(response), field)
-    if field == "canonical" and found is not None:
+    if field in ("canonical", "refresh") and found is not None:
         found = found.url.removeprefix("https://example.com")
     assert found == value
 
