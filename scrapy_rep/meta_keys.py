@@ -14,9 +14,6 @@ PAGE_DIRECTIVES = "page_directives"
 USAGE = "robotstxt_usage"
 """The uses that the response grants (True) or refuses (False), by name."""
 
-USAGE_SOURCES = "robotstxt_usage_sources"
-"""Where each refusal in ``robotstxt_usage`` was found: by name, a tuple of short texts."""
-
 LINK_REL = "robotstxt_link_rel"
 """The ``rel`` values of the link from which the request was made, as a sorted tuple."""
 

@@ -234,7 +234,6 @@ class Settings:
     check_final_url: str = _setting(
         "REP_CHECK_FINAL_URL", "annotate", _choice("annotate", "drop", "ignore")
     )
-    filter_links: bool = _setting("REP_FILTER_LINKS", False, BOOLEAN)
     noindex: str = _setting("REP_NOINDEX", "annotate", _choice("annotate", "drop"))
     nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))
     rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", _choice("annotate", "drop"))

@@ -7,6 +7,7 @@ limit.
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -241,10 +242,10 @@ def _download(session: Session, record: View) -> Response | None:
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
     from ..fetch.redirects import redirect_target
-    from ..pages.middleware import directives_of
+    from ..pages.middleware import directives_of, statements_in
 
-    found = directives_of(response, agent.tokens, tdm)
-    stated = _directives(response, agent, tdm)
+    stated = dict.fromkeys(statements_in(response, agent.tokens, tdm))
+    found = directives_of(response, list(stated))
     content_type = header_lines(response, "Content-Type")
     own = usage.of_response(
         *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
@@ -258,8 +259,11 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         status=response.status,
         content_type=content_type[0][:MAX_LENGTH] if content_type else None,
         size=len(response.body),
-        directives=stated[:MAX_STATEMENTS],
-        left_out=len(stated[MAX_STATEMENTS:]),
+        directives=[
+            Directive(rule, argument[:MAX_LENGTH], place, name)
+            for rule, argument, place, name in islice(stated, MAX_STATEMENTS)
+        ],
+        left_out=max(len(stated) - MAX_STATEMENTS, 0),
         indexable=found.indexable,
         nofollow=found.nofollow,
         usage={
@@ -267,7 +271,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
             for use, granted in evaluated.items()
         },
         licenses=tuple(found.licenses),
-        access_terms=None if found.access_terms is None else found.access_terms.to_dict(),
+        access_terms=None if found.access_terms is None else asdict(found.access_terms),
     )
     location = response.headers.get("Location")
     if location and response.status in REDIRECT_STATUSES:
@@ -307,16 +311,6 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
         if use.robots_txt is not None and use.page is not None and use.robots_txt != use.page:
             text = f"robots.txt and the page differ about {name}: it is refused."
             yield Contradiction("usage-differs", text)
-
-
-def _directives(response: Response, agent: Agent, tdm: TdmRule | None) -> list[Directive]:
-    from ..pages.middleware import statements_in
-
-    stated = statements_in(response, agent.tokens, tdm=tdm)
-    return [
-        Directive(rule, argument[:MAX_LENGTH], place, name)
-        for (rule, place, name), argument in dict.fromkeys(stated)
-    ]
 
 
 # The content of a page

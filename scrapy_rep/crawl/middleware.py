@@ -32,7 +32,7 @@ from ..meta_keys import (
     IS_ROBOTSTXT_REQUEST,
     ROBOTSTXT,
 )
-from ..origin import Origin, State
+from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.printable import printable
@@ -307,7 +307,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
 
         Scrapy's own middleware has this method, with a parser in place of the origin. Subclasses
-        may override it or call it. REP_FILTER_LINKS does not call it.
+        may override it or call it.
         """
         if rp is None:
             return
@@ -358,28 +358,6 @@ class RobotsTxtMiddleware(FrontierOwner):
                 {"request": request, "verdict": verdict},
                 extra={"spider": self._crawler.spider},
             )
-
-    def filter_link(self, request: Request) -> bool:
-        """Drop a request before it is scheduled, if it is known to be disallowed.
-
-        Returns whether it is (REP_FILTER_LINKS). This neither starts a fetch nor waits for one.
-        """
-        url = self.policies.page_url(request)
-        key = origin_of(url)
-        if key is None or request.meta.get(DONT_OBEY):
-            return False
-        verdict = self.policies.local_disallow(key, url)
-        if verdict is None:
-            origin = self.policies.get_fresh(key)
-            # An unreachable origin may answer before the request is due.
-            if origin is None or origin.state is State.UNREACHABLE:
-                return False
-            verdict = self.policies.verdict(origin, url, self.policies.tokens(request))
-        if verdict.allowed:
-            return False
-        self._disallow(request, verdict)
-        self._stats.inc_value("robotstxt/filtered_count")
-        return True
 
     def _go_back(self, request: Request, *, is_from_queue: bool) -> Request:
         """Return a request to its scheduler, because the spider is closing.

@@ -1,4 +1,4 @@
-"""What a site requires before it sends a page, a payment or a license, and the middleware for it.
+"""What a site requires before it sends a page: a payment or a license.
 
 Sources: RFC 9110 (statuses and authentication), Cloudflare's pay per crawl (``crawler-price``),
 x402 (``PAYMENT-REQUIRED``) and RSL 1.0 §6.3 (``WWW-Authenticate: License``).
@@ -11,42 +11,25 @@ x402 (``PAYMENT-REQUIRED``) and RSL 1.0 §6.3 (``WWW-Authenticate: License``).
     challenge        = auth-scheme [ 1*SP ( token68 / #auth-param ) ]       RFC 9110 §11.3
     auth-param       = token BWS "=" BWS ( token / quoted-string )
 
-Nothing here pays or acquires a license. The downloader middleware counts such a response, logs it
-once for each site, and prevents its retry. The spider middleware annotates it.
-
-The answer to a request for a robots.txt is not a page: its status decides whether the robots.txt is
-unavailable (RFC 9309 §2.3.1.3).
+Nothing here pays or acquires a license. The spider middleware annotates and counts such a response.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from scrapy import signals
-
-from ..crawl.middleware import RobotsTxtMiddleware
-from ..logs import get_logger
 from ..meta_keys import DONT_RETRY, IS_ROBOTSTXT_REQUEST
-from ..protocol.paths import origin_of
 from ..protocol.printable import printable
-from .directives import BETWEEN_COMMAS, header_lines, licenses, remove_annotations
+from .directives import BETWEEN_COMMAS, header_lines
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
-
-    from ..reports.event_log import CrawlLog
-
-logger = get_logger(__name__)
 
 PAYMENT_REQUIRED = 402
 """RFC 9110 §15.5.3."""
-STATUSES = frozenset({401, PAYMENT_REQUIRED})
-"""The statuses of responses that can require a payment or a license."""
 
 _LICENSE = "license"
 """The authentication scheme of RSL. The case of a scheme does not matter (RFC 9110 §11.1)."""
@@ -60,14 +43,8 @@ MAX_LINE = 4096
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(rf"[ \t]* ({_TOKEN}) (?: [ \t]+ (?![ \t=]) | [ \t]* \Z )", re.VERBOSE)
 
-MAX_LOGGED_SITES = 10_000
-"""The sites that are known to be in the log. The first one is forgotten when there are more."""
-
-MAX_URL_LENGTH = 300
-"""Characters of a URL in a log message."""
-
 _NOT_RETRIED = "access terms"
-"""The value of ``dont_retry`` that this middleware sets. It differs from the value of a user."""
+"""The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +74,10 @@ class AccessTerms:
             required.append("a license")
         return " and ".join(required)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON types. They can also be marshalled."""
-        return asdict(self)
-
 
 def terms_of(response: Response) -> AccessTerms | None:
     """Return what a response requires; None if it requires neither a payment nor a license."""
-    if response.status not in STATUSES:
+    if response.status not in (401, PAYMENT_REQUIRED):
         return None
     needs_payment = response.status == PAYMENT_REQUIRED
     lines = header_lines(response, "WWW-Authenticate")[:MAX_LINES]
@@ -133,71 +106,23 @@ def _schemes(line: str) -> list[str]:
 
 
 class AccessTermsMiddleware:
-    """Counts and logs responses that require a payment or a license, and prevents their retry.
+    """Prevents the retry of responses that require a payment or a license.
 
     Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry`` in its ``meta``.
     This middleware sets it for these responses, and so it has to process them first: its value in
-    DOWNLOADER_MIDDLEWARES is higher than theirs.
+    DOWNLOADER_MIDDLEWARES is higher than theirs. The answer to a request for a robots.txt is not a
+    page: its status decides what it means (RFC 9309 §2.3.1.3).
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        assert crawler.stats is not None
-        self._crawler = crawler
-        self._stats = crawler.stats
-        self._logged: dict[str, None] = {}
-        self._events: CrawlLog | None = None
-        crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        return cls(crawler)
-
     async def process_request(self, request: Request) -> None:
-        """Remove what this part of the package has noted in a ``meta`` that was copied."""
-        meta = request.meta
-        remove_annotations(meta)
-        if meta.get(DONT_RETRY) == _NOT_RETRIED:
-            del meta[DONT_RETRY]
+        """Remove the mark of this middleware from a ``meta`` that was copied."""
+        if request.meta.get(DONT_RETRY) == _NOT_RETRIED:
+            del request.meta[DONT_RETRY]
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, after it is counted, logged and excluded from retries."""
-        terms = terms_of(response)
-        if terms is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
-            return response
-        if not request.meta.get(DONT_RETRY):
-            request.meta[DONT_RETRY] = _NOT_RETRIED
-        if terms.payment_required:
-            self._stats.inc_value("robotstxt/payment_required")
-        if terms.license_required:
-            self._stats.inc_value("robotstxt/license_required")
-        if self._events is not None:
-            self._events.terms(response.url, terms)
-        self._log(response, terms)
+        """Return the response, after it is excluded from retries."""
+        meta = request.meta
+        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
+        if is_retryable and terms_of(response) is not None:
+            meta[DONT_RETRY] = _NOT_RETRIED
         return response
-
-    def _on_spider_opened(self) -> None:
-        robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        self._events = robots.events if robots is not None else None
-
-    def _log(self, response: Response, terms: AccessTerms) -> None:
-        site = origin_of(response.url) or ""
-        if site in self._logged:
-            return
-        if len(self._logged) >= MAX_LOGGED_SITES:
-            del self._logged[next(iter(self._logged))]
-        self._logged[site] = None
-        urls = licenses(response)
-        logger.info(
-            "%(site)s requires %(terms)s for %(url)s (status %(status)d).%(license)s The response "
-            "is not retried. scrapy-rep pays nothing and acquires no license. Later responses of "
-            "this site are only counted.",
-            {
-                "site": site or "A site",
-                "terms": terms,
-                "url": printable(response.url, MAX_URL_LENGTH),
-                "status": response.status,
-                "license": f" License: {printable(urls[0], MAX_URL_LENGTH)}." if urls else "",
-            },
-            extra={"spider": self._crawler.spider},
-        )

@@ -19,12 +19,11 @@ To support one more flag, such as ``noindex``, add a field to `PageDirectives`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta, timezone
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..meta_keys import PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.freshness import http_date, utc
 from ..protocol.paths import resolve
@@ -116,17 +115,6 @@ _ISO_8601 = re.compile(
 )
 
 
-class Source(NamedTuple):
-    """A rule that applies to this crawler, and where it was found."""
-
-    rule: str
-    """The name of the rule, in lower case."""
-    place: str
-    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
-    agent: str = WILDCARD_AGENT
-    """The product token for which the rule is meant, in lower case, or ``*``."""
-
-
 class Element(NamedTuple):
     """A meta or a link element of a page."""
 
@@ -139,10 +127,15 @@ class Element(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """One rule as it was found, with its argument."""
+    """A rule that applies to this crawler, and where it was found."""
 
-    source: Source
+    rule: str
+    """The name of the rule, in lower case."""
     argument: str
+    place: str
+    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
+    agent: str = WILDCARD_AGENT
+    """The product token for which the rule is meant, in lower case, or ``*``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,48 +177,11 @@ class PageDirectives:
     access_terms: AccessTerms | None = None
     """What the site requires before it sends the page: a payment or a license. None for most
     pages."""
-    sources: tuple[Source, ...] = ()
-    """Each rule that applies to this crawler, once for each place and agent, in the order found."""
 
     @property
     def indexable(self) -> bool:
         """Whether the page has neither ``noindex`` nor an ``unavailable_after`` that is past."""
         return not (self.noindex or self.expired)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON types. They can also be marshalled.
-
-        A date is in ISO 8601. Each source is a list of its three parts.
-        """
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.unavailable_after is not None:
-            found["unavailable_after"] = self.unavailable_after.isoformat()
-        found["licenses"] = list(self.licenses)
-        if self.access_terms is not None:
-            found["access_terms"] = self.access_terms.to_dict()
-        found["sources"] = [list(source) for source in self.sources]
-        return found
-
-    def as_of(self, date: datetime) -> PageDirectives:
-        """Return a copy with `expired` set for a response made at a date, which has a time zone."""
-        after = self.unavailable_after
-        return replace(self, expired=after is not None and after < date)
-
-    def at(self, url: str) -> PageDirectives:
-        """Return a copy with `licenses` resolved against the URL of the page."""
-        found = (resolve(reference, url) for reference in self.licenses)
-        return replace(self, licenses=tuple(dict.fromkeys(filter(None, found))))
-
-
-def remove_annotations(meta: dict[str, Any]) -> None:
-    """Remove what is noted in ``meta`` about a page, if it was copied from that page's response.
-
-    Values of other components under the same keys stay.
-    """
-    if isinstance(meta.get(PAGE_DIRECTIVES), PageDirectives):
-        del meta[PAGE_DIRECTIVES]
-        meta.pop(USAGE, None)
-        meta.pop(USAGE_SOURCES, None)
 
 
 NO_DIRECTIVES = PageDirectives()
@@ -241,15 +197,23 @@ _RULE_NAMES = frozenset([*_FLAGS, _NONE, *_NUMBERS, _PREVIEW, _UNAVAILABLE_AFTER
 
 
 def statements(
-    headers: Iterable[tuple[str, str]], elements: Iterable[Element], tokens: Sequence[str]
+    headers: Iterable[tuple[str, str]],
+    elements: Iterable[Element],
+    tokens: Sequence[str],
+    tdm: TdmRule | None = None,
 ) -> list[Statement]:
-    """Return all statements of a response that apply to a crawler.
+    """Return all statements of a response that apply to a crawler, in the order found.
 
     `headers` are pairs of a name from `HEADERS` and one header line. `elements` are those of its
     page with the names `meta_names(tokens)` and the link type `LICENSE`; others are skipped.
-    `tokens` are the crawler's product tokens in lower case.
+    `tokens` are the crawler's product tokens in lower case. `tdm` is the rule of the TDM file.
     """
-    return [*_of_headers(headers, tokens), *_of_page(elements, tokens)]
+    stated = [*_of_headers(headers, tokens), *_of_page(elements, tokens)]
+    if tdm is not None:
+        stated.append(Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE))
+        if tdm.policy is not None:
+            stated.append(Statement(_TDM_POLICY, tdm.policy, TDM_PLACE))
+    return stated
 
 
 def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
@@ -257,18 +221,13 @@ def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
     return (_ROBOTS, *tokens, *_TDM)
 
 
-def statements_of(rule: TdmRule) -> list[Statement]:
-    """Return the statements of a rule of a TDM file."""
-    stated = [Statement(Source(_TDM_RESERVATION, TDM_PLACE), str(int(rule.reservation)))]
-    if rule.policy is not None:
-        stated.append(Statement(Source(_TDM_POLICY, TDM_PLACE), rule.policy))
-    return stated
+def merge(stated: Sequence[Statement], url: str | None = None) -> PageDirectives:
+    """Return the directives that follow from all statements: the most restrictive ones.
 
-
-def merge(stated: Sequence[Statement]) -> PageDirectives:
-    """Return the directives that follow from all statements: the most restrictive ones."""
+    Licenses are resolved against the URL of the page.
+    """
     found: dict[str, Any] = {}
-    for (rule, _, _), argument in stated:
+    for rule, argument, _, _ in stated:
         if rule in _FLAGS:
             found[rule] = True
         elif rule == _NONE:
@@ -285,10 +244,14 @@ def merge(stated: Sequence[Statement]) -> PageDirectives:
                 found[rule] = min(moment, found.get(rule, moment))
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
-    sources = tuple(dict.fromkeys(statement.source for statement in stated))
-    licenses = dict.fromkeys(value for source, value in stated if source.rule == LICENSE)
-    found["licenses"] = tuple(licenses)[:MAX_LICENSES]
-    return PageDirectives(**found, **_reservation(stated), sources=sources)
+    references = dict.fromkeys(one.argument for one in stated if one.rule == LICENSE)
+    resolved = (resolve(reference, url) for reference in tuple(references)[:MAX_LICENSES])
+    found["licenses"] = tuple(dict.fromkeys(filter(None, resolved)))
+    if reservations := _from_first_place(stated, _TDM_RESERVATION):
+        found["tdm_reservation"] = "1" in reservations
+    if policies := _from_first_place(stated, _TDM_POLICY):
+        found["tdm_policy"] = policies[0]
+    return PageDirectives(**found)
 
 
 def parse_date(text: str) -> datetime | None:
@@ -326,25 +289,13 @@ def _limit(number: int) -> float:
     return inf if number < 0 else number
 
 
-def _reservation(stated: Sequence[Statement]) -> dict[str, Any]:
-    """Return the fields of TDMRep.
-
-    Headers count only if the page has no such element. The TDM file counts only if there is no such
-    header, either: "the absence of `tdm-reservation` and `tdm-policy` MUST not reset current
-    values".
-    """
-    reservations = _from_first_place(stated, _TDM_RESERVATION)
-    policies = _from_first_place(stated, _TDM_POLICY)
-    return {
-        "tdm_reservation": "1" in reservations if reservations else None,
-        "tdm_policy": policies[0] if policies else None,
-    }
-
-
 def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
-    found = [(source.place, value) for source, value in stated if source.rule == rule]
-    for first in (META, rule, TDM_PLACE):
-        if values := [value for place, value in found if place == first]:
+    """Return the values of a rule of TDMRep in the page, else in the headers, else in the TDM file.
+
+    "The absence of `tdm-reservation` and `tdm-policy` MUST not reset current values".
+    """
+    for place in (META, rule, TDM_PLACE):
+        if values := [one.argument for one in stated if (one.rule, one.place) == (rule, place)]:
             return values
     return []
 
@@ -357,12 +308,6 @@ def header_lines(response: Response, name: str) -> list[str]:
     return [line.decode("latin-1") for line in response.headers.getlist(name)]
 
 
-def licenses(response: Response) -> tuple[str, ...]:
-    """Return the licenses in the Link header of a response."""
-    lines = [(_LINK, line) for line in header_lines(response, _LINK)]
-    return merge(list(_of_headers(lines, ()))).at(response.url).licenses
-
-
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
     for place, line in headers:
         if place in _TDM:
@@ -370,18 +315,18 @@ def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> It
             continue
         if place == _LINK:
             for target in link_targets(line, LICENSE):
-                yield Statement(Source(LICENSE, place), target)
+                yield Statement(LICENSE, target, place)
             continue
         rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
         for agent, rule, argument in rules:
             if agent == WILDCARD_AGENT or agent in tokens:
-                yield Statement(Source(rule, place, agent), argument)
+                yield Statement(rule, argument, place, agent)
 
 
 def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
     value = value.strip()
     if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
-        yield Statement(Source(rule, place), value)
+        yield Statement(rule, value, place)
 
 
 def link_targets(line: str, rel: str) -> Iterator[str]:
@@ -470,10 +415,10 @@ def _of_page(elements: Iterable[Element], tokens: Sequence[str]) -> Iterator[Sta
     for tag, name, value in elements:
         if tag == "link":
             if LICENSE in name.split() and value.strip():
-                yield Statement(Source(LICENSE, META), value.strip())
+                yield Statement(LICENSE, value.strip(), META)
         elif name == _ROBOTS or name in tokens:
             agent = WILDCARD_AGENT if name == _ROBOTS else name
             for _, rule, argument in _rules(value, scoped=False):
-                yield Statement(Source(rule, META, agent), argument)
+                yield Statement(rule, argument, META, agent)
         elif name in _TDM:
             yield from _of_tdm(name, META, value)

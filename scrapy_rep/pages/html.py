@@ -133,11 +133,6 @@ def document(response: HtmlResponse) -> tuple[Selector, str, str]:
         return Selector(text=response.text, type="html"), response.encoding, response.url
 
 
-def is_ascii_superset(encoding: str) -> bool:
-    """Whether an encoding has the same octets as ASCII for ASCII characters."""
-    return not (resolve_encoding(encoding) or "").startswith((*_WIDE, *_NOT_ASCII))
-
-
 @lru_cache(maxsize=64)
 def _is_readable(encoding: str) -> bool:
     if encoding in _UNREADABLE:

@@ -1,13 +1,7 @@
 """The spider middleware: the directives of pages, such as ``noindex`` and ``nofollow``.
 
 It annotates each response before the spider gets it. If the settings say so, it then drops items of
-pages that say ``noindex``, requests from pages that say ``nofollow``, and disallowed requests.
-
-A disallowed request that is dropped later costs Scrapy much more (REP_FILTER_LINKS): it passes the
-duplicate filter, the scheduler, the engine and the code that calls errbacks. Only requests whose
-verdict is known are dropped here. All others pass, and the downloader middleware checks them when
-they are due. So does a request with an errback, which gets the exception of the downloader
-middleware: the setting never hides a drop from a spider that handles it.
+pages that say ``noindex``, and requests from pages that say ``nofollow``.
 """
 
 from __future__ import annotations
@@ -20,39 +14,35 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.http import HtmlResponse
-from scrapy.spiders import CrawlSpider
 from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
-from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE, USAGE_SOURCES
+from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
-from .access_terms import STATUSES, terms_of
+from .access_terms import terms_of
 from .directives import (
     HEADERS,
     LICENSE,
     NO_DIRECTIVES,
-    Element,
     PageDirectives,
     Statement,
     header_lines,
     merge,
     meta_names,
     statements,
-    statements_of,
 )
 from .html import elements, markup
 from .links import Links
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
@@ -63,9 +53,8 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-_SIGNAL, _USAGE = "Content-Signal", "Content-Usage"
 # In the form of the names that Scrapy's Headers use.
-_ALL_HEADERS = frozenset(name.title().encode() for name in (*HEADERS, _SIGNAL, _USAGE))
+_HEADERS = frozenset(name.title().encode() for name in HEADERS)
 
 
 class _Page(NamedTuple):
@@ -73,7 +62,6 @@ class _Page(NamedTuple):
 
     directives: PageDirectives
     usage: dict[str, bool]
-    usage_sources: dict[str, tuple[str, ...]]
 
 
 def page_directives(response: Response, user_agent: str | Sequence[str]) -> PageDirectives:
@@ -87,37 +75,32 @@ def page_directives(response: Response, user_agent: str | Sequence[str]) -> Page
     >>> page_directives(response, "mybot").noindex
     True
     """
-    return directives_of(response, product_tokens(user_agent))
-
-
-def directives_of(
-    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
-) -> PageDirectives:
-    """Return the directives of a response for a crawler with these product tokens.
-
-    ``tdm`` is the rule of the TDM file for the page, if there is one.
-    """
-    return _directives(response, statements_in(response, tokens, tdm=tdm))
+    return directives_of(response, statements_in(response, product_tokens(user_agent)))
 
 
 def statements_in(
-    response: Response,
-    tokens: tuple[str, ...],
-    found: Iterable[Element] | None = None,
-    tdm: TdmRule | None = None,
+    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
 ) -> list[Statement]:
-    """Return the statements of a response that apply to a crawler, in the order found.
+    """Return the statements of a response that apply to a crawler with these product tokens.
 
-    ``found`` are the elements of its page, if they are known.
+    ``tdm`` is the rule of the TDM file for the page, if there is one.
     """
-    lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
-    if found is None:
-        found = elements(_html(response), meta_names(tokens), LICENSE)
-    return [*statements(lines, found, tokens), *(() if tdm is None else statements_of(tdm))]
+    lines: list[tuple[str, str]] = []
+    if not _HEADERS.isdisjoint(response.headers):
+        lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
+    body = markup(response) if isinstance(response, HtmlResponse) else b""
+    return statements(lines, elements(body, meta_names(tokens), LICENSE), tokens, tdm)
 
 
-def _html(response: Response) -> bytes:
-    return markup(response) if isinstance(response, HtmlResponse) else b""
+def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
+    """Return the directives that follow from the statements of a response."""
+    terms = terms_of(response)
+    if not stated and terms is None:  # the usual case
+        return NO_DIRECTIVES
+    directives = merge(stated, response.url)
+    after = directives.unavailable_after
+    expired = after is not None and after < _date(response)
+    return replace(directives, access_terms=terms, expired=expired)
 
 
 class PageDirectivesMiddleware:
@@ -125,13 +108,11 @@ class PageDirectivesMiddleware:
 
     * ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`.
     * ``response.meta["robotstxt_usage"]`` maps uses to True (granted) or False (refused).
-    * ``response.meta["robotstxt_usage_sources"]`` maps each refused use to the places of the
-      refusals.
     * ``request.meta["robotstxt_link_rel"]`` is a sorted tuple of those of the ``rel`` values
       ``nofollow``, ``sponsored`` and ``ugc`` that the link of the request has.
 
-    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW, REP_INTENDED_USES and REP_FILTER_LINKS
-    decide what is dropped.
+    The settings REP_NOINDEX, REP_NOFOLLOW, REP_REL_NOFOLLOW and REP_INTENDED_USES decide what is
+    dropped.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -159,11 +140,16 @@ class PageDirectivesMiddleware:
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         meta = response.meta
-        meta[PAGE_DIRECTIVES], meta[USAGE], meta[USAGE_SOURCES] = page
+        meta[PAGE_DIRECTIVES], meta[USAGE] = page
         if not page.directives.indexable:
             self._stats.inc_value("robotstxt/noindex")
         if page.directives.nofollow:
             self._stats.inc_value("robotstxt/nofollow")
+        terms = page.directives.access_terms
+        if terms is not None and terms.payment_required:
+            self._stats.inc_value("robotstxt/payment_required")
+        if terms is not None and terms.license_required:
+            self._stats.inc_value("robotstxt/license_required")
         if self._events is not None:
             self._events.page(response.url, page.directives, page.usage)
 
@@ -189,51 +175,25 @@ class PageDirectivesMiddleware:
         robots = tdm = None
         if self._robots is not None:
             robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
-        has_headers = not _ALL_HEADERS.isdisjoint(response.headers)
-        has_more = has_headers or robots or tdm or response.status in STATUSES
         tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
-        found = list(elements(_html(response), meta_names(tokens), LICENSE))
-        if not has_more and not found:  # the usual case
-            return _Page(NO_DIRECTIVES, {}, {})
-        directives = _directives(response, statements_in(response, tokens, found, tdm))
-        stated: list[tuple[str, usage.Signals]] = []
+        directives = directives_of(response, statements_in(response, tokens, tdm))
+        stated: list[usage.Signals] = []
         if robots is not None:
             url = response.url
-            stated += [
-                ("Content-Signal in robots.txt", robots.content_signals(url, tokens)),
-                ("Content-Usage in robots.txt", robots.content_usage(url, tokens)),
-                *usage.policy_statements(robots.usage_policies(url)),
-            ]
-        if has_headers:
-            signals = header_lines(response, _SIGNAL)
-            *by_line, by_all = usage.of_response(signals, header_lines(response, _USAGE))
-            stated += [(f"{_SIGNAL} header", statement) for statement in by_line]
-            stated.append((f"{_USAGE} header", by_all))
-        reserved = directives.tdm_reservation
-        if not stated and reserved is None:
-            return _Page(directives, {}, {})
-        return _Page(
-            directives,
-            usage.evaluated((statement for _, statement in stated), reserved),
-            usage.refusal_sources(stated, reserved),
+            policies = usage.policy_statements(robots.usage_policies(url))
+            stated = [statement for _, statement in policies]
+            stated += [robots.content_signals(url, tokens), robots.content_usage(url, tokens)]
+        stated += usage.of_response(
+            header_lines(response, "Content-Signal"), header_lines(response, "Content-Usage")
         )
+        return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
 
     def _on_spider_opened(self) -> None:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is not None:
             self._events = self._robots.events
-            return
-        warn_about_unknown_settings(self._crawler)  # the other middleware would
-        settings = self._settings
-        names = ("REP_REPORT", "REP_TDMREP", "REP_FILTER_LINKS")
-        values = (settings.report, settings.tdmrep, settings.filter_links)
-        for name in (name for name, value in zip(names, values, strict=True) if value):
-            logger.warning(
-                "%(name)s has no effect, because scrapy_rep.RobotsTxtMiddleware is not enabled: "
-                "ROBOTSTXT_OBEY is off, or DOWNLOADER_MIDDLEWARES does not have it.",
-                {"name": name},
-                extra={"spider": self._crawler.spider},
-            )
+        else:
+            warn_about_unknown_settings(self._crawler)  # the other middleware would
 
     def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
@@ -250,8 +210,7 @@ class PageDirectivesMiddleware:
             return None
         if self._events is not None:
             self._events.dropped_for_usage(url, [usage.use(name) for name in refused])
-        reasons = (f"{name} ({', '.join(page.usage_sources[usage.use(name)])})" for name in refused)
-        return ItemUsageRefused(f"its page refuses {', '.join(reasons)}")
+        return ItemUsageRefused(f"its page refuses {', '.join(refused)}")
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -288,10 +247,7 @@ class PageDirectivesMiddleware:
             if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
                 self._drop_request(request, response, "rel_nofollow")
                 return False
-        if not self._settings.filter_links or self._robots is None:
-            return True
-        has_errback = _has_errback(request, self._crawler.spider)
-        return has_errback or not self._robots.filter_link(request)
+        return True
 
     def _drop_request(self, request: Request, response: Response, reason: str) -> None:
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
@@ -304,33 +260,9 @@ class PageDirectivesMiddleware:
         )
 
 
-def _directives(response: Response, stated: list[Statement]) -> PageDirectives:
-    terms = terms_of(response)
-    if not stated and terms is None:
-        return NO_DIRECTIVES
-    directives = replace(merge(stated), access_terms=terms)
-    if directives.licenses:
-        directives = directives.at(response.url)
-    return directives.as_of(_date(response)) if directives.unavailable_after else directives
-
-
 def _date(response: Response) -> datetime:
     """Return the date of a response; the current time if it has no valid Date header."""
     value = response.headers.get("Date")
     seconds = http_date(value.decode("latin-1")) if value else None
     date = None if seconds is None else utc(seconds)
     return date or datetime.now(timezone.utc)
-
-
-def _has_errback(request: Request, spider: Spider | None) -> bool:
-    """Whether code of the spider runs if a request is dropped."""
-    errback = request.errback
-    if errback is None:
-        return False
-    if not isinstance(spider, CrawlSpider) or errback.__module__ != CrawlSpider.__module__:
-        return True
-    # Scrapy's CrawlSpider sets an errback of its own, which calls that of the rule.
-    try:
-        return spider.rules[request.meta["rule"]].errback is not None
-    except (LookupError, TypeError):  # the spider has changed its meta, or has other rules
-        return True

@@ -432,24 +432,6 @@ def evaluated(
     return combined(named)
 
 
-def refusal_sources(
-    stated: Iterable[tuple[str, Signals]], tdm_reservation: bool | None = None
-) -> dict[str, tuple[str, ...]]:
-    """Return the sources that refuse each refused use, each once.
-
-    `stated` are the statements that `evaluated` reads, each with a short text that names its
-    source.
-    """
-    found: dict[str, dict[str, None]] = {}
-    for source, statement in stated:
-        for name, granted in evaluated([statement]).items():
-            if not granted:
-                found.setdefault(name, {})[source] = None
-    if tdm_reservation:
-        found[TDM] = {"tdm-reservation": None}
-    return {name: tuple(sources) for name, sources in found.items()}
-
-
 def policy_statements(policies: Mapping[str, Verdict]) -> list[tuple[str, Preferences]]:
     """Return what `RobotsTxt.usage_policies` states, each with a short text that names its source.
 

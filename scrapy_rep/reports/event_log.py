@@ -9,6 +9,8 @@ from __future__ import annotations
 import gzip
 import re
 from collections import OrderedDict
+from dataclasses import asdict
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from ..frontier.clock import Clock
-    from ..pages.access_terms import AccessTerms
     from ..pages.directives import PageDirectives
     from ..protocol.access import FetchResult
     from ..settings import Settings
@@ -68,9 +69,7 @@ COMPRESSION = 1
 _WITHOUT_HOST = frozenset({"dropped", "final-url", "final-url-dropped"})
 """The events of URLs that have no valid host."""
 
-_NOT_STATED = frozenset(
-    {"agent", "expired", "access_terms", "licenses", "sources", "tdm_reservation"}
-)
+_NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation"})
 """The fields of page directives that are no directives, or are logged otherwise."""
 
 _USERINFO = re.compile("//[^/?#]*@")
@@ -255,6 +254,11 @@ class CrawlLog:
                 self._add_page("directive", url, name, detail)
             for license_url in directives.licenses[:MAX_NAMES]:
                 self._add_page("license", url, without_credentials(license_url))
+            terms = directives.access_terms
+            if terms is not None and terms.payment_required:
+                self._add_page("terms", url, "payment", str(terms))
+            if terms is not None and terms.license_required:
+                self._add_page("terms", url, "license", str(terms))
         for name, is_granted in islice(usage.items(), MAX_NAMES):
             self._add_page("usage", url, name, refused=not is_granted)
 
@@ -266,13 +270,6 @@ class CrawlLog:
         """Log an item that is dropped because its page refuses uses."""
         for name in names:
             self._add_page("usage", url, name, refused=True, dropped=True)
-
-    def terms(self, url: str, terms: AccessTerms) -> None:
-        """Log a response that requires a payment or a license."""
-        if terms.payment_required:
-            self._add_page("terms", url, "payment", str(terms))
-        if terms.license_required:
-            self._add_page("terms", url, "license", str(terms))
 
     def _add_page(
         self,
@@ -311,8 +308,9 @@ def _verdict_in(meta: dict[str, Any]) -> Verdict | str:
 
 def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each directive of a page. A flag has no value."""
-    for name, value in directives.to_dict().items():
+    for name, value in asdict(directives).items():
         if name == "tdm_reservation" and value is not None:
             yield name, str(int(value))
         elif name not in _NOT_STATED and value is not None and value is not False:
-            yield name, "" if value is True else str(value)
+            text = value.isoformat() if isinstance(value, datetime) else str(value)
+            yield name, "" if value is True else text

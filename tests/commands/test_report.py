@@ -174,8 +174,9 @@ def test_hostile_texts_are_escaped_and_cut(run: Run, tmp_path: Path) -> None:
     fetched(made, key, event=Unreachable(HOSTILE))
     made.dropped(f"{key}/{HOSTILE}", DENIED._replace(rule=Rule(False, HOSTILE, 1), agent=HOSTILE))
     made.dropped(f"{key}/", Verdict(False, Reason.LOCAL_RULE, None, None, HOSTILE))
-    made.page(f"{key}/", PageDirectives(noindex=True, licenses=(HOSTILE,)), {HOSTILE: False})
-    made.terms(f"{key}/", AccessTerms(payment_required=True, price=HOSTILE))
+    terms = AccessTerms(payment_required=True, price=HOSTILE)
+    directives = PageDirectives(noindex=True, licenses=(HOSTILE,), access_terms=terms)
+    made.page(f"{key}/", directives, {HOSTILE: False})
     sent(made, f"{key}/{HOSTILE}")
     done = run("report", written(tmp_path, made))
     assert done.code == 3

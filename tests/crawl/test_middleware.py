@@ -111,11 +111,6 @@ class Copier(Visitor):
         self.copies: list[dict[str, Any]] = []
 
     async def parse(self, response: Any, **_: Any) -> None:
-        assert {
-            "page_directives",
-            "robotstxt_usage",
-            "robotstxt_usage_sources",
-        } <= response.meta.keys()
         engine = self.crawler.engine
         assert engine is not None
         for url in ("data:,x", response.urljoin("/other")):
@@ -123,15 +118,13 @@ class Copier(Visitor):
             self.copies.append(dict((await engine.download_async(request)).meta))
 
 
-async def test_copied_annotations_are_removed_from_a_request_that_is_not_scheduled(
+async def test_a_copied_verdict_is_removed_from_a_request_that_is_not_scheduled(
     web: Web, crawl: Crawl
 ) -> None:
-    site = web.site(NOTHING_PRIVATE, {"/public": Page(b"x", headers={"X-Robots-Tag": "noindex"})})
+    site = web.site(NOTHING_PRIVATE)
     outcome = await crawl(site.urls("/public"), spider=Copier)
     data, other = outcome.crawler.spider.copies  # type: ignore[union-attr]
-    annotations = {"robotstxt", "page_directives", "robotstxt_usage", "robotstxt_usage_sources"}
-    assert annotations.isdisjoint(data)
-    assert annotations & other.keys() == {"robotstxt"}
+    assert "robotstxt" not in data
     assert other["robotstxt"].rule is None, "it has a verdict of its own"
 
 

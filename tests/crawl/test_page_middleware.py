@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
 
-from scrapy_rep import PageDirectivesMiddleware, page_directives
+from scrapy_rep import PageDirectives, PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
 from testing.web import Page, text
 
@@ -136,7 +137,9 @@ def test_unavailable_after_is_compared_with_the_date_of_the_response(
     headers = {"X-Robots-Tag": "unavailable_after: 25 Jun 2010 15:00:00 GMT"}
     if date is not None:
         headers["Date"] = date
-    assert page_directives(Response("http://a/", headers=headers), "mybot").expired is expired
+    directives = page_directives(Response("http://a/", headers=headers), "mybot")
+    assert (directives.expired, directives.indexable) == (expired, not expired)
+    assert not directives.noindex
 
 
 # Annotations
@@ -154,7 +157,7 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
     )
     outcome = await crawl(site.urls("/", "/meta", "/header", "/image", "/gone"), spider=Reader)
     seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert seen["/"]["page_directives"].sources == ()
+    assert seen["/"]["page_directives"] == PageDirectives()
     assert seen["/meta"]["page_directives"].nofollow
     assert seen["/meta"]["page_directives"].max_snippet == 9
     assert seen["/header"]["page_directives"].noindex
@@ -555,7 +558,7 @@ async def passed(
 
     pages.process_spider_input(response)
     assert {"page_directives", "robotstxt_usage"} <= response.meta.keys()
-    json.dumps(response.meta["page_directives"].to_dict())
+    json.dumps(asdict(response.meta["page_directives"]), default=str)
     return [request async for request in pages.process_spider_output(response, made())]
 
 

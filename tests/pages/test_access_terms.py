@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import marshal
 from typing import Any
 
 import pytest
@@ -125,16 +123,3 @@ def test_no_header_raises_and_all_texts_are_short_and_printable(
 )  # fmt: skip
 def test_the_text_names_what_is_required(found: AccessTerms, text: str) -> None:
     assert str(found) == text
-
-
-def test_the_fields_as_json_types() -> None:
-    found = terms(402, {"crawler-price": "USD 0.01"})
-    assert found is not None
-    as_dict = found.to_dict()
-    assert as_dict == {
-        "payment_required": True,
-        "license_required": False,
-        "price": "USD 0.01",
-        "offers": None,
-    }
-    assert json.loads(json.dumps(as_dict)) == marshal.loads(marshal.dumps(as_dict)) == as_dict

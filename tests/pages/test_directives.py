@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import marshal
 import pickle
 from dataclasses import asdict, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -21,12 +20,10 @@ from scrapy_rep.pages.directives import (
     META,
     NO_DIRECTIVES,
     PageDirectives,
-    Source,
     merge,
     meta_names,
     parse_date,
     statements,
-    statements_of,
 )
 from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.tdmrep import TdmRule
@@ -38,8 +35,8 @@ LONG_HEADER = 200_000
 """Octets: many times what the HTTP clients of Scrapy read."""
 
 
-def of_headers(*headers: tuple[str, str]) -> PageDirectives:
-    return merge(statements(headers, (), OURS))
+def of_headers(*headers: tuple[str, str], url: str | None = None) -> PageDirectives:
+    return merge(statements(headers, (), OURS), url)
 
 
 def of_lines(*lines: str) -> PageDirectives:
@@ -47,20 +44,21 @@ def of_lines(*lines: str) -> PageDirectives:
 
 
 def of_page(
-    html: str | bytes, *headers: tuple[str, str], tokens: tuple[str, ...] = OURS
+    html: str | bytes,
+    *headers: tuple[str, str],
+    tokens: tuple[str, ...] = OURS,
+    url: str | None = None,
+    tdm: TdmRule | None = None,
 ) -> PageDirectives:
     body = html if isinstance(html, bytes) else html.encode()
-    return merge(statements(headers, elements(body, meta_names(tokens), LICENSE), tokens))
+    found = elements(body, meta_names(tokens), LICENSE)
+    return merge(statements(headers, found, tokens, tdm), url)
 
 
 def stated_by(directives: PageDirectives) -> dict[str, Any]:
-    """Return the fields that differ from the defaults, without the sources."""
+    """Return the fields that differ from the defaults."""
     defaults = asdict(NO_DIRECTIVES)
-    return {
-        name: value
-        for name, value in asdict(directives).items()
-        if value != defaults[name] and name != "sources"
-    }
+    return {name: value for name, value in asdict(directives).items() if value != defaults[name]}
 
 
 def utc(*parts: int) -> datetime:
@@ -266,23 +264,6 @@ def test_google_the_earliest_date_counts() -> None:
     assert of_lines(earlier, later).unavailable_after == JUNE
 
 
-def test_google_a_page_is_not_indexable_after_the_date() -> None:
-    directives = of_lines("unavailable_after: 25 Jun 2010 15:00:00 GMT")
-    before, after = (directives.as_of(JUNE + timedelta(seconds=s)) for s in (-1, 1))
-    assert not before.expired
-    assert before.indexable
-    assert after.expired
-    assert not after.indexable
-    assert not after.noindex
-
-
-def test_a_page_is_indexable_without_noindex() -> None:
-    assert not of_lines("noindex").indexable
-    assert of_lines("nofollow").indexable
-    assert NO_DIRECTIVES.indexable
-    assert NO_DIRECTIVES.as_of(JUNE) == NO_DIRECTIVES
-
-
 # Meta elements
 
 
@@ -410,24 +391,16 @@ def test_html_in_any_encoding_that_agrees_with_ascii(encoding: str) -> None:
 def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    directives = of_page(html, *headers)
-    assert stated_by(directives) == {
-        **NOARCHIVE,
-        **NOFOLLOW,
-        "max_snippet": 7,
-        "noodp": True,
-    }
-    assert directives.sources == (
-        Source("noarchive", TAG),
-        Source("max-snippet", TAG, "mybot"),
-        Source("nofollow", META),
-        Source("max-snippet", META),
-        Source("noodp", META, "mybot"),
-    )
-
-
-def test_each_source_is_listed_once() -> None:
-    assert of_lines("noindex, noindex", "noindex").sources == (Source("noindex", TAG),)
+    stated = statements(headers, elements(html, meta_names(OURS), LICENSE), OURS)
+    expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
+    assert stated_by(merge(stated)) == expected
+    assert stated == [
+        ("noarchive", "", TAG, "*"),
+        ("max-snippet", "9", TAG, "mybot"),
+        ("nofollow", "", META, "*"),
+        ("max-snippet", "7", META, "*"),
+        ("noodp", "", META, "mybot"),
+    ]
 
 
 def test_only_general_rules_apply_to_a_crawler_without_a_token() -> None:
@@ -489,10 +462,7 @@ def test_tdm_the_page_over_the_header(
 def test_tdm_the_page_over_the_header_over_the_file(
     headers: dict[str, str], html: str, rule: TdmRule, expected: dict[str, Any]
 ) -> None:
-    stated = statements(headers.items(), elements(html.encode(), meta_names(OURS), LICENSE), OURS)
-    found = merge([*stated, *statements_of(rule)])
-    assert stated_by(found) == expected
-    assert Source("tdm-reservation", "tdmrep.json") in found.sources
+    assert stated_by(of_page(html, *headers.items(), tdm=rule)) == expected
 
 
 def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:
@@ -545,19 +515,13 @@ ROBOTS_TAG = "robots-tag"
     ],
 )  # fmt: skip
 def test_repext_a_line_of_robots_tag(line: str, expected: dict[str, Any]) -> None:
-    directives = of_headers((ROBOTS_TAG, line))
-    assert stated_by(directives) == expected
-    assert {source.place for source in directives.sources} <= {ROBOTS_TAG}
+    assert stated_by(of_headers((ROBOTS_TAG, line))) == expected
 
 
 def test_repext_both_headers_and_the_page_are_merged() -> None:
     headers = [(ROBOTS_TAG, "*;noindex"), (ROBOTS_TAG, "mybot;noarchive"), (TAG, "nofollow")]
     directives = of_page(b"<meta name=mybot content=noml>", *headers)
     assert stated_by(directives) == {**BOTH, **NOARCHIVE, "noml": True}
-    assert directives.sources[:2] == (
-        Source("noindex", ROBOTS_TAG),
-        Source("noarchive", ROBOTS_TAG, "mybot"),
-    )
 
 
 # Licenses (RSL 1.0)
@@ -593,17 +557,14 @@ RSL = "https://example.com/license.xml"
     ],
 )
 def test_rsl_a_link_header(line: str, licenses: tuple[str, ...]) -> None:
-    directives = of_headers(("link", line)).at(PAGE)
-    assert directives.licenses == licenses
+    directives = of_headers(("link", line), url=PAGE)
     assert stated_by(directives) == ({"licenses": licenses} if licenses else {})
 
 
 def test_rsl_link_elements_and_headers_are_listed_together() -> None:
     html = f"<link rel=license href=/b><link rel=license href='{RSL}'><link rel=license href=' '>"
-    directives = of_page(html, ("link", "</a>; rel=license")).at(PAGE)
+    directives = of_page(html, ("link", "</a>; rel=license"), url=PAGE)
     assert directives.licenses == ("https://example.com/a", "https://example.com/b", RSL)
-    assert directives.sources == (Source("license", "link"), Source("license", META))
-    assert directives.to_dict()["licenses"] == list(directives.licenses)
 
 
 def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
@@ -637,41 +598,6 @@ def test_directives_can_be_pickled_but_not_changed() -> None:
         directives.noindex = False  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [],
-        ["none, max-snippet:5, unavailable_after: 2010-06-25, mybot: noai, max-image-preview:none"],
-    ],
-)
-@pytest.mark.parametrize("policy", [None, "/a&#xD800;\0\ud800\u20ac"])
-def test_directives_as_types_of_json(lines: list[str], policy: str | None) -> None:
-    headers = [(TAG, line) for line in lines]
-    if policy is not None:
-        headers.append(("tdm-policy", policy))
-        headers.append(("link", f"<{policy}>; rel=license"))
-    directives = of_headers(*headers)
-    plain = directives.to_dict()
-    assert json.loads(json.dumps(plain)) == plain
-    assert marshal.loads(marshal.dumps(plain)) == plain
-    assert list(plain) == [field.name for field in fields(PageDirectives)]
-
-
-def test_directives_as_types_of_json_have_dates_and_lists() -> None:
-    directives = of_lines("noindex, unavailable_after: 25 Jun 2010 15:00:00 GMT, mybot: noai")
-    plain = directives.as_of(utc(2011, 1, 1)).to_dict()
-    assert plain["noindex"] is True
-    assert plain["nofollow"] is False
-    assert plain["max_snippet"] is None
-    assert plain["expired"] is True
-    assert plain["unavailable_after"] == "2010-06-25T15:00:00+00:00"
-    assert plain["sources"] == [
-        ["noindex", TAG, "*"],
-        ["unavailable_after", TAG, "*"],
-        ["noai", TAG, "mybot"],
-    ]
-
-
 # Hostile headers and pages
 
 FRAGMENTS = [
@@ -688,9 +614,9 @@ pieces = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
 @given(pieces | st.text(), st.binary() | pieces.map(str.encode))
 def test_no_header_and_no_page_raises(line: str, html: bytes) -> None:
     headers = [(name, line) for name in HEADERS]
-    directives = of_page(html, *headers).as_of(JUNE).at("https://example.com/")
+    directives = of_page(html, *headers, url="https://example.com/")
     assert pickle.loads(pickle.dumps(directives)) == directives
-    json.dumps(directives.to_dict())
+    json.dumps(asdict(directives), default=str)
 
 
 @given(st.text())

@@ -19,7 +19,6 @@ from scrapy_rep.protocol.usage import (
     nearest_use,
     of_response,
     policy_statements,
-    refusal_sources,
     refused,
 )
 from scrapy_rep.protocol.verdict import Reason
@@ -293,32 +292,6 @@ def test_rfc_figure_4_holds_for_the_paths_of_usage() -> None:
     assert not RobotsTxt.parse(b"User-agent: *\nDisallow: /*u=/a?b=").allowed(
         "/" + "u" * 600 + "u=/a?b=", "a"
     )
-
-
-# Where a refusal is
-
-
-@pytest.mark.parametrize(
-    ("stated", "reserved", "sources"),
-    [
-        ([], None, {}),
-        ([], False, {}),
-        ([], True, {"tdm": ("tdm-reservation",)}),
-        ([("a", {"train-ai": True}), ("b", {"search": True})], None, {}),
-        ([("a", {"train-ai": False}), ("b", {"ai-train": False}), ("a", {"ai-train": False})],
-         None, {"train-ai": ("a", "b")}),
-        ([("a", {"ai-input": False}), ("b", {"ai-use": True})], None, {"ai-use": ("a",)}),
-        ([("a", {"genai": False, "foo": False, "use": "immediate", "tdm": False})], False, {}),
-    ],
-)  # fmt: skip
-def test_each_refusal_has_its_sources(
-    stated: list[tuple[str, dict[str, bool | str]]],
-    reserved: bool | None,
-    sources: dict[str, tuple[str, ...]],
-) -> None:
-    assert refusal_sources(stated, reserved) == sources
-    preferences = evaluated((statement for _, statement in stated), reserved)
-    assert {name for name, granted in preferences.items() if not granted} == set(sources)
 
 
 # Readings that a setting turns on

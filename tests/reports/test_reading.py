@@ -114,7 +114,8 @@ def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
     chance = random.Random(1)
     made = crawled()
     made.page("http://a.example/", PageDirectives(noindex=True, max_snippet=5), {"search": False})
-    made.terms("http://a.example/", AccessTerms(payment_required=True))
+    terms = AccessTerms(payment_required=True)
+    made.page("http://a.example/", PageDirectives(access_terms=terms), {})
     octets = gzip.decompress(made.octets())
     path = tmp_path / "one.events.gz"
     for _ in range(300):
@@ -293,8 +294,9 @@ def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
         fetched(made, f"http://{number}.example")
         sent(made, f"http://{number}.example/", ALLOWED)
         made.dropped(f"http://{number}.example/a", denied(1))
-        made.page(f"http://{number}.example/", PageDirectives(noindex=True), {"search": False})
-        made.terms(f"http://{number}.example/", AccessTerms(payment_required=True))
+        terms = AccessTerms(payment_required=True)
+        directives = PageDirectives(noindex=True, access_terms=terms)
+        made.page(f"http://{number}.example/", directives, {"search": False})
         made.dropped_for_directive(f"http://{number}.example/", "noindex")
         made.dropped_for_usage(f"http://{number}.example/", ["search"])
     made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
@@ -497,7 +499,8 @@ def test_directives_uses_and_terms() -> None:
     )
     made.page(f"{A}/1", directives, {"train-ai": False, "search": True})
     made.page(f"{A}/2", PageDirectives(tdm_reservation=False), {})
-    made.terms(f"{A}/3", AccessTerms(license_required=True))
+    terms = AccessTerms(license_required=True)
+    made.page(f"{A}/3", PageDirectives(access_terms=terms), {})
     made.dropped_for_usage(f"{A}/1", ["train-ai"])
     made.dropped_for_directive(f"{A}/1", "rel_nofollow")
     (origin,) = made.report().origins
