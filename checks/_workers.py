@@ -18,14 +18,13 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from testing.counters import left_over
 from testing.measure import process_on
 from testing.processes import ROOT
-from testing.redis_server import RedisCluster, RedisServer, RedisWithSentinel
+from testing.redis_server import RedisServer
 from testing.soak import LARGE_MIX, VARIANTS, origins
 from testing.soak_server import IDENTITY, Server
 from testing.soak_worker import Notes, SoakWorker, observed
@@ -37,12 +36,6 @@ if TYPE_CHECKING:
 
 FAULT_SECONDS = 6.0
 """How long a fault of a store lasts: longer than the time-outs of the stores."""
-
-
-FAILED_AFTER = 1000
-"""Milliseconds after which a server that does not answer is replaced by its replica."""
-
-MOVED_SLOTS = 50
 
 CHEAP = {
     "COOKIES_ENABLED": False,
@@ -195,11 +188,9 @@ class SharedSQLite:
         return False
 
     def damage(self) -> list[str]:
-        """Return what SQLite finds wrong in the file, and files that a worker has put aside."""
+        """Return what SQLite finds wrong in the file."""
         with closing(sqlite3.connect(self._path)) as db:
-            lines = [line for (line,) in db.execute("PRAGMA integrity_check") if line != "ok"]
-        aside = self._path.parent.glob(f"{self._path.name}.aside*")
-        return lines + [f"the store was put aside as {path.name}" for path in aside]
+            return [line for (line,) in db.execute("PRAGMA integrity_check") if line != "ok"]
 
     def close(self) -> None:
         """End the store."""
@@ -252,107 +243,9 @@ class SharedRedis:
         self._server.kill()
 
 
-class SharedCluster:
-    """A Redis Cluster, whose primaries have replicas."""
-
-    def __init__(self, folder: Path) -> None:
-        self._cluster = RedisCluster(folder, FAILED_AFTER)
-        self._numbers = count()
-        self.url = self._cluster.url
-        self.faults: Faults = {
-            "killed": self._kill,
-            "suspended": self._suspend,
-            "resharded": self._move,
-            "failed over": self._fail_over,
-        }
-
-    def _key(self) -> str:
-        """Return another key with each call."""
-        return f"key {next(self._numbers)}"
-
-    def _kill(self, _: list[Worker]) -> bool:
-        primary = self._cluster.primary_of(self._key())
-        primary.kill()
-        self._cluster.wait()
-        primary.start()
-        self._cluster.wait()
-        return False
-
-    def _suspend(self, _: list[Worker]) -> bool:
-        primary = self._cluster.primary_of(self._key())
-        primary.suspend()
-        time.sleep(FAULT_SECONDS)
-        primary.resume()
-        self._cluster.wait()
-        return False
-
-    def _move(self, _: list[Worker]) -> bool:
-        for key in sorted(self._cluster.key_names())[:MOVED_SLOTS]:
-            self._cluster.begin_to_move(key)
-            time.sleep(0.05)
-            self._cluster.end_move()
-        return False
-
-    def _fail_over(self, _: list[Worker]) -> bool:
-        self._cluster.fail_over(self._key())
-        return False
-
-    def damage(self) -> list[str]:
-        """Return nothing: a key that a primary has not sent to its replica is lost with it."""
-        return []
-
-    def close(self) -> None:
-        """End the servers."""
-        self._cluster.close()
-
-
-class SharedSentinel:
-    """A Redis server with a replica, and Sentinels."""
-
-    def __init__(self, folder: Path) -> None:
-        self._servers = RedisWithSentinel(folder, FAILED_AFTER)
-        self.url = self._servers.url
-        self.faults: Faults = {
-            "killed": self._kill,
-            "suspended": self._suspend,
-            "failed over": self._fail_over,
-        }
-
-    def _kill(self, _: list[Worker]) -> bool:
-        primary = self._servers.primary
-        primary.kill()
-        self._servers.wait_for_another(primary)
-        primary.start()
-        self._servers.wait()
-        return False
-
-    def _suspend(self, _: list[Worker]) -> bool:
-        primary = self._servers.primary
-        primary.suspend()
-        time.sleep(FAULT_SECONDS)
-        primary.resume()
-        self._servers.wait()
-        return False
-
-    def _fail_over(self, _: list[Worker]) -> bool:
-        self._servers.fail_over()
-        self._servers.wait()
-        return False
-
-    def damage(self) -> list[str]:
-        """Return nothing: see :meth:`SharedCluster.damage`."""
-        return []
-
-    def close(self) -> None:
-        """End the servers."""
-        self._servers.close()
-
-
 STORES: dict[str, Callable[[Path], SharedStore]] = {
     "sqlite": SharedSQLite,
     "redis": SharedRedis,
-    "cluster": SharedCluster,
-    "sentinel": SharedSentinel,
 }
 
 

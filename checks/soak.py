@@ -2,9 +2,8 @@
 
 Each origin has an address on loopback. The crawls of :data:`testing.soak.VARIANTS` have one worker.
 In those that have the name of a store, several workers share it. They are killed and started again.
-Redis is killed, started again, suspended and filled up; servers of a Redis Cluster and of Sentinel
-fail, and slots move; SQLite is locked and filled up. ``REDIS_SERVER=path`` selects another server,
-such as Valkey.
+Redis is killed, started again, suspended and filled up; SQLite is locked and filled up.
+``REDIS_SERVER=path`` selects another server, such as Valkey.
 
 Each request must end once. No server may receive a request for a disallowed page, or one before the
 delay of its origin is over, or one after the lifetime of its robots.txt. Each robots.txt must be

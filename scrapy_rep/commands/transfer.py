@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
 
 class Import(Struct, kw_only=True, tag_field="type", tag="import"):
-    """What ``import`` did. ``older`` policies are not newer than those in the store; those
-    ``in_progress`` are being fetched by a crawler."""
+    """What ``import`` did. ``older`` policies are not newer than those in the store."""
 
     version: int = 1
     added: int
     replaced: int
     older: int
-    in_progress: int
     unreadable: int
 
 
@@ -40,7 +38,6 @@ _TEXTS = {
     "added": "added",
     "replaced": "replaced",
     "older": "not newer than those in the store, and left out",
-    "in_progress": "left out, because a crawler is fetching them",
     "unreadable": "unreadable",
 }
 

@@ -48,7 +48,7 @@ class Store(Protocol):
     works on each event loop that Scrapy supports.
 
     Every async method may be cancelled. Then the operation is complete or has no effect, never
-    half done. A claim or a reservation that a cancelled call has made is undone at once.
+    half done. A claim or a reservation that a cancelled call has made expires.
     """
 
     @property

@@ -5,22 +5,19 @@
     content  = head [LF body]
     head     = JSON object; fields with their default value are left out
 
-    line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …, "sha256": …}
+    line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …}
 
 The checksum of zlib detects a damaged entry. Entries of other versions are ignored. A line moves an
-entry between machines; a body that is not UTF-8 is in its ``body_base64``. Octets and lines may
-come from other programs, so everything that is read is limited in size, and every value is checked.
+entry between machines; octets of its body that are not UTF-8 are lone surrogates (PEP 383). Octets
+and lines may come from other programs, so everything that is read is limited in size, and every
+value is checked.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 import zlib
-from contextlib import suppress
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
@@ -217,11 +214,7 @@ def to_line(key: str, entry: Entry) -> str:
     head = _head_of(entry, _ENTRY_CHECKS)
     record = {"type": LINE_TYPE, "version": LINE_VERSION, "origin": key, "entry": head}
     if entry.body is not None:
-        try:
-            record["body"] = entry.body.decode("utf-8")
-        except UnicodeDecodeError:
-            record["body_base64"] = base64.b64encode(entry.body).decode("ascii")
-        record["sha256"] = sha256(entry.body).hexdigest()
+        record["body"] = entry.body.decode("utf-8", "surrogateescape")
     return json.dumps(record) + "\n"
 
 
@@ -236,26 +229,15 @@ def from_line(line: bytes) -> tuple[str, Entry]:
     key = record.get("origin")
     if not isinstance(key, str) or not 0 < len(key) <= URL_LIMIT:
         raise ValueError("it has no origin")
-    body = _body_of(record)
+    text, body = record.get("body"), None
+    if text is not None:
+        try:
+            body = text.encode("utf-8", "surrogateescape")
+        except (AttributeError, UnicodeEncodeError):
+            raise ValueError("its body is not valid") from None
     if len(body or b"") > BODY_LIMIT:
         raise ValueError("its body is too long")
-    digest = None if body is None else sha256(body).hexdigest()
-    if record.get("sha256") != digest:
-        raise ValueError("its body is missing, or does not have the SHA-256 that it states")
     return key, _entry_of(record.get("entry"), body)
-
-
-def _body_of(record: dict[str, Any]) -> bytes | None:
-    match record.get("body"), record.get("body_base64"):
-        case None, None:
-            return None
-        case str(text), None:
-            with suppress(UnicodeEncodeError):
-                return text.encode("utf-8")
-        case None, str(encoded):
-            with suppress(binascii.Error):
-                return base64.b64decode(encoded, validate=True)
-    raise ValueError("its body is not valid")
 
 
 def _parsed(octets: bytes, encoding: str) -> Any:

@@ -37,9 +37,10 @@ WARNING_INTERVAL = 3600.0
 MAX_ERROR_LENGTH = 500
 """The most characters of a store's error message that are logged."""
 
-PUT_LEASE = 30.0
-"""Seconds for which an entry that was fetched without a claim is claimed while it is put: the limit
-of a call to a store."""
+
+NO_CLAIM = Claim(claimed=True, entry=None, fence=0)
+"""The claim that this crawler gets while the store does not work. If the store works again before
+the entry is put, an entry that was put under a real claim stays."""
 
 
 class FallbackStore:
@@ -77,15 +78,10 @@ class FallbackStore:
         return await self._call(lambda: self._store.get(origin), None)
 
     async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        async def put() -> bool:
-            if fence is None and self.shared:  # it was claimed while the store had failed
-                return await self._put_if_newer(origin, entry)
-            return await self._store.put(origin, entry, fence)
-
-        return await self._call(put, True)
+        return await self._call(lambda: self._store.put(origin, entry, fence), True)
 
     async def claim(self, origin: str, seconds: float) -> Claim:
-        return await self._call(lambda: self._store.claim(origin, seconds), Claim(True, None, None))
+        return await self._call(lambda: self._store.claim(origin, seconds), NO_CLAIM)
 
     async def renew(self, origin: str, fence: int, seconds: float) -> bool:
         # While the store does not work, whether the claim still exists is unknown.
@@ -139,18 +135,3 @@ class FallbackStore:
             self._next_attempt_at = None
             logger.info("The store of robots.txt files works again.")
         return result
-
-    async def _put_if_newer(self, origin: str, entry: Entry) -> bool:
-        """Put an entry that was fetched without a claim in the store.
-
-        It is discarded if the store has a newer one, or if another crawler fetches the file now.
-        """
-        claim = await self._store.claim(origin, PUT_LEASE)
-        if not claim.claimed:
-            return False
-        try:
-            stored = claim.entry
-            is_newer = stored is None or stored.fetched_at < entry.fetched_at
-            return is_newer and await self._store.put(origin, entry, claim.fence)
-        finally:
-            await self._store.release(origin)

@@ -1,16 +1,8 @@
 """Entries in Redis, for the workers of a crawl on many machines.
 
-===================================================  =============================================
-URL                                                  the entries are on
-===================================================  =============================================
-``redis://user:password@host:port/db``               one server; also ``unix://path``
-``redis+cluster://user:password@host:port,…``        a Redis Cluster, of which these are some nodes
-``redis+sentinel://user:password@host:port,…/name``  the primary that these Sentinels name; ``/db``
-                                                     may follow
-===================================================  =============================================
-
-``rediss`` in place of ``redis`` uses TLS. The query may have all options of the Redis client, and
-``prefix``, ``sentinel_username`` and ``sentinel_password``.
+``redis://user:password@host:port/db`` is one server, as ``unix://path`` is. A Redis Cluster is
+``redis+cluster://user:password@host:port``, with one of its nodes. ``rediss`` in place of ``redis``
+uses TLS. The query may have all options of the Redis client, and ``prefix``.
 
 =========================  ============  ====================================================
 key                        value         expires
@@ -39,22 +31,19 @@ import time
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import ceil
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
 from uuid import uuid4
 
 import redis
 from redis.backoff import NoBackoff
-from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
-from redis.exceptions import ClusterDownError, ClusterError, RedisClusterException
+from redis.exceptions import RedisClusterException
 from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, encode
-from .registry import HIDDEN, is_ambiguous
+from .registry import HIDDEN, without_password
 from .threaded import ThreadedStore, decoded
 
 if TYPE_CHECKING:
@@ -64,18 +53,18 @@ if TYPE_CHECKING:
 
 PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 
+_PREFIX = re.compile("[A-Za-z0-9._:-]{0,100}")
+_INVALID_URL = (
+    "its URL is invalid, perhaps its port or an option; in a user name and a password, '/', '?', "
+    "'#' and '@' must be percent-encoded"
+)
+
 CONNECTIONS = 8
 """The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
 connections by default, which is enough for 1,250 workers."""
 
 SOCKET_TIMEOUT = 5.0
 """Seconds after which a server that does not answer counts as failed."""
-
-SENTINEL_TIMEOUT = 1.0
-"""Seconds after which the next Sentinel is tried. Three of them fail within one call to a store."""
-
-MOVE_TIMEOUT = 5.0
-"""Seconds that a call waits for a slot that moves to another node of a cluster."""
 
 PAGE_SIZE = 100
 """Keys that are read at once when all entries are read."""
@@ -92,15 +81,7 @@ TOKEN_LIMIT = 63
 MAX_TTL = 100 * 366 * 86_400
 """Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
 
-# The client of a cluster raises the last three while another thread changes its table of nodes.
-_CLIENT_ERRORS = (
-    redis.RedisError,
-    RedisClusterException,
-    OSError,
-    LookupError,
-    AttributeError,
-    RuntimeError,
-)
+_CLIENT_ERRORS = (redis.RedisError, RedisClusterException, OSError)
 
 # Each script declares all keys that it uses, which are in one slot, so that it also runs on a
 # cluster. It uses pcall where a key may have another type, and reads the start of a value only: any
@@ -118,19 +99,17 @@ end
 
 # KEYS: lease; for a claim also fence, entry. ARGV: token, milliseconds, the maximum of a lease; for
 # a claim also the lowest fence, the seconds that the fence is kept, index of the last octet.
-# Returns the milliseconds to wait, 1 for a new lease, 0 for a renewed one or none, fence, entry.
+# Returns the milliseconds to wait, fence, entry.
 _LEASE = f"""{_FUNCTIONS}
 local left = redis.call("PTTL", KEYS[1])
 local holds = left > 0 and left <= tonumber(ARGV[3])
-local ours = start_of(KEYS[1]) == ARGV[1]
-local granted = ours or not holds
+local granted = start_of(KEYS[1]) == ARGV[1] or not holds
 if granted then
     redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
     left = 0
 end
-local is_new = granted and not (holds and ours) and 1 or 0
 if not KEYS[2] then
-    return {{left, is_new}}
+    return {{left}}
 end
 local entry = redis.pcall("GETRANGE", KEYS[3], 0, ARGV[6])
 local fence = math.max(fence_of(start_of(KEYS[2])), fence_of(entry))
@@ -138,7 +117,7 @@ if granted then
     fence = math.max(fence + 1, tonumber(ARGV[4]))
     redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[1], "EX", ARGV[5])
 end
-return {{left, is_new, string.format("%.0f", fence), type(entry) == "string" and entry or ""}}
+return {{left, string.format("%.0f", fence), type(entry) == "string" and entry or ""}}
 """
 
 # KEYS: claim, fence. ARGV: token, milliseconds, fence. A later claim has changed the fence.
@@ -186,7 +165,8 @@ return 1
 class RedisStore(ThreadedStore):
     """The store at ``url``.
 
-    ``ttl``: seconds after which an entry expires. Raises StoreError for an invalid URL.
+    ``ttl``: seconds after which an entry expires. Raises StoreError for an invalid URL, and for a
+    Redis Cluster that does not answer.
     """
 
     shared = True
@@ -195,11 +175,34 @@ class RedisStore(ThreadedStore):
         super().__init__(CONNECTIONS)
         self._ttl = ceil(min(max(ttl, 1), MAX_TTL))
         self._token = uuid4().hex
-        self._target = _target_of(url)
-        self._prefix = self._target.prefix + PREFIX
-        self._connected: Any = None
-        """The client; None before the first call."""
-        self._client_lock = Lock()
+        if without_password(url).endswith(f"://{HIDDEN}"):
+            raise StoreError(_INVALID_URL)
+        place, _, query = url.partition("?")
+        options = dict(parse_qsl(query))
+        options.pop("decode_responses", None)  # entries are octets
+        prefix = options.pop("prefix", "")
+        if not _PREFIX.fullmatch(prefix):
+            raise StoreError(
+                "its prefix may have 100 letters, digits and characters of '._:-'; other "
+                "characters change the slots of a cluster"
+            )
+        self._prefix = prefix + PREFIX
+        url = f"{place.replace('+cluster:', ':')}?{urlencode(options)}"
+        try:
+            options = parse_url(url)  # type: ignore[no-untyped-call]
+            self._passwords = [text for name, text in options.items() if "password" in name]
+            kind: Any = redis.RedisCluster if "+cluster:" in place else redis.Redis
+            with self._errors():
+                self._client = kind.from_url(
+                    url,
+                    socket_timeout=SOCKET_TIMEOUT,
+                    socket_connect_timeout=SOCKET_TIMEOUT,
+                    # After a failure, such as that of an idle connection that the server has
+                    # closed, the client tries once more.
+                    retry=Retry(NoBackoff(), 1),
+                )
+        except (TypeError, ValueError):  # its message may contain a part of the password
+            raise StoreError(_INVALID_URL) from None
 
     def open(self) -> None:
         try:
@@ -211,7 +214,7 @@ class RedisStore(ThreadedStore):
 
     def _get(self, origin: str) -> Entry | None:
         try:
-            value = self._client().getrange(self._keys(origin)[2], 0, VALUE_LIMIT)
+            value = self._client.getrange(self._keys(origin)[2], 0, VALUE_LIMIT)
         except redis.ResponseError as error:
             if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
@@ -226,7 +229,7 @@ class RedisStore(ThreadedStore):
     def _claim(self, origin: str, seconds: float) -> Claim:
         durations = _milliseconds(seconds), _milliseconds(MAX_LEASE)
         others = int(time.time() * 1000), self._ttl, VALUE_LIMIT
-        left, _, fence, value = self._run_script(
+        left, fence, value = self._run_script(
             _LEASE, self._keys(origin), self._token, *durations, *others
         )
         return Claim(left == 0, decoded(_octets(value)), int(fence))
@@ -238,10 +241,10 @@ class RedisStore(ThreadedStore):
     def _release(self, origin: str) -> None:
         self._run_script(_RELEASE, self._keys(origin)[:2], self._token, 0, self._ttl)
 
-    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
+    def _reserve_host(self, host: str, lease: float) -> float:
         durations = _milliseconds(lease), _milliseconds(MAX_LEASE)
-        left, is_new = self._run_script(_LEASE, self._host_keys(host), self._token, *durations)
-        return min(left / 1000, MAX_RETRY), bool(is_new)
+        (left,) = self._run_script(_LEASE, self._host_keys(host), self._token, *durations)
+        return min(int(left) / 1000, MAX_RETRY)
 
     def _release_host(self, host: str, delay: float) -> None:
         milliseconds = _milliseconds(delay) if delay > 0 else 0
@@ -258,10 +261,10 @@ class RedisStore(ThreadedStore):
     def _entries(self) -> Iterator[tuple[str, bytes | None]]:
         start, end = f"{self._prefix}{{".encode(), b"}"
         # The client of a cluster scans each primary.
-        keys = self._client().scan_iter(match=f"{self._prefix}{{*}}", count=PAGE_SIZE)
+        keys = self._client.scan_iter(match=f"{self._prefix}{{*}}", count=PAGE_SIZE)
         while page := list(islice(keys, PAGE_SIZE)):
             found = [key for key in page if key.startswith(start) and key.endswith(end)]
-            with self._client().pipeline(transaction=False) as pipeline:
+            with self._client.pipeline(transaction=False) as pipeline:
                 for key in found:
                     pipeline.getrange(key, 0, VALUE_LIMIT)
                 values = pipeline.execute(raise_on_error=False)
@@ -270,25 +273,8 @@ class RedisStore(ThreadedStore):
                     name = key[len(start) : -len(end)].decode("utf-8", "replace")
                     yield name, _octets(value)  # None for a key of another type
 
-    # The connections
-
     def _run_script(self, script: str, keys: Sequence[str], *arguments: object) -> Any:
-        until = time.monotonic() + MOVE_TIMEOUT
-        while True:
-            try:
-                return self._client().eval(script, len(keys), *keys, *arguments)
-            except ClusterError as error:
-                # TRYAGAIN: some keys of the slot have moved, and some have not. The client has
-                # tried several times, with pauses.
-                if isinstance(error, ClusterDownError) or time.monotonic() > until:
-                    raise
-
-    def _client(self) -> Any:
-        """Return the client. Connect first, if necessary."""
-        with self._client_lock:
-            if self._connected is None:
-                self._connected = _connect(self._target)
-            return self._connected
+        return self._client.eval(script, len(keys), *keys, *arguments)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -297,16 +283,13 @@ class RedisStore(ThreadedStore):
         except _CLIENT_ERRORS as error:
             # Without the password: a server may repeat the command that contained it.
             message = str(error).partition(", with args")[0]
-            for name, value in self._target.options.items():
-                if "password" in name and value:
-                    message = message.replace(value, HIDDEN)
+            for password in self._passwords:
+                message = message.replace(password, HIDDEN)
             raise StoreError(message[:MAX_ERROR_LENGTH] or type(error).__name__) from None
 
     def disconnect(self) -> None:
-        client, self._connected = self._connected, None
-        if client is not None:
-            with suppress(*_CLIENT_ERRORS):
-                client.close()
+        with suppress(*_CLIENT_ERRORS):
+            self._client.close()
 
 
 def _octets(value: object) -> bytes | None:
@@ -317,110 +300,3 @@ def _octets(value: object) -> bytes | None:
 
 def _milliseconds(seconds: float) -> int:
     return ceil(min(max(seconds, 0.001), MAX_LEASE) * 1000)
-
-
-# The URL
-
-_URL = re.compile(
-    r"(?P<scheme>rediss?)\+(?P<topology>cluster|sentinel)://"
-    r"(?P<user>[^/?#]*@)?(?P<hosts>[^/?#@]*)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?"
-)
-_PORTS = {"cluster": 6379, "sentinel": 26379}
-_PREFIX = re.compile("[A-Za-z0-9._:-]{0,100}")
-
-
-class _Target(NamedTuple):
-    """What a URL of REP_STORE describes."""
-
-    topology: str
-    """"server", "cluster" or "sentinel"."""
-    nodes: list[tuple[str, int]]
-    """The nodes of a cluster, or the Sentinels."""
-    service: str
-    """The name that the Sentinels have for the primary."""
-    options: dict[str, Any]
-    """The options of connections, which include the passwords."""
-    prefix: str
-    """What all keys begin with (``?prefix=``)."""
-
-
-def _target_of(url: str) -> _Target:
-    """Return what a URL of REP_STORE describes. Raises StoreError for an invalid URL."""
-    if is_ambiguous(url):
-        raise StoreError(
-            "'/', '?', '#' and '@' in its user name and its password must be percent-encoded"
-        )
-    parts = _URL.fullmatch(url)
-    topology, service, db, nodes = "server", "", "", list[tuple[str, int]]()
-    try:
-        if parts is not None:
-            topology, path = parts["topology"], (parts["path"] or "").strip("/")
-            nodes = [_node(each, _PORTS[topology]) for each in parts["hosts"].split(",")]
-            service, _, db = path.partition("/") if topology == "sentinel" else ("", "", path)
-            url = f"{parts['scheme']}://{parts['user'] or ''}localhost{parts['query'] or ''}"
-        options = parse_url(url)  # type: ignore[no-untyped-call]
-    except (TypeError, ValueError):  # its message may contain a part of the password
-        raise StoreError("its URL is invalid, perhaps its port or an option") from None
-    prefix = options.pop("prefix", "")
-    if not _PREFIX.fullmatch(prefix):
-        raise StoreError(
-            "its prefix may have 100 letters, digits and characters of '._:-'; other characters "
-            "change the slots of a cluster"
-        )
-    if topology == "cluster" and db not in ("", "0"):
-        raise StoreError("a cluster has only the database 0")
-    if topology == "sentinel":
-        if not service or not re.fullmatch("[0-9]*", db):
-            raise StoreError("it must be redis+sentinel://host:port,…/service or …/service/db")
-        options["db"] = int(db or 0)
-    options = {
-        "socket_timeout": SOCKET_TIMEOUT,
-        "socket_connect_timeout": SOCKET_TIMEOUT,
-        **options,
-        "decode_responses": False,  # entries are octets, whatever the URL says
-    }
-    return _Target(topology, nodes, unquote(service), options, prefix)
-
-
-def _node(text: str, default_port: int) -> tuple[str, int]:
-    parts = urlsplit(f"//{text}")
-    if not parts.hostname:
-        raise ValueError("no host")
-    return unquote(parts.hostname), parts.port or default_port
-
-
-def _connect(target: _Target) -> Any:
-    """Return a client of the primaries. This may raise an error of redis."""
-    options = dict(target.options)
-    # After a failure, such as that of an idle connection that the server has closed, the client
-    # asks a cluster for its slots, or the Sentinels for the primary, and tries once more.
-    retry = Retry(NoBackoff(), 1)
-    if target.topology == "server":
-        return redis.Redis(connection_pool=redis.ConnectionPool(**options, retry=retry))
-    ssl = options.pop("connection_class", None) is not None
-    for name in ("host", "port"):
-        options.pop(name, None)
-    if target.topology == "cluster":
-        options.pop("db", None)
-        return RedisCluster(
-            startup_nodes=[ClusterNode(*node) for node in target.nodes],  # type: ignore[no-untyped-call]
-            retry=retry,
-            require_full_coverage=False,  # the slots that a node serves can be used
-            ssl=ssl,
-            **options,
-        )
-    sentinel_options = {
-        "socket_timeout": SENTINEL_TIMEOUT,
-        "socket_connect_timeout": SENTINEL_TIMEOUT,
-        "retry": Retry(NoBackoff(), 0),
-    }
-    for name in ("username", "password"):
-        if f"sentinel_{name}" in options:
-            sentinel_options[name] = options.pop(f"sentinel_{name}")
-    if ssl:
-        options["ssl"] = True
-        sentinel_options |= {name: options[name] for name in options if name.startswith("ssl")}
-    sentinel = Sentinel(  # type: ignore[no-untyped-call]
-        target.nodes, sentinel_kwargs=sentinel_options, retry=retry, **options
-    )
-    return sentinel.master_for(target.service)  # type: ignore[no-untyped-call]

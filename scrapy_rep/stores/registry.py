@@ -30,14 +30,12 @@ JOBDIR_FILE = "robotstxt.sqlite"
 HIDDEN = "***"
 """Replaces a password."""
 
+_HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,/?#@]*)(?::[0-9]*)?"
 _URL = re.compile(
-    r"(?P<scheme>[^:/?#@]*://)(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
+    rf"([^:/?#@]*://)([^/?#]*@)?({_HOST}(?:,{_HOST})*(?:/[^?#@]*)?)([?#].*)?", re.ASCII | re.DOTALL
 )
+_SCHEME = re.compile("[A-Za-z0-9+.-]+://")
 _SECRET = re.compile("(?:pass|pwd|secret|token|credential)[^=&]*=", re.IGNORECASE)
-_ONE_HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,]*)(?::[0-9]*)?"
-_HOSTS = re.compile(rf"{_ONE_HOST}(?:,{_ONE_HOST})*")
-_FILE_SCHEMES = ("sqlite://", "unix://")
-"""The path of these URLs is that of a file, which may contain an ``@``."""
 
 
 class StoreType(NamedTuple):
@@ -84,9 +82,8 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
 def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
     """Open the store at ``url`` for a tool, which calls its blocking methods.
 
-    Unlike a crawl, a tool does not go on without its store: a store that cannot be used is an
-    error, and a file stays as it is. ``must_exist``: the store is read, and none is created. Raises
-    StoreError.
+    Unlike a crawl, a tool does not go on without its store. ``must_exist``: the store is read, and
+    none is created. Raises StoreError.
     """
     store_type = _type_of(url)
     if store_type.make is _make_memory:
@@ -102,7 +99,7 @@ def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
             raise StoreError(f"{path} is read-only")
         from .sqlite import SQLiteStore
 
-        store = SQLiteStore(path, ttl=TTL, replace=False)
+        store = SQLiteStore(path, ttl=TTL)
     else:
         store = store_type.make(url, TTL)
     store.open()
@@ -121,37 +118,23 @@ def store_forms() -> str:
 
 
 def without_password(url: str) -> str:
-    """Return ``url`` with :data:`HIDDEN` in place of everything that may be a password."""
-    parts = _URL.fullmatch(url)
-    if parts is None:
+    """Return ``url`` with :data:`HIDDEN` in place of everything that may be a password.
+
+    If a character of a password may end the host, because it is not percent-encoded, only the
+    scheme remains.
+    """
+    if (scheme := _SCHEME.match(url)) is None:
         return HIDDEN if "@" in url or _SECRET.search(url) else url
-    scheme, authority, path, rest = parts.groups()
-    if is_ambiguous(url):
-        return scheme + HIDDEN
-    user, at, hosts = authority.rpartition("@")
-    name, colon, _ = user.partition(":")
-    if not _HOSTS.fullmatch(hosts):  # an invalid port may be a password without its @
-        hosts = f"{hosts.partition(':')[0]}:{HIDDEN}"
-    rest = unquote_plus(rest)
+    parts = _URL.fullmatch(url)
+    rest = unquote_plus(parts[4] or "") if parts is not None else "@"
     if (secret := _SECRET.search(rest)) is not None:
         rest = rest[: secret.end()] + HIDDEN
-    user = f"{name}:{HIDDEN}@" if colon else f"{HIDDEN}@" if at else ""
-    return f"{scheme}{user}{hosts}{path}{rest}"
-
-
-def is_ambiguous(url: str) -> bool:
-    """Return whether a password in ``url`` may be cut because it is not percent-encoded.
-
-    By RFC 3986 §3, which the Redis client follows, the authority of a URL ends at the first ``/``,
-    ``?`` or ``#``. An ``@`` behind that place may be the end of a password.
-    """
-    parts = _URL.fullmatch(url)
-    if parts is None:
-        return False
-    scheme, authority, path, rest = parts.groups()
-    is_file = scheme in _FILE_SCHEMES and not authority
-    in_options = "@" in rest and not _SECRET.search(unquote_plus(rest))
-    return ("@" in path and not is_file) or in_options
+    elif "@" in rest:
+        return scheme[0] + HIDDEN
+    assert parts is not None
+    name, colon, _ = (parts[2] or "").partition(":")
+    user = f"{name}:{HIDDEN}@" if colon else f"{HIDDEN}@" if name else ""
+    return f"{parts[1]}{user}{parts[3]}{rest}"
 
 
 def _type_of(url: str) -> StoreType:
@@ -215,9 +198,8 @@ def _call(factory: Callable[..., Any], ttl: float) -> Store:
 STORE_TYPES = (
     StoreType("'sqlite:///path'", re.compile("sqlite:///.+", re.DOTALL), _make_sqlite),
     StoreType(
-        "'redis://host:port/db', 'redis+cluster://host:port,host:port', "
-        "'redis+sentinel://host:port,host:port/service'",
-        re.compile(r"(?:unix|rediss?(?:\+cluster|\+sentinel)?)://.+", re.DOTALL),
+        "'redis://host:port/db', 'redis+cluster://host:port'",
+        re.compile(r"(?:unix|rediss?(?:\+cluster)?)://.+", re.DOTALL),
         _make_redis,
     ),
     StoreType(

@@ -1,7 +1,8 @@
 """Entries in a SQLite file, for crawls on one machine, or in the memory of a process.
 
-Only the owner of the file can read a new file, and the file is not a symbolic link. One thread
-uses the one connection. Each change is one transaction in the write-ahead log: a killed process
+Only the owner of the file can read a new file, and the file is not a symbolic link. A file that is
+damaged, of another version or of another application stays as it is. One thread uses the one
+connection. Each change is one transaction in the write-ahead log: a killed process
 leaves complete changes only. Readers and the one writer do not wait for each other. Writers wait
 for each other for the duration of one change.
 
@@ -11,7 +12,6 @@ only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` se
 
 from __future__ import annotations
 
-import fcntl
 import math
 import os
 import sqlite3
@@ -23,7 +23,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from ..logs import get_logger
 from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, encode
 from .threaded import ThreadedStore, decoded
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = get_logger(__name__)
-
 APPLICATION_ID = 0x5245_5053
 """Identifies a store in the header of the file: "REPS" in ASCII."""
 
@@ -43,7 +40,7 @@ BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
 BUSY_PAUSE = 0.01
-"""Seconds between two attempts to lock the folder."""
+"""Seconds between two attempts to turn on the write-ahead log."""
 
 _VERSION = int.from_bytes(VERSION, "big")
 
@@ -118,8 +115,6 @@ UPDATE claims SET since = :now, until = :until
 WHERE origin = :origin AND token = :token AND fence = :fence
 """
 
-_RESERVED = f"SELECT until, token = :token AND {_IS_VALID} FROM hosts WHERE host = :host"
-
 _RESERVE = f"""
 INSERT INTO hosts VALUES (:host, :token, :now, :until)
 ON CONFLICT (host) DO UPDATE SET token = :token, since = :now, until = :until
@@ -132,17 +127,11 @@ WHERE host = :host AND token = :token AND {_IS_VALID}
 """
 
 
-class _UnusableError(Exception):
-    """The file is a store, but it cannot be used."""
-
-
 class SQLiteStore(ThreadedStore):
     """The store in the file ``path``.
 
-    ``ttl``: seconds after which an entry expires. A file that cannot be used is renamed, and a new
-    one is created, unless ``replace`` is false. Without ``shared``, only one crawler of this
-    package uses ``path``, so that any file which cannot be read is a damaged store. ``now`` returns
-    seconds since 1970.
+    ``ttl``: seconds after which an entry expires. Without ``shared``, only one crawler uses the
+    file. ``now`` returns seconds since 1970.
     """
 
     def __init__(
@@ -151,19 +140,15 @@ class SQLiteStore(ThreadedStore):
         *,
         ttl: float,
         shared: bool = True,
-        replace: bool = True,
         now: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(threads=1)
         self.shared = shared
         self._path = Path(path).absolute()  # the process may change its directory
         self._ttl = ttl
-        self._replace = replace
         self._now = now
         self._token = uuid4().hex
         self._connection: sqlite3.Connection | None = None
-        self._file: os.stat_result
-        """The file that was opened."""
 
     def open(self) -> None:
         self._call(self._connect)
@@ -199,14 +184,13 @@ class SQLiteStore(ThreadedStore):
         values = (origin, self._token)
         self._connect().execute("DELETE FROM claims WHERE origin = ? AND token = ?", values)
 
-    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
+    def _reserve_host(self, host: str, lease: float) -> float:
         values = {**self._lease(lease), "host": host}
         with _transaction(self._connect()) as db:
-            current = db.execute(_RESERVED, values).fetchone()
             if db.execute(_RESERVE, values).rowcount > 0:
-                return 0, current is None or not current[1]
-        remaining = float(current[0]) - float(values["now"])
-        return min(max(remaining, MIN_RETRY), MAX_RETRY), False
+                return 0
+            (until,) = db.execute("SELECT until FROM hosts WHERE host = ?", (host,)).fetchone()
+        return min(max(float(until) - float(values["now"]), MIN_RETRY), MAX_RETRY)
 
     def _release_host(self, host: str, delay: float) -> None:
         self._connect().execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
@@ -224,13 +208,8 @@ class SQLiteStore(ThreadedStore):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError, _UnusableError) as error:
+        except (sqlite3.Error, OSError) as error:
             self.disconnect()
-            # SQLITE_CORRUPT and SQLITE_NOTADB raise DatabaseError itself, not a subclass.
-            is_damaged = type(error) is sqlite3.DatabaseError
-            if self._replace and is_damaged and (not self.shared or _is_store(self._path)):
-                with suppress(OSError), _locked(self._path.parent):
-                    self._quarantine(str(error))
             raise StoreError(f"{self._path}: {error}") from error
 
     def disconnect(self) -> None:
@@ -244,96 +223,42 @@ class SQLiteStore(ThreadedStore):
     def _connect(self) -> sqlite3.Connection:
         """Return the connection. Open it first, if there is none."""
         if self._connection is None:
-            with _locked(self._path.parent):
-                try:
-                    self._connection = self._open_connection()
-                except _UnusableError as error:
-                    if not self._replace:
-                        raise
-                    self._quarantine(str(error))
-                    self._connection = self._open_connection()
+            self._create_file()
+            db = sqlite3.connect(
+                self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(db)
+            except BaseException:
+                db.close()
+                raise
+            self._connection = db
         return self._connection
 
-    def _open_connection(self) -> sqlite3.Connection:
-        self._create_file()
-        self._file = self._path.stat()
-        connection = sqlite3.connect(
-            self._path,
-            timeout=BUSY_TIMEOUT,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            self._check_path(connection)
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
     def _create_file(self) -> None:
-        """Create the file with mode 0600, unless it exists, and refuse symbolic links.
+        """Create the file with mode 0600, unless it exists.
 
         SQLite would create it readable for all users. SQLite gives the files beside it the same
-        mode. Where other users can write to the folder, a symbolic link of theirs would make the
-        crawl write to any file of its own user.
+        mode, and opens none of them through a symbolic link. Where other users can write to the
+        folder, a link of theirs would make the crawl write to any file of its own user.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with suppress(FileExistsError):
             os.close(os.open(self._path, flags, 0o600))
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            path = self._sidecar(suffix)
-            with suppress(FileNotFoundError):
-                mode = path.lstat().st_mode
-                if stat.S_ISLNK(mode):
-                    raise StoreError(f"{path} is a symbolic link, which a store may not be")
-                if not stat.S_ISREG(mode):
-                    raise StoreError(f"{path} is not a regular file")
-
-    def _check_path(self, db: sqlite3.Connection) -> None:
-        """Check that a symbolic link has not replaced the file since :meth:`_create_file`."""
-        opened = Path(db.execute("PRAGMA database_list").fetchone()[2])
-        is_same_folder = opened.parent.samefile(self._path.parent)
-        if opened.name != self._path.name or not is_same_folder:
-            raise StoreError(f"{self._path} is a symbolic link, which a store may not be")
+        if not stat.S_ISREG(self._path.lstat().st_mode):
+            raise StoreError(f"{self._path} is not a regular file, such as a symbolic link")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        """Check the version of the database, and create its tables if it is new."""
-        version = _version(db)
-        if version not in (0, _VERSION):
-            if self._replace:
-                db.execute("PRAGMA journal_mode = DELETE")  # fails while another process uses it
-            raise _UnusableError(f"it is of version {version}, not {_VERSION}")
-        now = self._now()
-        db.execute("PRAGMA journal_mode = WAL")
+        """Check that the database is a store, and create its tables if it is new."""
+        if _is_new(db):
+            _turn_on_write_ahead_log(db)
         db.execute("PRAGMA synchronous = NORMAL")
+        now = self._now()
         with _transaction(db):
-            if not version:
+            if _is_new(db):
                 _create_tables(db, now)
             for statement in _DELETE_INVALID:
                 db.execute(statement, {"now": now})
-
-    def _sidecar(self, suffix: str) -> Path:
-        """Return the path of a file beside the database, such as its write-ahead log."""
-        return self._path.with_name(self._path.name + suffix)
-
-    def _quarantine(self, reason: str) -> None:
-        """Rename the file that was opened, so that a new store can be created.
-
-        A file that another process has created in its place stays.
-        """
-        if not os.path.samestat(self._file, self._path.stat()):
-            return
-        target = self._path.with_name(f"{self._path.name}.aside-{time.time_ns()}")
-        for suffix in ("", "-wal", "-shm"):
-            file = self._sidecar(suffix)
-            if file.exists():
-                file.replace(target.with_name(target.name + suffix))
-        logger.warning(
-            "The store %(path)s cannot be used (%(reason)s). It is renamed to %(target)s, and a "
-            "new store is created.",
-            {"path": self._path, "reason": reason, "target": target},
-        )
 
 
 class MemoryStore(SQLiteStore):
@@ -356,12 +281,12 @@ class MemoryStore(SQLiteStore):
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name or uuid4().hex
-        super().__init__(self._name, ttl=ttl, replace=False, now=now)
+        super().__init__(self._name, ttl=ttl, now=now)
 
     async def close(self) -> None:
         """Do nothing: other stores may use the data."""
 
-    async def _run(self, method: Callable[..., T], *arguments: object, **_: object) -> T:
+    async def _run(self, method: Callable[..., T], *arguments: object) -> T:
         return self._call(method, *arguments)
 
     def _call(self, method: Callable[..., T], *arguments: object) -> T:
@@ -383,28 +308,17 @@ class MemoryStore(SQLiteStore):
         return self.databases[self._name]
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder, in which one process at a time opens, creates or renames a store.
-
-    Otherwise two processes that find the same store unusable would both rename it, the second one
-    the new store of the first. SQLite has no lock for this, nor one that makes two processes wait
-    for each other while both turn on the write-ahead log.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        deadline = time.monotonic() + BUSY_TIMEOUT
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise StoreError("another process keeps its folder locked") from None
-            time.sleep(BUSY_PAUSE)
-        yield
-    finally:
-        os.close(descriptor)
+def _turn_on_write_ahead_log(db: sqlite3.Connection) -> None:
+    """Turn it on. SQLite does not wait if another process does so at the same time."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(BUSY_PAUSE)
 
 
 @contextmanager
@@ -426,18 +340,19 @@ def _size(db: sqlite3.Connection) -> int:
     return int(size * (count - free))
 
 
-def _version(db: sqlite3.Connection) -> int:
-    """Return the version of a store, 0 for a new database. Raises an error if it is not a store."""
+def _is_new(db: sqlite3.Connection) -> bool:
+    """Return whether a database is empty. Raises an error if it is not a store of this version."""
     query = (
         "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_master) "
         "FROM pragma_application_id, pragma_user_version"
     )
     application, version, has_tables = db.execute(query).fetchone()
-    if application == APPLICATION_ID:
-        return int(version)
-    if application or has_tables:
-        raise sqlite3.OperationalError("this is the database of another application")
-    return 0
+    is_store = (application, version) == (APPLICATION_ID, _VERSION)
+    if not is_store and (application or version or has_tables):
+        raise sqlite3.OperationalError(
+            "it is another database, or a store of another version: choose another path"
+        )
+    return not is_store
 
 
 def _create_tables(db: sqlite3.Connection, now: float) -> None:
@@ -447,15 +362,3 @@ def _create_tables(db: sqlite3.Connection, now: float) -> None:
     db.execute("INSERT INTO fences VALUES (?)", (int(now * 1000),))
     db.execute(f"PRAGMA user_version = {_VERSION}")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _is_store(path: Path) -> bool:
-    """Return whether the header of a file, which may be damaged otherwise, is that of a store."""
-    # The application is at offset 68: https://www.sqlite.org/fileformat2.html#the_database_header
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError:
-        return False
-    is_sqlite = header.startswith(b"SQLite format 3\0")
-    return is_sqlite and header[68:72] == APPLICATION_ID.to_bytes(4, "big")

@@ -36,16 +36,12 @@ CALL_TIMEOUT = 30.0
 """Seconds after which a call counts as failed, even if it is still in progress. The default of
 REP_TIMEOUT: after it, a fetch would have been as fast."""
 
-ADD_LEASE = 60.0
-"""Seconds for which :meth:`ThreadedStore.add` claims an origin: more than a call takes."""
-
 
 class ThreadedStore(ABC):
     """A store whose calls run in ``threads`` threads, in the order in which they were made.
 
     The threads are not shared, so that no other part of the process waits for a slow store. A call
-    always runs to its end. If it was cancelled meanwhile, the claim or the reservation that it has
-    made is undone.
+    always runs to its end, even if it was cancelled meanwhile.
     """
 
     def __init__(self, threads: int) -> None:
@@ -60,8 +56,6 @@ class ThreadedStore(ABC):
         if self._is_closed:
             return
         self._is_closed = True
-        with suppress(StoreError):  # a call that was just cancelled submits its undo meanwhile
-            await _result(self._threads.submit(bool))
         last = ThreadPoolExecutor(1)
         ended = last.submit(self._end)
         last.shutdown(wait=False)
@@ -75,11 +69,7 @@ class ThreadedStore(ABC):
         return await self._run(self._put, origin, entry, fence)
 
     async def claim(self, origin: str, seconds: float) -> Claim:
-        def undo(claim: Claim) -> None:
-            if claim.claimed:
-                self._release(origin)
-
-        return await self._run(self._claim, origin, seconds, undo=undo)
+        return await self._run(self._claim, origin, seconds)
 
     async def renew(self, origin: str, fence: int, seconds: float) -> bool:
         return await self._run(self._renew, origin, fence, seconds)
@@ -88,13 +78,7 @@ class ThreadedStore(ABC):
         await self._run(self._release, origin)
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        def undo(result: tuple[float, bool]) -> None:
-            _, is_new = result
-            if is_new:
-                self._release_host(host, 0)
-
-        seconds, _ = await self._run(self._reserve_host, host, lease, undo=undo)
-        return seconds
+        return await self._run(self._reserve_host, host, lease)
 
     async def release_host(self, host: str, delay: float) -> None:
         await self._run(self._release_host, host, delay)
@@ -112,27 +96,16 @@ class ThreadedStore(ABC):
 
     def add(
         self, key: str, entry: Entry, *, replace: bool
-    ) -> Literal["added", "replaced", "older", "in_progress"]:
+    ) -> Literal["added", "replaced", "older"]:
         """Store an entry, unless there is one that is as new. Returns what was done.
 
-        With ``replace``, it replaces a newer entry, too. The origin is claimed meanwhile, so that
-        no crawler puts an entry between the comparison and the change. The result is
-        ``in_progress`` if a crawler is fetching the origin, so that a newer entry follows. This
-        blocks. Raises StoreError.
+        With ``replace``, it replaces a newer entry, too. This blocks. Raises StoreError.
         """
-        claimed, current, fence = self._call(self._claim, key, ADD_LEASE)
-        try:
-            if not replace:
-                if current is not None and current.fetched_at >= entry.fetched_at:
-                    return "older"
-                if not claimed:
-                    return "in_progress"
-            if not self._call(self._put, key, entry, fence):
-                return "in_progress"  # a crawler has claimed it and put a newer one since
-            return "added" if current is None else "replaced"
-        finally:
-            if claimed:
-                self._call(self._release, key)
+        current = self._call(self._get, key)
+        if not replace and current is not None and current.fetched_at >= entry.fetched_at:
+            return "older"
+        self._call(self._put, key, entry, None)
+        return "added" if current is None else "replaced"
 
     # Blocking methods, which implement those of Store
 
@@ -147,9 +120,7 @@ class ThreadedStore(ABC):
     @abstractmethod
     def _release(self, origin: str) -> None: ...
     @abstractmethod
-    def _reserve_host(self, host: str, lease: float) -> tuple[float, bool]:
-        """Return the seconds to wait, and whether the reservation is new rather than renewed."""
-
+    def _reserve_host(self, host: str, lease: float) -> float: ...
     @abstractmethod
     def _release_host(self, host: str, delay: float) -> None: ...
     @abstractmethod
@@ -164,23 +135,10 @@ class ThreadedStore(ABC):
     def _errors(self) -> AbstractContextManager[None]:
         """Return a context manager that turns the errors of the client library into StoreError."""
 
-    async def _run(
-        self,
-        method: Callable[..., T],
-        *arguments: object,
-        undo: Callable[[T], object] | None = None,
-    ) -> T:
-        """Call a blocking method in a thread. If this is cancelled, call ``undo`` afterwards."""
+    async def _run(self, method: Callable[..., T], *arguments: object) -> T:
         if self._is_closed:
             raise StoreError("it is closed")
-        work = self._threads.submit(self._call, method, *arguments)
-        try:
-            return await _result(work)
-        except BaseException:
-            if undo is not None:
-                with suppress(RuntimeError):  # the threads have ended
-                    self._threads.submit(lambda: self._call(undo, work.result()))
-            raise
+        return await _result(self._threads.submit(self._call, method, *arguments))
 
     def _call(self, method: Callable[..., T], *arguments: object) -> T:
         with self._errors():

@@ -186,7 +186,6 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert error.startswith("scrapy-rep: ")
     assert [line for line in done.err.splitlines()[:-1] if "warning: Scrapy is" not in line] == []
     assert "secret" not in done.err
-    assert not list(tmp_path.glob("*.aside-*"))
 
 
 def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import json
 import sqlite3
 import time
 import zlib
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,10 +20,10 @@ from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page
 
-from .conftest import Closer, Visitor, make_crawler, our_warnings, run_crawler
+from .conftest import Visitor, make_crawler, our_warnings, run_crawler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_rep.stores import Store
@@ -101,37 +100,6 @@ async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
     assert site.paths == ["/robots.txt"]
 
 
-async def test_a_crawl_that_ends_during_a_claim_releases_it(
-    web: Web, crawl: Crawl, kind: str, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store: Any = SQLiteStore if kind == "sqlite" else RedisStore
-    claim: Callable[..., Any] = store._claim
-    begun, closing = Event(), Event()
-
-    class Closing(Closer):
-        """Closes itself while the store is asked for the claim."""
-
-        def stop(self) -> None:
-            assert begun.wait(60)
-            super().stop()
-            closing.set()
-
-    def slow(*arguments: Any) -> Any:
-        begun.set()
-        claimed = claim(*arguments)
-        closing.wait(60)
-        time.sleep(0.2)
-        return claimed
-
-    site = web.site(PRIVATE)
-    with monkeypatch.context() as patch:
-        patch.setattr(store, "_claim", slow)
-        await crawl(site.urls("/a"), kept, spider=Closing)
-    outcome = await crawl(site.urls("/b"), {**kept, "REP_TIMEOUT": 5})
-    assert site.paths == ["/robots.txt", "/b"]
-    assert "robotstxt/store/wait_count" not in outcome.stats
-
-
 # Entries
 
 
@@ -153,7 +121,7 @@ def put(origin: str, entry: bytes, kind: str, path: Path, url: str) -> None:
         db.close()
     else:
         store = RedisStore(url, ttl=60)
-        store._client().set(f"rep:6:{{{origin}}}", b"0 " + entry)
+        store._client.set(f"rep:6:{{{origin}}}", b"0 " + entry)
         store.disconnect()
 
 

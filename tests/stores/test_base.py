@@ -79,60 +79,6 @@ async def test_calls_may_be_cancelled(open_shared: Callable[[], Store]) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize("pause", [None, 0, 0.0005, 0.002, 0.005], ids=str)
-async def test_a_cancelled_call_undoes_its_claim_or_reservation(
-    open_shared: Callable[[], Store], pause: float | None
-) -> None:
-    one, other = open_shared(), open_shared()
-    names = [f"{n}.example" for n in range(20)]
-    ended: set[int] = set()
-
-    async def call(number: int, method: Callable[[str, float], Any], name: str) -> None:
-        await method(name, 1000)
-        ended.add(number)
-
-    coroutines = [call(n, one.claim, f"http://{name}") for n, name in enumerate(names)]
-    coroutines += [call(n, one.reserve_host, name) for n, name in enumerate(names, 20)]
-    calls = [deferred_from_coro(coroutine) for coroutine in coroutines]
-    for each in calls:
-        each.addErrback(lambda failure: None)
-    if pause is not None:
-        await sleep(pause)
-    # The callbacks of a call may run later than its end.
-    kept = frozenset(ended)
-    for each in calls:
-        each.cancel()
-    free = [False]
-    for _ in range(200):  # until the undo calls have run
-        await sleep(0.05)
-        claims = [(await other.claim(f"http://{name}", 1))[0] for name in names]
-        waits = [await other.reserve_host(name, 1) for name in names]
-        free = [n in kept or done for n, done in enumerate(claims)]
-        free += [n in kept or not wait for n, wait in enumerate(waits, 20)]
-        if all(free):
-            break
-    assert all(free)
-    await one.close()
-    await other.close()
-
-
-async def test_a_cancelled_renewal_keeps_the_reservation(
-    open_shared: Callable[[], Store],
-) -> None:
-    """The request that the reservation is for may be in progress."""
-    one, other = open_shared(), open_shared()
-    assert await one.reserve_host("a.example", 10) == 0
-    renewals = [deferred_from_coro(one.reserve_host("a.example", 10)) for _ in range(20)]
-    await sleep(0)
-    for renewal in renewals:
-        renewal.addErrback(lambda failure: None)
-        renewal.cancel()
-    await sleep(0.05)
-    assert await other.reserve_host("a.example", 10) > 0
-    await one.close()
-    await other.close()
-
-
 async def test_an_entry_expires(redis_server: Any, tmp_path: Path) -> None:
     now = time.time()
     redis = RedisStore(redis_server.url, ttl=0.5)

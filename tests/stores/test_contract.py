@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 import trustme
 
+from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.stores import Entry
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore
 from scrapy_rep.testing import SharedStoreTests
-from testing.redis_server import TlsProxy
+from testing.redis_server import RedisCluster, TlsProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.stores import Store
     from testing.redis_server import RedisServer
+
+
+ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 
 
 class TestMemory(SharedStoreTests):
@@ -52,6 +57,29 @@ class TestRedis(SharedStoreTests):
         store = RedisStore(self.url, ttl=60)
         store.open()
         return store
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
+    cluster = RedisCluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.close()
+
+
+# redis-py 6.0 warns about a call of its own.
+@pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
+class TestRedisCluster(TestRedis):
+    @pytest.fixture(autouse=True)
+    def _choose_server(self, cluster: RedisCluster) -> None:
+        self.url = f"{cluster.url}?prefix=news:"
+
+    def test_all_entries_can_be_exported(self) -> None:
+        store = RedisStore(self.url, ttl=60)
+        keys = {f"https://{number}.example" for number in range(200)}
+        for key in keys:
+            store.add(key, ENTRY, replace=False)
+        assert keys <= {key for key, entry in store.entries() if entry == ENTRY}
+        store.disconnect()
 
 
 # The commands that docs/usage/stores.md lists.

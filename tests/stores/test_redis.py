@@ -7,26 +7,18 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from redis import exceptions
 from redis.connection import SSLConnection
-from redis.exceptions import ClusterDownError, ClusterError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
-from scrapy_rep.stores import redis as redis_module
 from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
-from scrapy_rep.stores.redis import (
-    SENTINEL_TIMEOUT,
-    SOCKET_TIMEOUT,
-    RedisStore,
-    _connect,
-    _target_of,
-)
+from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
 from scrapy_rep.stores.registry import open_store
 
 if TYPE_CHECKING:
@@ -196,45 +188,21 @@ class FailingClient:
         self.eval()
 
 
-def test_a_script_waits_for_a_slot_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    again = [ClusterError("TTL exhausted.")] * 2
-    store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
-    store._connected = FailingClient(*again)
-    assert store._run_script("", "a", "b") == 1
-    cluster = store._connected = FailingClient(ClusterDownError("it is down"), *again)
-    with pytest.raises(ClusterDownError):
-        store._run_script("", "a", "b")
-    assert cluster.errors == again
-    monkeypatch.setattr("scrapy_rep.stores.redis.MOVE_TIMEOUT", -1)
-    with pytest.raises(ClusterError, match="TTL exhausted"):
-        store._run_script("", "a", "b")
-    assert len(cluster.errors) == 1
-
-
 @pytest.mark.parametrize(
     "error",
     [
-        exceptions.AskError("1 127.0.0.1:1"),
         exceptions.BusyLoadingError("loading"),
         exceptions.ClusterDownError("the cluster is down"),
-        exceptions.MasterDownError("the link with the primary is down"),
-        exceptions.MaxConnectionsError("too many connections"),
-        exceptions.MovedError("1 127.0.0.1:1"),
-        exceptions.NoPermissionError("no permission"),
-        exceptions.ReadOnlyError("a replica"),
         exceptions.RedisClusterException("no node"),
-        exceptions.SlotNotCoveredError("no node has the slot"),
         exceptions.TimeoutError("a time-out"),
         ConnectionResetError("reset"),
-        IndexError("the table of nodes changed"),
-        KeyError("the table of nodes changed"),
     ],
     ids=lambda error: type(error).__name__,
 )
 async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     """A method of the store raises StoreError. A crawl goes on in memory."""
-    store = RedisStore("redis+cluster://127.0.0.1:1", ttl=60)
-    store._connected = FailingClient(*[error] * 15)
+    store = RedisStore("redis://127.0.0.1:1", ttl=60)
+    store._client = FailingClient(*[error] * 15)
     calls: list[Callable[[Store], Awaitable[object]]] = [
         lambda store: store.get(ORIGIN),
         lambda store: store.put(ORIGIN, ENTRY, 1),
@@ -251,21 +219,10 @@ async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     await store.close()
 
 
-async def test_a_cluster_without_nodes_is_a_store_error() -> None:
-    store = RedisStore("redis+cluster://:Zk9@127.0.0.1:1", ttl=60)
-    with pytest.raises(StoreError, match="cannot be connected"):
-        store.open()
-    with pytest.raises(StoreError) as error:
-        await store.get(ORIGIN)
+def test_a_cluster_that_does_not_answer_is_a_store_error() -> None:
+    with pytest.raises(StoreError, match="cannot be connected") as error:
+        RedisStore("redis+cluster://:Zk9@127.0.0.1:1", ttl=60)
     assert "Zk9" not in str(error.value)
-    await store.close()
-
-
-async def test_without_sentinels_there_is_a_store_error() -> None:
-    store = RedisStore("redis+sentinel://127.0.0.1:1/name", ttl=60)
-    with pytest.raises(StoreError, match="No master found for 'name'"):
-        store.open()
-    await store.close()
 
 
 class EchoServer(threading.Thread):
@@ -318,34 +275,11 @@ def test_without_the_package_redis_the_error_says_what_to_install(
 # The URL
 
 
-def described(monkeypatch: pytest.MonkeyPatch, url: str) -> tuple[Any, dict[str, Any]]:
-    """Return the arguments of the client of a cluster or of Sentinel."""
-    calls: list[tuple[Any, dict[str, Any]]] = []
-
-    class Client:
-        def __init__(self, nodes: Any = None, **options: Any) -> None:
-            calls.append((nodes, options))
-
-        def master_for(self, service: str) -> str:
-            return f"primary of {service}"
-
-    monkeypatch.setattr(redis_module, "RedisCluster", Client)
-    monkeypatch.setattr(redis_module, "Sentinel", Client)
-    target = _target_of(url)
-    client = _connect(target)
-    nodes, options = calls.pop()
-    if isinstance(client, str):
-        options["client"] = client
-    else:
-        nodes = [(node.host, node.port) for node in options.pop("startup_nodes")]
-    return nodes, options
-
-
-def test_a_server_has_the_options_of_the_url() -> None:
-    target = _target_of(
-        "rediss://user:p%2Fw@h:1/2?ssl_ca_certs=/ca.pem&prefix=a:&socket_timeout=2&x=%26%20"
+def test_the_options_of_the_url_are_those_of_the_connections() -> None:
+    store = RedisStore(
+        "rediss://user:p%2Fw@h:1/2?ssl_ca_certs=/ca.pem&prefix=a:&socket_timeout=2&x=%26%20", ttl=60
     )
-    pool = _connect(target).connection_pool
+    pool = store._client.connection_pool
     options = pool.connection_kwargs
     assert options["username"] == "user"
     assert options["password"] == "p/w"
@@ -355,43 +289,9 @@ def test_a_server_has_the_options_of_the_url() -> None:
     assert options["x"] == "& "
     assert "prefix" not in options
     assert pool.connection_class is SSLConnection
-    assert target.prefix == "a:"
-
-
-def test_a_cluster_has_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "rediss+cluster://user:pw@h,[::1]:7001/0?ssl_ca_certs=/ca.pem"
-    nodes, options = described(monkeypatch, url)
-    assert nodes == [("h", 6379), ("::1", 7001)]
-    assert (options["username"], options["password"]) == ("user", "pw")
-    assert options["ssl"] is True
-    assert options["ssl_ca_certs"] == "/ca.pem"
-
-
-def test_sentinel_has_options_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = (
-        "rediss+sentinel://user:pw@h,i:1/the%20name/3?ssl_ca_certs=/ca.pem"
-        "&sentinel_username=other&sentinel_password=Zk9"
-    )
-    nodes, options = described(monkeypatch, url)
-    assert nodes == [("h", 26379), ("i", 1)]
-    assert options["client"] == "primary of the name"
-    assert (options["username"], options["password"], options["db"]) == ("user", "pw", 3)
-    sentinel = options["sentinel_kwargs"]
-    assert (sentinel["username"], sentinel["password"]) == ("other", "Zk9")
-    assert sentinel["socket_timeout"] == SENTINEL_TIMEOUT
-    for each in (options, sentinel):
-        assert each["ssl"] is True
-        assert each["ssl_ca_certs"] == "/ca.pem"
-    assert "sentinel_password" not in options
-
-
-def test_without_options_there_is_no_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    nodes, options = described(monkeypatch, "redis+sentinel://h/name")
-    assert nodes == [("h", 26379)]
-    assert options["db"] == 0
-    assert "ssl" not in options
-    _, options = described(monkeypatch, "redis+cluster://h")
-    assert options["ssl"] is False
+    assert store._prefix == "a:rep:6:"
+    unix = RedisStore("unix:///run/x.sock?db=1", ttl=60)._client.connection_pool.connection_kwargs
+    assert (unix["path"], unix["db"]) == ("/run/x.sock", 1)
 
 
 @pytest.mark.parametrize(
@@ -399,12 +299,9 @@ def test_without_options_there_is_no_tls(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("redis://:Zk#9@h/0", "percent-encoded"),
         ("redis+cluster://:Zk/9@h", "percent-encoded"),
-        ("redis://h:Zk/0", "its port or an option"),
-        ("redis+cluster://h:Zk", "its port or an option"),
-        ("redis+cluster://h,,i", "its port or an option"),
-        ("redis+cluster://h/1", "only the database 0"),
-        ("redis+sentinel://h", "must be redis\\+sentinel"),
-        ("redis+sentinel://h/name/x", "must be redis\\+sentinel"),
+        ("redis://h:Zk/0", "percent-encoded"),
+        ("redis://h:99999/0", "its port or an option"),
+        ("redis+cluster://127.0.0.1/1", "db"),
         ("redis://h?prefix={a}", "its prefix"),
         ("redis://h?prefix=a%20b", "its prefix"),
         ("redis://h?db=Zk", "its port or an option"),
