@@ -176,9 +176,7 @@ FILE = ("--robots", "robots.txt")
         (["survey", ".", "--html", "none/x.html"], "cannot write none/x.html"),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_line_and_code_2(
-    files: Run, tmp_path: Path, arguments: list[str], message: str
-) -> None:
+def test_wrong_usage_is_one_line_and_code_2(files: Run, arguments: list[str], message: str) -> None:
     done = files(*arguments)
     error = done.err.splitlines()[-1]
     assert (done.code, done.out) == (2, "")
