@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from itertools import islice
+from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
-from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.defer import Deferred
 
 from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
@@ -40,6 +42,9 @@ T = TypeVar("T")
 
 END_TIMEOUT = 5.0
 """Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
+
+MAX_PENDING = 1000
+"""Origins whose policies are waited for at the same time."""
 
 OVERRIDDEN: dict[str, Any] = {
     # Only what downloads count. The rest of a project may write files, open databases or use the
@@ -119,25 +124,37 @@ class Session:
 
         ``done`` is called with the number of those that are known.
         """
-        found: dict[str, Policy] = {}
+        found = {}
+        for policy in self.each_policy(origins, page_url):
+            found[str(policy.origin)] = policy
+            done(len(found))
+        return found
+
+    def each_policy(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
+        """Yield the policies of any number of origins, each as soon as it is known."""
+        answers: SimpleQueue[Policy | Exception] = SimpleQueue()
+        self._ended.add_done_callback(lambda _: answers.put(_ended_early()))
 
         async def get(origin: str) -> None:
-            request = Request(page_url or robots_txt_url(origin))
-            known = await self._cache.wait_for(origin, request)
-            if known is None:
-                raise _ended_early()
-            found[origin] = self._policy(known)
-            done(len(found))
+            try:
+                request = Request(page_url or robots_txt_url(origin))
+                known = await self._cache.wait_for(origin, request)
+                answers.put(_ended_early() if known is None else self._policy(known))
+            except Exception as error:
+                answers.put(error)
 
-        async def get_all() -> None:
-            tasks = [deferred_from_coro(get(origin)) for origin in origins]
-            ended: Any = await maybe_deferred_to_future(DeferredList(tasks, consumeErrors=True))
-            for is_success, result in ended:
-                if not is_success:
-                    result.raiseException()
-
-        self.wait(get_all())
-        return found
+        left, pending = iter(origins), 0
+        while True:
+            for origin in islice(left, MAX_PENDING - pending):
+                self._call(deferred_from_coro, get(origin))
+                pending += 1
+            if not pending:
+                return
+            answer = answers.get()
+            pending -= 1
+            if isinstance(answer, Exception):
+                raise answer
+            yield answer
 
     def download(self, request: Request) -> Response:
         """Return the response to a request, which passes all downloader middlewares."""
@@ -153,11 +170,11 @@ class Session:
         self._call(fire, self.end, None)
 
     def _policy(self, origin: Origin) -> Policy:
-        bodies = self._cache.bodies
+        bodies = self._cache.bodies or {}
         return of_origin(
             origin,
             lambda url, tokens: self._cache.verdict(origin, url, tokens),
-            body=None if bodies is None else bodies.get(origin.key),
+            body=bodies.pop(origin.key, None),
             store=str(self._store) if self._store else None,
         )
 

@@ -1,15 +1,16 @@
 """``survey``: the state of robots.txt over many sites.
 
-The inputs are read as streams, and the figures are queries over one row for each site
-(:mod:`scrapy_rep.reports.survey`). Each part of a large input can be counted by a process or a
-machine of its own: their rows are an input, too. No file of an input is written, and names are only
-shown.
+The inputs are read as streams, the sites of a list are fetched by a session, and the figures are
+queries over one row for each site (:mod:`scrapy_rep.reports.survey`). Each part of a large input
+can be counted by a process or a machine of its own: their rows are an input, too. No file of an
+input is written, and names are only shown.
 """
 
 from __future__ import annotations
 
 import lzma
 import os
+import re
 import stat
 import sys
 import tarfile
@@ -31,7 +32,9 @@ from ..reports.survey_row import encode, row_of
 from ..stores.registry import find_type, without_password
 from .context import MAX_BODY, STANDARD_INPUT, Context, tool
 from .crawlers import well_known_crawlers
+from .inputs import urls_from
 from .output import CommandError, ExitCode, writing
+from .sources import target_of
 from .texts import laid_out
 from .transfer import using_store
 
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..reports.survey_row import Row
+    from .session import Session
 
 MAX_HEADER = 1 << 20
 """Bytes of the name of a member of a tar file, and of its other headers."""
@@ -48,12 +52,25 @@ MAX_RATIO = 250
 """A tar file is read up to so many bytes, and as many for each byte of the file. Files that are all
 the same are compressed to a 75th. A bomb is compressed to a 1,000th or less."""
 
+_TAR = re.compile(r"\.(tar(\.\w+)?|t[bgx]z2?)\Z", re.IGNORECASE)
+"""How the name of a tar file ends."""
+
+_FETCHING = {
+    "REP_CACHE_MAX": 86_400,
+    "REP_CACHE_MIN": 86_400,
+    "REP_CACHE_SIZE": 10_000,
+    "REP_LOCAL_RULES": None,
+}
+"""The settings of a survey that fetches. With a store, what it has fetched is fresh for a day, so
+that a survey that was stopped goes on where it was."""
+
 _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, ValueError)
 
 
 @tool(
     "Count what the robots.txt files of many sites have: statuses, sizes, rules, agents, delays, "
     "sitemaps, findings of lint, AI agents and usage preferences.",
+    ("survey domains.txt", "fetch the robots.txt of each site in a list"),
     ("survey robots/", "all files below a folder"),
     ("survey robots.tar.xz --rows 2026.parquet", "a tar file; also writes a row for each site"),
     ("survey a.jsonl b.jsonl", "the rows that other processes or machines have written"),
@@ -62,7 +79,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
     records=[Survey],
 )
-@click.argument("names", nargs=-1, required=True, metavar="DIR|TAR|STORE|ARCHIVE|ROWS...")
+@click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
 @click.option(
     "--rows", metavar="FILE", help=f"Also write a row for each site: {', '.join(ROW_FILES)}."
 )
@@ -92,9 +109,14 @@ def survey_tool(
             if compare is not None:
                 database.read(Path(compare), "before")
             path = Path(folder, "rows.jsonl")
-            is_complete = _count(inputs, path, context)
+            if inputs.has_lists:
+                context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
+                is_complete = context.run(lambda session: _count(inputs, path, context, session))
+            else:
+                is_complete = _count(inputs, path, context)
             for each in (*inputs.row_files, path):
                 database.read(each)
+            database.merge()
             if rows is not None:
                 database.write(Path(rows))
             found = database.survey(
@@ -130,11 +152,11 @@ def _opened(folder: Path) -> Rows:
         raise CommandError(text) from None
 
 
-def _count(inputs: Inputs, path: Path, context: Context) -> bool:
+def _count(inputs: Inputs, path: Path, context: Context, session: Session | None = None) -> bool:
     """Write the rows of the inputs. Returns whether they are complete: not after Ctrl-C."""
     with context.output.progress("files") as done, path.open("wb") as file:
         try:
-            for number, row in enumerate(inputs.rows(), 1):
+            for number, row in enumerate(inputs.rows(session), 1):
                 with writing(str(path)):
                     file.write(encode(row) + b"\n")
                 done(number)
@@ -164,10 +186,14 @@ class Inputs:
         """Files and parts of inputs that cannot be read."""
         self.row_files: list[Path] = []
         """Files with rows of other surveys, which the database reads."""
+        self.has_lists = False
+        """Whether an input is a list of sites, whose files are fetched."""
+        self._session: Session | None = None
         self._readers = [reader for name in names if (reader := self._reader(name)) is not None]
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, session: Session | None) -> Iterator[Row]:
         """Yield the row of each site. A problem is a warning, and the rest is read."""
+        self._session = session
         return chain.from_iterable(read() for read in self._readers)
 
     def _reader(self, name: str) -> Callable[[], Iterator[Row]] | None:
@@ -193,7 +219,10 @@ class Inputs:
 
             reader = archive_reader()
             return lambda: self._of_archive(path, reader)
-        return lambda: self._of_tar(name)
+        if _TAR.search(name):
+            return lambda: self._of_tar(name)
+        self.has_lists = True
+        return lambda: self._of_list(name)
 
     def _problem(self, message: object) -> None:
         self.problems += 1
@@ -201,6 +230,30 @@ class Inputs:
 
     def _unreadable(self, error: OSError, name: object) -> None:
         self._problem(f"cannot read {name}: {error.strerror or error}")
+
+    def _of_list(self, name: str) -> Iterator[Row]:
+        """Fetch the robots.txt of each site, as a crawl does, and nothing else."""
+        assert self._session is not None
+        for policy in self._session.each_policy(self._origins(name)):
+            state = policy.access.state
+            result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
+                state, state
+            )
+            has_rules = result == AccessResult.RULES
+            if has_rules and policy.body is None:  # the list has the site twice
+                continue
+            body = policy.body if has_rules else None
+            yield row_of(str(policy.origin), body, policy.access.status, result)
+
+    def _origins(self, name: str) -> Iterator[str]:
+        """Yield the origins of a list of domains or URLs, which may have a rank before each."""
+        for given in urls_from(name):
+            site = given if "://" in given else given.rpartition(",")[2]
+            origin = target_of(site).origin
+            if origin is None:
+                self._problem(f"{given} in {name} is not a site")
+            else:
+                yield origin
 
     def _of_folder(self, root: str) -> Iterator[Row]:
         """Read the regular files below a folder. Symbolic links are not followed."""
@@ -221,8 +274,8 @@ class Inputs:
                 yield row_of(path.relative_to(root).as_posix(), body)
         if not number and not self.problems:
             raise CommandError(
-                f"there is no file in {root}: name a folder of robots.txt files, a tar file, the "
-                "URL of a store, a WARC file, or rows of other surveys"
+                f"there is no file in {root}: name a list of domains, a folder of robots.txt "
+                "files, a tar file, the URL of a store, a WARC file, or rows of other surveys"
             )
 
     def _of_tar(self, name: str) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from msgspec import Struct, structs
 
+from ..protocol.access import AccessResult
 from .survey_row import Row
 
 if TYPE_CHECKING:
@@ -120,6 +121,21 @@ class Rows:
             self._database.execute(query, [str(path)])
         except self._error as error:
             raise RowFileError(f"cannot read {path} as rows of a survey: {error}") from None
+
+    def merge(self) -> None:
+        """Keep one row for each site: the last one with an answer, if there is one.
+
+        Only origins are sites. The same name of a file may stand for several.
+        """
+        no_answer = ", ".join(
+            f"'{each}'"
+            for each in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE)
+        )
+        self._database.execute(
+            "DELETE FROM rows WHERE contains(site, '://') AND rowid NOT IN (SELECT rowid FROM rows "
+            "QUALIFY 1 = row_number() OVER (PARTITION BY survey, site "
+            f"ORDER BY result IN ({no_answer}), rowid DESC))"
+        )
 
     def write(self, path: Path) -> None:
         """Write all rows to a file. Raises RowFileError."""

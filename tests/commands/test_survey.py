@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ from scrapy_rep.reports.survey_row import row_of
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
+from testing.web import Page, redirect
+from testing.web import text as plain
 
 from .conftest import tool
 
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_rep.reports.survey_row import Row
+    from testing.web import Web
 
-    from .conftest import Done, Run
+    from .conftest import Cli, Done, Run
 
 FILES = {
     "shops/a.txt": b"User-agent: *\nDisallow: /cart\nCrawl-delay: 5\nSitemap: https://a.example/s",
@@ -222,7 +226,7 @@ def test_an_archive(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_named_pipe_is_opened_once(tmp_path: Path) -> None:
-    path = tmp_path / "sites"
+    path = tmp_path / "sites.tgz"
     os.mkfifo(path)  # type: ignore[attr-defined, unused-ignore]
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(path.write_bytes, tar_of(FILES))
@@ -238,6 +242,57 @@ def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
     assert done.code == 3
     assert "a.warc.gz: no readable record" in done.err
     assert done.record["files"] == 1
+
+
+def test_one_row_for_each_site(run: Run, tmp_path: Path) -> None:
+    """The last answer of a site counts, whatever comes after it: a redirect, a 304, an outage."""
+    sites = {"a": ["503", "404", "200"], "b": ["200", "304", "503"], "c": ["301", "503"]}
+    answers = {"200": "rules", "301": "redirect", "304": "not-modified", "404": "unavailable"}
+    lines = [
+        {"site": f"https://{name}.example", "result": answers.get(status, "unreachable")}
+        for name, statuses in sites.items()
+        for status in statuses
+    ] + [{"site": "robots.txt", "result": "rules"}] * 2
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    record = record_of(run("survey", "x.jsonl", "--rows", "y.jsonl", "--json"))
+    assert numbers(record, "results") == {"rules": 4, "unreachable": 1}
+    assert (tmp_path / "y.jsonl").read_text().count("\n") == record.sites == 5
+
+
+async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
+    moved = web.site("User-agent: gptbot\nDisallow: /")
+    sites = [
+        web.site(FILES["news/c.txt"]),
+        web.site(redirect(moved.url("/robots.txt"))),
+        web.site(None),
+        web.site(plain("<!doctype html>")),
+        web.site(Page(b"", 403)),
+        web.site(Page(b"", 503)),
+        web.site(plain(b"User-agent: *" * 100_000, Cache_Control="no-store")),
+    ]
+    names = [site.url("/page?a=1,2") for site in sites] * 2
+    (tmp_path / "sites.txt").write_text("\n".join([*names, "mailto:x", "1,[::1"]))
+    arguments = ("survey", "sites.txt", "--rows", "rows.jsonl", "--json")
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/a.sqlite", "REP_RETRY_TIMES": 0}
+    done = await cli(*arguments, settings=settings)
+    record = record_of(done, code=3)
+    assert record.problems == done.err.count(" is not a site\n") == 2
+    assert numbers(record, "results") == {
+        "rules": 3, "not-robots-txt": 1, "refused": 1, "unavailable": 1, "unreachable": 1,
+    }  # fmt: skip
+    assert numbers(record, "blocked_agents") == {"*": 1, "gptbot": 1}
+    lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert {line["site"] for line in lines} == {site.root for site in sites}
+    assert max(line["size"] or 0 for line in lines) > 512_000
+    assert {path for site in (*sites, moved) for path in site.paths} == {"/robots.txt"}
+    # The second survey goes on where the first one was: what it has fetched is in the store.
+    new = web.site(FILES["news/c.txt"])
+    with (tmp_path / "sites.txt").open("a") as file:
+        file.write(f"\n{new.root}")
+    before = [site.robots_fetches for site in sites]
+    again = record_of(await cli(*arguments, settings=settings), code=3)
+    assert (again.sites, numbers(again, "results")["rules"]) == (8, 4)
+    assert [site.robots_fetches for site in (*sites, new)] == [*before, 1]
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
@@ -290,7 +345,7 @@ def test_two_surveys(run: Run, tmp_path: Path, folder: Path) -> None:
 
 
 def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(self: object) -> Iterator[Row]:
+    def read(*_: object) -> Iterator[Row]:
         yield from [row_of("a", b"User-agent: *")] * 3
         signal.raise_signal(signal.SIGINT)
 
