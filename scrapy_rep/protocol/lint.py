@@ -21,7 +21,6 @@ from .agents import parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .lint_groups import findings_of_groups
-from .matcher import Steps
 from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, field_of, parse_line
 from .printable import printable, quoted
 from .records import (
@@ -53,15 +52,8 @@ from .usage import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Code", "Correction", "Finding", "Severity", "Steps", "fix", "lint"]
+__all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 
-MAX_STEPS = 5_000_000
-"""The steps for a file, of about 0.15 microseconds. No file of the corpus needs half of them."""
-_UNLIMITED_STEPS = 1 << 40
-"""More steps than any file has: a file is corrected in whole or not at all."""
-_LINE_STEPS = 15
-_BYTES_PER_STEP = 8
-"""The steps for a line, and the bytes of a line that add a step."""
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
@@ -128,8 +120,7 @@ _REVEALING = re.compile(
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
-_UTF_16 = {BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}
-_MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK, Code.UTF_16])
+_MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK])
 
 
 class Correction(NamedTuple):
@@ -169,8 +160,7 @@ class Finding(NamedTuple):
     is_fixable: bool = False
     """Whether `fix` corrects it: the correction is safe."""
     correction: Correction | None = None
-    """What `fix` writes, also if that is not safe. None for a mark or an encoding, which concern
-    the whole file."""
+    """What `fix` writes, also if that is not safe. None for a mark, which is no part of a line."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.severity}: {self.message}; {self.advice} ({self.code})"
@@ -179,48 +169,27 @@ class Finding(NamedTuple):
 class Source:
     """The lines of a file, as they are written and as they are read."""
 
-    __slots__ = ("encoding", "ends", "is_correctable", "mark", "text", "written")
+    __slots__ = ("ends", "is_correctable", "mark", "text", "written")
 
     def __init__(self, body: bytes) -> None:
         self.text = read(body)
         """The lines as `lines.read` returns them: each begins with a LF."""
         octets = decoded(body)
-        self.mark = b""
+        self.mark = body[:2] if body[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(body)
         """The byte order mark, whole or partial."""
-        self.encoding: str | None = None
-        """The encoding if it is UTF-16."""
-        if body[:2] in _UTF_16:
-            self.mark = body[:2]
-            if not body.startswith(octets, 2):
-                self.encoding = _UTF_16[self.mark]
-        else:
-            self.mark = utf_8_mark(body)
         pieces = _LINE_END.split(octets)
         self.written = pieces[::2]
         """The lines with their indentation, in UTF-8. The first is at index 0."""
         self.ends = [*pieces[1::2], b""]
         """The end of each line."""
-        self.is_correctable = len(body) <= SIZE_LIMIT and self.encoded() == body
-        """Whether the file is within the size limit, and can be written again as it is."""
-
-    def encoded(self) -> bytes:
-        """Return the file with its byte order mark, in its encoding."""
-        octets = self.unmarked()
-        if self.encoding:
-            octets = octets.decode().encode(self.encoding)
-        return self.mark + octets
+        self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + octets == body
+        """Whether the file is within the size limit, and not in UTF-16."""
 
     def unmarked(self) -> bytes:
-        """Return the file without byte order mark. UTF-16 becomes UTF-8."""
+        """Return the file without byte order mark."""
         return b"".join(
             piece for line in zip(self.written, self.ends, strict=True) for piece in line
         )
-
-    @property
-    def has_removable_mark(self) -> bool:
-        """Whether `unmarked` returns a file that is read as this one is."""
-        octets = self.unmarked()
-        return self.is_correctable and len(octets) <= SIZE_LIMIT and decoded(octets) == octets
 
     def finding(
         self,
@@ -274,7 +243,6 @@ def lint(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     crawlers: Mapping[str, str] | None = None,
-    steps: Steps | None = None,
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
 
@@ -286,9 +254,6 @@ def lint(
     `crawlers` maps the product tokens of known crawlers, in lower case, to how they are written. A
     token that resembles one of them (``GPT-bot``) is reported.
 
-    `steps` limits the time, by default to `MAX_STEPS`. The call uses them up, so that several calls
-    can share them. Without any left, R308 says that not all of the file was searched.
-
     What the body holds never raises. Raises TypeError if the body is not bytes, and ValueError for
     a code that does not exist.
 
@@ -298,22 +263,17 @@ def lint(
     3:10: R502 the sitemap '/sitemap.xml' is no absolute URL
     """
     codes = chosen_codes(select, ignore)
-    steps = steps or Steps(MAX_STEPS)
     findings: list[Finding] = []
     require_bytes(body)
     if other_page(body) is not None:
         message = "the file is a page in HTML or XML, and has no rules"
         advice = "answer with the robots.txt, or with 404 if there is none"
         findings.append(Finding(1, Severity.ERROR, message, advice, Code.NOT_ROBOTS_TXT))
-    elif steps.left > 0:
+    else:
         source = Source(body)
         findings += _findings_of_bytes(source, body)
-        findings += _findings_of_lines(source, steps, crawlers or {})
-        findings += findings_of_groups(source, steps)
-    if steps.left <= 0:
-        code = Code.NOT_SEARCHED
-        message = "the file has too many rules: not all of it was searched"
-        findings.append(Finding(1, code.severity, message, "write fewer rules with '*'", code))
+        findings += _findings_of_lines(source, crawlers or {})
+        findings += findings_of_groups(source)
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 
@@ -347,10 +307,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     source = Source(body)
     if not source.is_correctable:
         return body
-    found = [
-        *_findings_of_bytes(source, body),
-        *_findings_of_lines(source, Steps(_UNLIMITED_STEPS), {}),
-    ]
+    found = [*_findings_of_bytes(source, body), *_findings_of_lines(source, {})]
     findings = [
         finding
         for finding in found
@@ -365,7 +322,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
         written = source.written[finding.line - 1].decode("utf-8", "surrogateescape")
         written = written[: column - 1] + text + written[end_column - 1 :]
         source.written[finding.line - 1] = written.encode("utf-8", "surrogateescape")
-    return source.encoded()
+    return source.mark + source.unmarked()
 
 
 # Bytes
@@ -374,7 +331,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
 def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
-        yield _about_mark(source)
+        yield _about_mark(source, body)
     for number, line in enumerate(source.written, 1):
         indentation = len(line) - len(line.lstrip(WHITE_SPACE))
         if b"\0" in line:
@@ -400,8 +357,9 @@ def _about_file(
     return Finding(line, code.severity, message, advice, code, is_fixable=is_fixable)
 
 
-def _about_mark(source: Source) -> Finding:
-    if source.encoding:
+def _about_mark(source: Source, body: bytes) -> Finding:
+    octets = source.unmarked()
+    if not body.startswith(octets, len(source.mark)):
         code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
     elif source.mark[:1] == b"\xef":
         code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
@@ -409,7 +367,9 @@ def _about_mark(source: Source) -> Finding:
         code = Code.UTF_16_MARK
         message = "a byte order mark of UTF-16 before text that is not UTF-16 is dropped"
     advice = "save the file as UTF-8 without a mark"
-    return _about_file(code, message, advice, is_fixable=source.has_removable_mark)
+    # Without the first of two marks, the second is one, and the first line has another meaning.
+    is_fixable = source.is_correctable and decoded(octets) == octets
+    return _about_file(code, message, advice, is_fixable=is_fixable)
 
 
 def _about_nuls(source: Source, number: int, line: bytes) -> Iterator[Finding]:
@@ -473,20 +433,12 @@ class _Line(NamedTuple):
         return self.source.finding(self.number, code, message, advice, **options)
 
 
-def _findings_of_lines(
-    source: Source, steps: Steps, crawlers: Mapping[str, str]
-) -> Iterator[Finding]:
-    """Yield findings about lines that are skipped, misspelled or out of place, and values.
-
-    Each line uses up `steps`. Without any left, the other lines are not read.
-    """
+def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings about lines that are skipped, misspelled or out of place, and values."""
     known_crawlers = _Crawlers(crawlers)
     started = False
     rules = 0
     for number, text in enumerate(source.text.split(b"\n")):
-        steps.left -= _LINE_STEPS + len(text) // _BYTES_PER_STEP
-        if steps.left < 0:
-            return
         before, _, comment = text.partition(b"#")
         content = before.strip(WHITE_SPACE)
         if not content:

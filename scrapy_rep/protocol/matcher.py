@@ -61,9 +61,6 @@ _MAX_RULES_WITHOUT_INDEX = 100
 work that is done in vain if a second path follows: about 0.2 ms."""
 _STARS = re.compile(r"\*\*+")
 
-_ANY = "\0"
-"""Stands for a star in a sample path. No pattern in comparable form has it."""
-
 TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
@@ -194,21 +191,6 @@ def first_match(patterns: Sequence[str], path: str) -> int:
 def one_star(pattern: str) -> str:
     """Return a pattern with one star in place of several in a row."""
     return _STARS.sub("*", pattern) if "**" in pattern else pattern
-
-
-def sample_paths(pattern: str) -> list[str]:
-    """Return paths that a second pattern matches only if it matches all paths of this one.
-
-    Each has a character that no pattern has for each star. A second pattern matches it only with a
-    star in place of that character. Every path begins with a slash. So a star at the beginning
-    matches nothing, or a slash and more.
-    """
-    text = one_star(pattern[:-1] if pattern[-1] == "$" else pattern + "*")
-    if text[:1] != "*":
-        return [text.replace("*", _ANY)]
-    rest = text[1:].replace("*", _ANY)
-    samples = [f"/{_ANY}{rest}"]
-    return [rest, *samples] if rest[:1] == "/" else samples
 
 
 class PatternIndex:
@@ -405,10 +387,6 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
 
 
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
-
-_MAX_RULES_WITHOUT_INDEX = 100
-"""Rules that may match the first path, from which on the index is built at once. It bounds the
-work that is done in vain if a second path follows: about 0.2 ms."""
 
 
 class GroupMatcher:
