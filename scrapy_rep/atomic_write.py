@@ -22,7 +22,7 @@ def write_atomically(path: Path, octets: bytes) -> None:
     except FileNotFoundError:
         old = None
     if old is not None and not S_ISREG(old.st_mode):
-        raise OSError(EINVAL, "it is no regular file")
+        raise OSError(EINVAL, "it is not a regular file")
     temporary = path.with_name(f".{token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:

@@ -73,9 +73,9 @@ def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
     def warn() -> None:
         _warn(
             crawler,
-            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl obeys no "
-            "robots.txt, no local rule and no delay of a site. Remove ROBOTSTXT_OBEY from the "
-            "settings, or scrapy-rep.",
+            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
+            "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
+            "disable scrapy-rep.",
         )
 
     crawler.signals.connect(warn, signal=signals.spider_opened, weak=False)

@@ -54,6 +54,6 @@ def test_a_new_file_has_the_permissions_of_the_process(tmp_path: Path) -> None:
 
 def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="no regular file"):
+    with pytest.raises(OSError, match="not a regular file"):
         write_atomically(tmp_path / "pipe", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

@@ -82,7 +82,7 @@ def check_tool(
 
     if turns_obeying_off(context.scrapy_settings):
         context.output.warn(
-            "the settings turn ROBOTSTXT_OBEY off: a crawl of this project obeys none of this"
+            "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
         )
     checker = _Checker(
         context, agents_of(agents, context, outside=ANY_CRAWLER), given, is_detailed=source is None

@@ -174,7 +174,7 @@ def exit_code_help(tool_name: str | None = None) -> str:
     """Return the exit codes for help texts, of one tool or of all."""
     texts = dict(EXIT_CODES)
     if tool_name is not None:
-        texts[ExitCode.OK] = "otherwise"
+        texts[ExitCode.OK] = "none of the following"
         texts[ExitCode.FOUND], texts[ExitCode.UNKNOWN] = TOOL_CODES[tool_name]
     codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])

@@ -317,7 +317,7 @@ def _write_urls(
             checked += 1
         except ValueError:
             invalid += 1
-            output.note(f"{given} is not a URL with a robots.txt", "texts that are no URLs")
+            output.note(f"{given} is not a URL with a robots.txt", "texts that are not URLs")
     output.flush()
     differ = "1 verdict differs" if found == 1 else f"{found:,} verdicts differ"
     output.note(f"{quantity(checked, 'URL')}: {differ}")

@@ -38,7 +38,9 @@ def input_options(function: Callable[..., int]) -> Callable[..., int]:
         type=click.Choice(FORMATS),
         help="The format of that file. Default: its name and its first bytes tell.",
     )
-    field = click.option("--url-field", metavar="NAME", help="The JSON field. Default: url.")
+    field = click.option(
+        "--url-field", metavar="NAME", help="The field with the URL, in JSON Lines. Default: url."
+    )
     return form(field(function))
 
 

@@ -135,7 +135,7 @@ def survey_tool(
             Path(html).write_bytes(pages.survey_page(found).encode())
         context.output.note(f"the page is {html}")
     if not is_complete:
-        context.output.note("interrupted: this is what was counted until then")
+        context.output.note("interrupted: these are the figures so far")
         return ExitCode.INTERRUPTED
     return ExitCode.UNKNOWN if inputs.problems else ExitCode.OK
 

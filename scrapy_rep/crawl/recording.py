@@ -91,7 +91,7 @@ def path_of(setting: str, template: str, spider: object, now: float) -> str:
     except KeyError as error:
         problem = f"the spider has no attribute {error}"
     except (TypeError, ValueError) as error:
-        problem = f"it is no template such as '%(name)s.json': {error}"
+        problem = f"it is not a template such as '%(name)s.json': {error}"
     raise SettingError(f"{setting} is {template!r}: {problem}")
 
 

@@ -210,7 +210,7 @@ class Fetcher:
         if isinstance(result, Unreachable) and not file.is_error_reported:
             file.is_error_reported = True
             logger.error(
-                "Unexpected error in a fetch of the %(file)s of %(origin)s, which counts as "
+                "Unexpected error while fetching the %(file)s of %(origin)s, which is treated as "
                 "unreachable. If the error is not in your own code, please report this bug.",
                 {"file": file.resource.name, "origin": file.key},
                 exc_info=error,
@@ -454,9 +454,9 @@ class Fetcher:
         if middleware not in self._ignoring:
             self._ignoring.add(middleware)
             logger.warning(
-                "%(middleware)s raised %(error)s for the request for %(url)s, so the site counts "
-                "as unreachable. Change it to let requests with meta['is_robotstxt_request'] pass. "
-                "The stat robotstxt/ignored_count counts such requests.",
+                "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
+                "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "
+                "middleware. The stat robotstxt/ignored_count counts such requests.",
                 {"middleware": middleware, "error": in_words(error), "url": printable(url)},
                 extra={"spider": self._crawler.spider},
             )

@@ -37,7 +37,7 @@ ATTRIBUTES = {
     ),
     "engine.downloader.slots": (
         "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and a request that another "
-        "middleware keeps counts as one with a connection"
+        "middleware keeps is taken for one with a connection"
     ),
     "engine.downloader._process_queue": (
         "neither a back-off nor a local rule that is added during the crawl holds for requests "

@@ -124,7 +124,7 @@ class Reservations:
             if seconds > 0:
                 logger.warning(
                     "Other crawlers have kept %(host)s reserved for %(seconds)d s: this crawler "
-                    "goes on without a reservation.",
+                    "continues without a reservation.",
                     {"host": host.name, "seconds": MAX_RESERVATION_WAIT},
                 )
             if not self.is_reserved(host):  # by another way meanwhile
@@ -137,7 +137,7 @@ class Reservations:
         del self._attempts[host.name]
         if isinstance(result, Failure):
             _log(result)
-            self._renew_later(host)  # the crawl goes on without a reservation
+            self._renew_later(host)  # the crawl continues without a reservation
         self._frontier.update_host(host)
 
     def _renew_later(self, host: Host) -> None:
@@ -178,6 +178,6 @@ def _log(failure: Failure) -> None:
     assert error is not None
     if not isinstance(error, (asyncio.CancelledError, CancelledError)):
         logger.error(
-            "Could not reserve a host in the store. The crawl goes on without a shared delay.",
+            "Could not reserve a host in the store; the crawl continues without a shared delay.",
             exc_info=(type(error), error, error.__traceback__),
         )

@@ -260,7 +260,7 @@ def lint(
     >>> for finding in lint(b"User-agent: *\nDissallow: /private\nSitemap: /sitemap.xml"):
     ...     print(f"{finding.line}:{finding.column}: {finding.code} {finding.message}")
     2:1: R203 'dissallow' is misspelled
-    3:10: R502 the sitemap '/sitemap.xml' is no absolute URL
+    3:10: R502 the sitemap '/sitemap.xml' is not an absolute URL
     """
     codes = chosen_codes(select, ignore)
     findings: list[Finding] = []
@@ -698,9 +698,12 @@ def _about_unmatchable(line: _Line, value: str) -> Finding:
         is_safe = line.field == b"disallow" and _PLAIN(line.value) is not None
     elif value[0] in _QUOTATION_MARKS:
         meant = "/" + value.strip(_QUOTATION_MARKS).lstrip("/")
-        why = "without quotation marks, which are no part of a path"
+        why = "without quotation marks, which don't belong to a path"
     elif _REGULAR_EXPRESSION(line.value):
-        meant, why = "/page*", "as a pattern is no regular expression and has only '*' and '$'"
+        meant, why = (
+            "/page*",
+            "because a pattern is not a regular expression: only '*' and '$' are special",
+        )
     elif value[0] == "\\":
         meant = value.replace("\\", "/")
     elif value.startswith("./"):
@@ -730,7 +733,7 @@ def _in_case_of(written: bytes, field: bytes) -> bytes:
 
 
 def _path_of_url(pattern: str) -> str | None:
-    """Return the path and query of a URL, or None if the pattern is no absolute URL."""
+    """Return the path and query of a URL, or None if the pattern is not an absolute URL."""
     try:
         parts = urlsplit(pattern)
     except ValueError:
@@ -792,7 +795,7 @@ def _absolute_url(row: RecordType[Any, Any], file: str) -> Check:
     return Check(
         Code.RELATIVE_URL,
         lambda value: _path_of_url(_text(value)) is not None,
-        f"the {_text(row.field)} {{value}} is no absolute URL",
+        f"the {_text(row.field)} {{value}} is not an absolute URL",
         f"write its whole URL, such as https://example.com/{file}",
     )
 
@@ -807,7 +810,7 @@ _PATTERNS = [
     Check(
         Code.REGULAR_EXPRESSION,
         lambda value: _REGULAR_EXPRESSION(value) is None,
-        "the pattern {value} is no regular expression: only '*' and a final '$' are special",
+        "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
         "write a rule for each beginning of a path, with '*' for any characters",
     ),
     Check(

@@ -162,7 +162,7 @@ def codes_of(names: Iterable[str]) -> frozenset[Code]:
         matching = [code for code in Code if written and code.code.startswith(written.upper())]
         if not matching:
             raise ValueError(
-                f"{name!r} is no code of a finding: write a code such as R202, the beginning of "
+                f"{name!r} is not a code of a finding: write a code such as R202, the beginning of "
                 "codes such as R2, or a name such as missing-colon"
             )
         found.update(matching)

@@ -1,6 +1,6 @@
 """Keeps the event log of a crawl, and writes its report when the spider closes (REP_REPORT).
 
-A failure to write is logged once, and the crawl goes on.
+A failure to write is logged once, and the crawl continues.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class CrawlReport(CrawlLog):
         self._has_failed = True
         logger.error(
             "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. The "
-            "crawl goes on. Later failures are counted in the stat robotstxt/report_error_count.",
+            "crawl continues. Later failures are counted in the stat robotstxt/report_error_count.",
             {"path": path, "error": printable(str(error) or type(error).__name__, MAX_MESSAGE)},
             extra={"spider": self._crawler.spider},
         )
@@ -200,7 +200,7 @@ class CrawlReport(CrawlLog):
 
     def _note(self, message: str) -> None:
         logger.warning(
-            "The report of the crawl does not have all runs of the job: %(message)s.",
+            "The report of the crawl does not cover all runs of the job: %(message)s.",
             {"message": printable(message, MAX_MESSAGE)},
             extra={"spider": self._crawler.spider},
         )

@@ -137,7 +137,7 @@ def _add(
     events = iter(log)
     first = next(events, None)
     if not isinstance(first, RunEvent):
-        raise ReportError(f"{path} is no report of a crawl: it is not an event log")
+        raise ReportError(f"{path} is not a report of a crawl: it is not an event log")
     if first.run.id in known:
         note(f"{path} is not used: another file has the same run")
         return
@@ -196,7 +196,9 @@ def _read_json(path: str | Path) -> Report:
     try:
         return msgspec.json.decode(octets, type=Report)
     except _UNREADABLE as error:
-        raise ReportError(f"{path} is no report of a crawl in version {VERSION}: {error}") from None
+        raise ReportError(
+            f"{path} is not a report of a crawl in version {VERSION}: {error}"
+        ) from None
 
 
 def _problem(error: Exception) -> str:

@@ -1,9 +1,9 @@
 """A store that a crawl can go on without.
 
 When a call to the store fails, one warning is logged. For the next :data:`RETRY_INTERVAL` seconds,
-the crawl goes on as if it were alone and its store were empty: the policies that it uses are in its
-memory. Then one call tries the store again. What was fetched meanwhile is put in the store when it
-is fetched next.
+the crawl continues as if it were alone and its store were empty: the policies that it uses are in
+its memory. Then one call tries the store again. What was fetched meanwhile is put in the store when
+it is fetched next.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class FallbackStore:
         text = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
         logger.log(
             level,
-            "The store of robots.txt files does not work: %(error)s. The crawl goes on without it; "
-            "it is tried again every %(seconds)d s.",
+            "The store of robots.txt files does not work: %(error)s. The crawl continues without "
+            "it; it is tried again every %(seconds)d s.",
             {"error": printable(text.rstrip("."), MAX_ERROR_LENGTH), "seconds": RETRY_INTERVAL},
             exc_info=None if is_foreseen else error,
         )

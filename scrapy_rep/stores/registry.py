@@ -57,7 +57,7 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     Returns None if both are None. ``ttl``: seconds after which an entry expires.
 
     Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
-    A SQLite file that cannot be opened logs a warning: the crawl goes on without it, and
+    A SQLite file that cannot be opened logs a warning: the crawl continues without it, and
     tries the file again later.
     """
     if source is not None:

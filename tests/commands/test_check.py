@@ -366,4 +366,4 @@ def test_a_project_that_obeys_nothing_is_told_so(run: Run, obeys: bool | None) -
     if obeys is not None:
         project.set("ROBOTSTXT_OBEY", obeys, priority="project")
     done = run("check", "--robots", "robots.txt", "-a", "mybot", "/a", settings=project)
-    assert ("a crawl of this project obeys none of this" in done.err) is (obeys is False)
+    assert ("a crawl of this project ignores all of this" in done.err) is (obeys is False)

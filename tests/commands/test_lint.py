@@ -48,7 +48,7 @@ def lines_of(name: str) -> list[str]:
         "write '/private', as every path begins with a slash",
         f"{name}:3:1: info R206 unknown-field: unknown field 'foo', the line is skipped; "
         "remove it if it is a mistake",
-        f"{name}:4:10: error R502 relative-url: the sitemap '/a.xml' is no absolute URL; "
+        f"{name}:4:10: error R502 relative-url: the sitemap '/a.xml' is not an absolute URL; "
         "write its whole URL, such as https://example.com/sitemap.xml",
     ]
 

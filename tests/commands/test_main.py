@@ -94,8 +94,8 @@ FILE = ("--robots", "robots.txt")
         (["view"], "Missing argument 'URL'"),
         # Values of options
         (["lint", "robots.txt", "--format", "xml"], "'xml' is not one of 'text', 'json'"),
-        (["lint", "robots.txt", "--select", "R999"], "'R999' is no code of a finding"),
-        (["lint", "robots.txt", "--ignore", "R1,"], "'' is no code of a finding"),
+        (["lint", "robots.txt", "--select", "R999"], "'R999' is not a code of a finding"),
+        (["lint", "robots.txt", "--ignore", "R1,"], "'' is not a code of a finding"),
         (["show", "robots.txt", "-L", "LOUD"], "Invalid value for '-L' / '--loglevel'"),
         (["show", "robots.txt", "-s", "="], "-s takes NAME=VALUE"),
         (["check", "/", *FILE, "-s", "REP_TIMEOUT"], "-s takes NAME=VALUE"),

@@ -147,7 +147,7 @@ def test_another_file_is_refused(run: Run, tmp_path: Path, content: bytes) -> No
     path.write_bytes(content)
     done = run("report", str(path))
     assert done.code == 2
-    assert f"{path} is no report of a crawl" in done.err
+    assert f"{path} is not a report of a crawl" in done.err
     assert run("report", str(tmp_path / "missing")).code == 2
 
 

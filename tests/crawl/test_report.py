@@ -366,7 +366,7 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     assert outcome.stats["robotstxt/report_error_count"] >= 2
     (message,) = our_warnings(caplog)
     assert "No space left on device" in message
-    assert "The crawl goes on" in message
+    assert "The crawl continues" in message
     (log,) = names_in(tmp_path)
     assert (tmp_path / log).stat().st_size == 0
 

@@ -102,7 +102,7 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
         ),
         pytest.param(
             {"ROBOTSTXT_OBEY": False},
-            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl obeys no robots.txt",
+            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt",
             id="nothing is obeyed",
         ),
         pytest.param(

@@ -327,7 +327,7 @@ async def test_redis_may_fail_and_work_again(
     )
     assert set(outcome.responses) == set(urls)
     (warning,) = our_warnings(caplog)
-    assert "The crawl goes on without it" in warning
+    assert "The crawl continues without it" in warning
     with a_redis.client as client:
         keys = {key.decode() for key in client.keys("rep:6:*")}
     # The first entry is lost with the server, and those of its absence are not put.

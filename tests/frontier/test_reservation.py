@@ -229,7 +229,7 @@ async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
     await shared.clock.run(short_wait)
     assert shared.is_reserved
     assert shared.granted == [short_wait]
-    assert "goes on without a reservation" in caplog.text
+    assert "continues without a reservation" in caplog.text
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), asyncio.CancelledError()])

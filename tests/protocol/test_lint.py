@@ -73,12 +73,12 @@ RESTATING = [
           for value in ("", "/a", "a/ ai-train=no", "search=yes ai-train=no", "search=maybe",
                         "use=some", "search=yes, x")),
         (ALL + "Content-Signal: ai_train=no", 2, "warning", "not defined", "ai-train"),
-        ("Sitemap: /a.xml", 1, "error", "no absolute URL", "whole URL"),
-        ("Sitemap: http://[a", 1, "error", "no absolute URL", "whole URL"),
+        ("Sitemap: /a.xml", 1, "error", "not an absolute URL", "whole URL"),
+        ("Sitemap: http://[a", 1, "error", "not an absolute URL", "whole URL"),
         ("Clean-param:", 1, "error", "clean-param '' cannot be read", "ref&sid"),
-        ("License: /a.xml", 1, "error", "license '/a.xml' is no absolute URL", "whole URL"),
-        ("License: http://[a", 1, "error", "no absolute URL", "whole URL"),
-        ("License:", 1, "error", "no absolute URL", "whole URL"),
+        ("License: /a.xml", 1, "error", "license '/a.xml' is not an absolute URL", "whole URL"),
+        ("License: http://[a", 1, "error", "not an absolute URL", "whole URL"),
+        ("License:", 1, "error", "not an absolute URL", "whole URL"),
     ],
 )  # fmt: skip
 def test_findings(robots_txt: str, line: int, severity: str, message: str, advice: str) -> None:
@@ -224,7 +224,7 @@ def test_select_and_ignore(select: list[str], ignore: list[str], codes: list[str
 
 @pytest.mark.parametrize("name", ["R999", "", "x", "E1", "missing"])
 def test_codes_that_do_not_exist(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name!r} is no code of a finding"):
+    with pytest.raises(ValueError, match=f"{name!r} is not a code of a finding"):
         lint(b"", select=[name])
     with pytest.raises(ValueError, match="missing-colon"):
         lint(b"", ignore=["R1", name])

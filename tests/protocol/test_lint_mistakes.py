@@ -32,7 +32,7 @@ MISTAKES = [
     (ALL + "Disallow: “/admin”", "R403", 2, "error", "'/admin', without quotation marks"),
     (ALL + "Disallow: '/cart'", "R403", 2, "error", "'/cart', without quotation marks"),
     (ALL + "Disallow: \\images\\", "R403", 2, "error", "'/images/'"),
-    (ALL + "Disallow: ^/page[0-9]+$", "R403", 2, "error", "no regular expression"),
+    (ALL + "Disallow: ^/page[0-9]+$", "R403", 2, "error", "not a regular expression"),
     (ALL + "Disallow: ./admin", "R403", 2, "error", "'/admin'"),
     (ALL + "Disallow: .pdf$", "R403", 2, "error", "'/*.pdf$'"),
     (ALL + "Disallow: admin", "R401", 2, "error", "'/admin'"),

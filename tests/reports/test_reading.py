@@ -256,10 +256,10 @@ def test_events_without_a_report(
 def test_another_file_is_refused_by_name(tmp_path: Path, octets: bytes) -> None:
     path = tmp_path / "other"
     path.write_bytes(octets)
-    with pytest.raises(ReportError, match="other is no report of a crawl"):
+    with pytest.raises(ReportError, match="other is not a report of a crawl"):
         read_reports([path])
     path.write_bytes(gzip.compress(octets))
-    with pytest.raises(ReportError, match=r"other is no report of a crawl|cannot read .*other"):
+    with pytest.raises(ReportError, match=r"other is not a report of a crawl|cannot read .*other"):
         read_reports([path])
 
 

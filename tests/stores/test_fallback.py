@@ -70,7 +70,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
     await store.put("a", OLD)
     failing.left, failing.calls = 0, 0
     for _ in range(5):
-        assert await store.put("a", NEW), "the crawl goes on"
+        assert await store.put("a", NEW), "the crawl continues"
     assert await store.get("a") is None
     assert await store.claim("a", 1) == (True, None, 0)
     assert failing.calls == 1
