@@ -46,7 +46,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: linkcheck benchmark checks compatibility format fuzz clean
 
 example: .venv/example
-	$(call say,Crawl 13 small sites on this machine: about 4 seconds)
+	$(call say,Crawl 13 small sites on this machine)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
 test: start lint contracts types-and-docs tests each-loop

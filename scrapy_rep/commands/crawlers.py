@@ -263,8 +263,8 @@ def _warning(name: str, tokens: tuple[str, ...], problem: str | None) -> str | N
 
 
 @tool(
-    "List the well-known crawlers that -a knows: the groups that each follows, the first that a "
-    "robots.txt has, what it fetches pages for, and the page that says so, with its date.",
+    "List the well-known crawlers that -a knows: the group of a robots.txt that each one follows, "
+    "what it fetches pages for, and the page that says so, with its date.",
     ("crawlers", "all of them"),
     ("crawlers ai-training", "those that -a ai-training stands for"),
     ("crawlers Googlebot-Image", "one crawler, with its source"),

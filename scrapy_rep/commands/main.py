@@ -52,9 +52,9 @@ TOOLS = {
         "view": ("view", "Show a page as a crawler sees it."),
     },
     "Crawls": {
-        "report": ("report", "Merge and show the reports of crawls (REP_REPORT)."),
-        "export": ("transfer", "Write the policies of a store as JSON Lines."),
-        "import": ("transfer", "Put policies that export has written into a store."),
+        "report": ("report", "Show the report of a crawl, or of several (REP_REPORT)."),
+        "export": ("transfer", "Write the robots.txt files of a store as JSON Lines."),
+        "import": ("transfer", "Put files that export has written into a store."),
     },
     "Research": {
         "survey": ("survey", "Count what the robots.txt files of many sites have."),
@@ -111,7 +111,8 @@ class Tools(click.Group):
 
 @click.command(
     cls=Tools,
-    help="Tools for robots.txt files. 'TOOL --help' shows the options and examples of a tool.",
+    help="Tools for robots.txt files. 'TOOL --help' shows the options and examples of a tool.\n\n"
+    "Begin with: scrapy-rep check https://www.example.com/ -a mybot",
     epilog=exit_code_help(),
     subcommand_metavar="TOOL [OPTION ...] [ARGUMENT ...]",
     options_metavar="",

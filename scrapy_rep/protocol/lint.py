@@ -1,7 +1,7 @@
 """Findings: lines of a robots.txt that do not do what their author probably meant.
 
 Nothing here changes how a file is read. Findings say how the rest of the package reads it, and what
-other crawlers read otherwise. `lint_codes` has the table of what is found. `lint` reports it, and
+other crawlers read differently. `lint_codes` has the table of what is found. `lint` reports it, and
 `fix` corrects what has one safe correction. `lint_groups` finds what concerns several lines.
 
 A column counts characters from 1, as an editor does: code points of the line with its indentation,

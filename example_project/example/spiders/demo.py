@@ -37,7 +37,8 @@ class DemoSpider(ReportingSpider):
 
     async def start(self) -> AsyncIterator[Request]:
         print("The crawl of 13 small sites takes about 4 seconds.")
-        print("Two of them have an unreachable robots.txt: a warning says so for each.", flush=True)
+        print("Two of them have an unreachable robots.txt: a warning says so for each.")
+        print("example_project/README.md explains the table.", flush=True)
         self.crawler.signals.connect(self.item_dropped, signals.item_dropped)
         for site in self.web.sites:
             for url in site.start_urls:
@@ -73,7 +74,11 @@ class DemoSpider(ReportingSpider):
             if site.crawl_delay:
                 rows.append(("", "", f"at least {self.web.shortest_gap(site):.2f} s apart", ""))
             received += sum(hits[url] for url in site.urls(site.disallowed, site.redirected_to))
-        print_table("URLs of the crawl", ("path", "outcome", "why", "hits"), rows)
+        print_table(
+            "URLs of the crawl (hits: requests that the server received)",
+            ("path", "outcome", "why", "hits"),
+            rows,
+        )
         print(f"\n{self.summary()}; the server received {received} disallowed pages")
         again = sum(count > 1 for count in fetched)
         print(f"{len(fetched)} robots.txt files, {again} of them fetched more than once")
