@@ -94,8 +94,8 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
 
 @tool(
     "Report lines of a robots.txt that do not do what they seem to, or that other crawlers read "
-    "differently. 'scrapy-rep rule R202' explains a code. A folder stands for each robots.txt in it, "
-    "or, if there is none, for each file that ends in .txt.",
+    "differently. 'scrapy-rep rule R202' explains a code. A folder stands for each robots.txt in "
+    "it, or, if there is none, for each file that ends in .txt.",
     ("lint robots.txt", "a file"),
     ("lint robots.txt --diff", "show what --fix would change"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
