@@ -21,8 +21,8 @@ CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py
 EACH_LOOP := tests/crawl tests/stores -m each_loop
 # What does not depend on the version of Scrapy.
 PURE := tests/protocol tests/reports tests/stores/test_entry.py \
-	$(patsubst %,tests/test_%.py,atomic_write command_lines conformance_page corpus documentation \
-	harness lint_page origin packaging reference_pages) $(filter-out \
+	$(patsubst %,tests/test_%.py,atomic_write command_lines conformance_page documentation \
+	lint_page origin packaging reference_pages) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 
 MYPY := $(BIN)/mypy

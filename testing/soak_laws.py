@@ -1,6 +1,6 @@
 """The laws of a crawl by workers that share a store, and the requests that break them.
 
-Everything here is a pure function of what was seen, so that a test can break each law.
+Everything here is a pure function of what was seen.
 """
 
 from __future__ import annotations

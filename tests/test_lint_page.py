@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands.lint import LintFinding
 from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.protocol.lint_codes import PAGE
 
@@ -58,10 +57,3 @@ def examples(section: str) -> list[bytes]:
     """Return the two files of a section: as text, or as Python where text cannot show it."""
     found = re.findall(r"^```(text|python)\n([\s\S]*?)\n```$", section, re.MULTILINE)
     return [text.encode() if kind == "text" else eval(text) for kind, text in found]
-
-
-def test_the_fields_of_the_json() -> None:
-    command = ROOT / "docs" / "usage" / "commands" / "lint.md"
-    table = command.read_text(encoding="utf-8").partition("| Field |")[2].partition("\n\n")[0]
-    named = re.findall(r"`([a-z_]+)`", "".join(row.split("|")[1] for row in table.split("\n")[2:]))
-    assert named == ["type", *LintFinding.__struct_fields__]

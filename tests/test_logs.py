@@ -55,13 +55,6 @@ def test_tracebacks(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.records[0].exc_info is not None  # for other handlers
 
 
-def test_a_message_without_values(caplog: pytest.LogCaptureFixture) -> None:
-    logger.warning("100 %")
-    assert caplog.messages == ["100 %"]
-    assert get_logger("scrapy_rep.tests").filters == logger.filters
-    assert len(logger.filters) == 1
-
-
 def test_every_module_has_such_a_logger() -> None:
     root = Path(scrapy_rep.__file__).parent
     found = [

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -23,7 +22,6 @@ else:
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 README = (ROOT / "README.md").read_text("utf-8")
-WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 LINK = re.compile(r"\]\(([^)]*)\)")
 
 
@@ -73,12 +71,6 @@ def test_each_extra_is_installed_alone() -> None:
     assert {*packaging.FEATURES, *packaging.TOOLS} == set(PROJECT["optional-dependencies"])
 
 
-def test_the_hook_of_pre_commit_has_the_minimum_of_its_extra() -> None:
-    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8")
-    texts = ", ".join(f'"{text}"' for text in PROJECT["optional-dependencies"]["cli"])
-    assert f"additional_dependencies: [{texts}]" in hooks
-
-
 def test_no_link_of_the_description_is_relative() -> None:
     setup = runpy.run_path(str(ROOT / "setup.py"))
     description = setup["description"]()
@@ -89,20 +81,3 @@ def test_no_link_of_the_description_is_relative() -> None:
     )
     # As long as the project is not published, there is no URL that could be named.
     assert bool(setup["FILES"]) == ("urls" in PROJECT)
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows(path: Path) -> None:
-    text = path.read_text("utf-8")
-    uses = re.findall(r"uses: (.*)", text)
-    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each) for each in uses)
-    assert re.search(r"^permissions:( \{\}|\n  contents: read)\n", text, re.MULTILINE)
-    sessions = {
-        session.partition("-")[0] for session in re.findall(r"session: ([a-z]\S*?)[ ,]", text)
-    }
-    functions = ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body
-    assert sessions <= {each.name for each in functions if isinstance(each, ast.FunctionDef)}
-    targets = re.findall(r"run: make ([\w-]+)", text)
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert targets
-    assert all(f"\n{target}:" in makefile for target in targets)
