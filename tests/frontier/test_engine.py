@@ -4,56 +4,24 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
-from collections import deque
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scrapy import Request, Spider
-from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import engine as module
 from scrapy_rep.frontier.engine import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
-from tests.import_contracts import ROOT, attributes_used_in
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    tomllib = pytest.importorskip("tomli")
-
-PUBLIC = {"slot.queue", "slot.transferring"}
-"""What is used of a download slot."""
-
-USED = {
-    f"{first.lstrip('_')}.{second}"
-    for path in ATTRIBUTES
-    for first, second in pairwise(path.split("."))
-}
+from tests.import_contracts import attributes_used_in
 
 
-def test_few_attributes_are_used() -> None:
+def test_every_private_attribute_that_is_used_is_one_of_few_on_a_list() -> None:
     assert len(ATTRIBUTES) <= 8
-
-
-def test_the_contract_lists_the_attributes_that_are_checked() -> None:
-    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (contract,) = [
-        each for each in tool["contracts"] if each.get("owners") == ["scrapy_rep.frontier.engine"]
-    ]
-    assert contract["attributes"] == sorted(USED | PUBLIC)
-
-
-def test_every_private_attribute_that_is_used_is_on_the_list() -> None:
     used = attributes_used_in(Path(module.__file__))
     own: Any = Engine(SimpleNamespace())  # type: ignore[arg-type]
-    assert used >= USED
-    private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)}
-    assert private - set(dir(own)) == {"_process_queue", "_slot", "_start_queues"}
-    others = Path(module.__file__).with_name("queue.py")
-    assert attributes_used_in(others).isdisjoint({"_start_queues", "_sqfactory"})
+    private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)} - set(dir(own))
+    assert private <= {part for path in ATTRIBUTES for part in path.split(".")}
 
 
 class Downloader:
@@ -131,26 +99,6 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert bool(fake.steps) is (path != "engine._slot.nextcall")
 
 
-@pytest.mark.parametrize("path", ["engine", "engine._slot", "engine.downloader"])
-def test_one_warning_says_all_that_is_missing(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    (warning,) = Fake(path).warnings(caplog)
-    expected = [each for each in ATTRIBUTES if each.startswith(path)]
-    assert [each for each in ATTRIBUTES if each in warning] == expected
-
-
-def test_a_concurrency_that_is_no_number_is_missing(caplog: pytest.LogCaptureFixture) -> None:
-    (warning,) = Fake(total_concurrency=None).warnings(caplog)
-    assert "engine.downloader.total_concurrency" in warning
-
-
-def test_nothing_is_used_before_the_spider_is_opened() -> None:
-    crawler: Any = SimpleNamespace(engine=None)
-    engine = Engine(crawler)
-    engine.wake()
-    assert not engine.is_closing
-    assert not engine.active
-
-
 @pytest.fixture
 def fake() -> Fake:
     fake = Fake()
@@ -201,42 +149,3 @@ def test_the_engine_is_woken_while_the_spider_is_open(fake: Fake, state: str) ->
     fake.engine.wake()
     assert fake.steps == (state == "open")
     assert fake.engine.is_closing is (state == "closing")
-
-
-def test_whether_a_request_waits_for_the_delay_of_the_crawl(fake: Fake) -> None:
-    held, sent, early = requests(3)
-    slot = SimpleNamespace(active={held, sent}, transferring={sent})
-    fake.downloader.slots["a.example"] = slot
-    for request in (held, sent):
-        request.meta["download_slot"] = "a.example"
-    found = [fake.engine.is_held(request) for request in (held, sent, early)]
-    assert found == [True, False, False]
-    fake.downloader.active = {held, sent, early}
-    assert fake.engine.transfers == 1
-
-
-def test_a_request_in_a_slot_is_taken_out_and_put_back(fake: Fake) -> None:
-    first, held, sent = requests(3)
-    entries = [(each, Deferred[Any]()) for each in (first, held)]
-    slot = SimpleNamespace(active={first, held, sent}, transferring={sent}, queue=deque(entries))
-    fake.downloader.slots["a.example"] = slot
-    for request in (first, held, sent):
-        request.meta["download_slot"] = "a.example"
-    assert fake.engine.take_held(sent) is None
-    download = fake.engine.take_held(held)
-    assert download is entries[1][1]
-    assert fake.engine.take_held(held) is None
-    assert list(slot.queue) == entries[:1]
-    fake.engine.put_held(held, download)
-    assert list(slot.queue) == entries
-    assert fake.downloader.processed == [slot]
-
-
-def test_whether_only_requests_of_a_kind_are_left(fake: Fake) -> None:
-    first, second = requests(2)
-    assert not fake.engine.has_only("robots")
-    fake.downloader.active = {first, second}
-    first.meta["robots"] = True
-    assert not fake.engine.has_only("robots")
-    second.meta["robots"] = True
-    assert fake.engine.has_only("robots")

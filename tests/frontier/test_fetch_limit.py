@@ -67,16 +67,6 @@ async def test_a_slow_fetch_does_not_count() -> None:
     assert fetches.limit.can_begin()
 
 
-async def test_the_engine_is_woken_when_a_fetch_may_begin() -> None:
-    fetches = Fetches(1)
-    await fetches.begin()
-    woken = fetches.engine.woken
-    fetches.clock.advance(SLOW)
-    assert fetches.engine.woken == woken + 1
-    fetches.limit.release(fetches.permits[0])
-    assert fetches.engine.woken == woken + 2
-
-
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
     fetches = Fetches(1)
     for _ in range(MAX_FACTOR):
@@ -88,14 +78,6 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
     fetches.clock.advance(OLD)
     assert fetches.limit.can_begin()
     assert fetches.ended == fetches.permits[:1]
-
-
-async def test_an_old_fetch_is_not_ended_while_others_may_begin() -> None:
-    fetches = Fetches(2)
-    await fetches.begin()
-    fetches.clock.advance(10 * OLD)
-    assert fetches.limit.can_begin()
-    assert fetches.ended == []
 
 
 async def test_a_fetch_that_no_longer_waits_leaves_nothing() -> None:
@@ -120,17 +102,3 @@ async def test_a_pool_of_connections_is_shared_with_pages() -> None:
     fetches.clock.advance(10 * OLD)
     assert not fetches.limit.can_begin()
     assert fetches.ended == [], "the handler might keep the connection"
-
-
-async def test_requests_that_other_middlewares_keep_have_no_connection() -> None:
-    """They may wait for the very fetch that waits for their connection."""
-    fetches = Fetches(100, connections=2)
-    fetches.engine.downloads = fetches.engine.transfers = 2
-    await fetches.begin()
-    fetches.limit.poll()
-    await settle()
-    assert fetches.permits == []
-    fetches.engine.transfers = 1
-    fetches.limit.poll()
-    await settle()
-    assert len(fetches.permits) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,53 +68,7 @@ def test_an_unknown_robots_txt_is_fetched_when_the_engine_asks_for_work() -> Non
     assert crawl.places() == {}
 
 
-def test_a_queue_stays_unknown_until_a_fetch_may_begin() -> None:
-    crawl = FakeCrawl()
-    crawl.policies.free = 0
-    crawl.push(f"{A}/1")
-    assert crawl.pop() is None
-    assert crawl.places() == {A: Place.UNKNOWN}
-    crawl.policies.free = 1
-    crawl.pop()
-    assert crawl.policies.fetched == [A]
-
-
-def test_a_policy_that_has_expired_is_found_when_the_turn_of_the_queue_comes() -> None:
-    crawl = crawl_of(A, B)
-    del crawl.policies.conditions[A]
-    assert crawl.pop_url() == f"{B}/0"
-    crawl.pop()
-    assert crawl.policies.fetched == [A]
-
-
-def test_requests_without_a_host_are_always_ready() -> None:
-    crawl = FakeCrawl()
-    crawl.push("data:,1", "data:,2")
-    assert crawl.pop_all() == ["data:,1", "data:,2"]
-
-
-def test_exempt_requests_have_a_queue_of_their_own() -> None:
-    crawl = FakeCrawl()
-    crawl.push(f"{A}/1")
-    crawl.push(f"{A}/2", dont_obey_robotstxt=True)
-    assert crawl.pop_all() == [f"{A}/2"]
-    assert len(crawl.queue) == 1
-
-
-def test_nothing_is_given_when_the_spider_closes() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.close()
-    assert crawl.pop() is None
-    assert len(crawl.queue) == 3
-    assert crawl.frontier.has_requests
-
-
 # Turns
-
-
-def test_hosts_take_turns() -> None:
-    crawl = crawl_of(A, B, C, number=2)
-    assert crawl.pop_all() == [f"{origin}/{n}" for n in (0, 1) for origin in (A, B, C)]
 
 
 def test_the_host_with_the_fewest_requests_in_progress_comes_first() -> None:
@@ -138,12 +91,6 @@ def test_a_host_has_no_more_requests_in_progress_than_the_setting_says() -> None
     assert crawl.pop_url() == f"{A}/3"
 
 
-def test_priorities_count_within_an_origin() -> None:
-    crawl = crawl_of(A, B, number=1)
-    crawl.push(f"{B}/urgent", priority=5)
-    assert crawl.pop_all() == [f"{A}/0", f"{B}/urgent", f"{B}/0"]
-
-
 def test_priorities_count_across_hosts_if_the_project_asks_for_that() -> None:
     crawl = FakeCrawl(queue=PriorityFirstQueue)
     crawl.set_ready(A, B)
@@ -164,16 +111,6 @@ def test_one_request_is_dropped_for_many_pages() -> None:
     urls = [crawl.pop_url() for _ in range(2 * (PAGES_IN_BETWEEN + 1))]
     dropped = [number for number, url in enumerate(urls) if url in pages(B, 2)]
     assert dropped == [PAGES_IN_BETWEEN, 2 * PAGES_IN_BETWEEN + 1]
-
-
-def test_some_requests_are_dropped_at_once_if_there_is_nothing_else_to_do() -> None:
-    crawl = FakeCrawl()
-    crawl.set(B, Place.DROPS)
-    crawl.push(*pages(B, 2 * MAX_DROPS))
-    first = crawl.pop()
-    assert len(crawl.pop_all()) == MAX_DROPS - 1
-    crawl.end(first, sent=False)
-    assert crawl.pop_url() == f"{B}/{MAX_DROPS}"
 
 
 def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
@@ -268,13 +205,6 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     assert crawl.pop_url() == f"{A}/1"
 
 
-def test_no_delay_begins_with_a_request_that_was_not_sent() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    crawl.end(crawl.pop(), sent=False)
-    assert crawl.pop_url() == f"{A}/1"
-
-
 def test_the_origins_of_a_host_share_the_longest_delay() -> None:
     crawl = crawl_of(A, SECURE)
     crawl.frontier.set_delay("a.example", A, 2, None)
@@ -302,15 +232,6 @@ def test_a_delay_that_comes_late_applies_after_all_requests_in_progress() -> Non
     assert crawl.pop_url() == f"{A}/3"
 
 
-def test_a_delay_begins_with_the_end_of_the_robots_txt() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now - 2)
-    crawl.clock.advance(2.9)
-    assert crawl.pop() is None
-    crawl.clock.advance(0.1)
-    assert crawl.pop_url() == f"{A}/0"
-
-
 def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
     crawl = FakeCrawl()
     crawl.policies.delays[A] = (5, crawl.clock.now - 1)
@@ -319,17 +240,6 @@ def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
     crawl.clock.advance(3.9)
     assert crawl.pop() is None
     crawl.clock.advance(0.1)
-    assert crawl.pop_url() == f"{A}/1"
-
-
-def test_a_condition_is_looked_at_again_after_its_time() -> None:
-    crawl = FakeCrawl()
-    crawl.set(A, Place.WAITING, 30)
-    crawl.push(f"{A}/1")
-    crawl.policies.conditions[A] = module.READY
-    crawl.clock.advance(29)
-    assert crawl.pop() is None
-    crawl.clock.advance(1)
     assert crawl.pop_url() == f"{A}/1"
 
 
@@ -347,17 +257,6 @@ def test_each_host_has_its_own_alarm() -> None:
     assert crawl.clock.pending == []
 
 
-def test_an_alarm_may_be_set_to_an_earlier_time() -> None:
-    crawl = crawl_of(A)
-    crawl.set(A, Place.WAITING, 30)
-    crawl.set(A, Place.WAITING, 10)
-    crawl.policies.conditions[A] = module.READY
-    crawl.clock.advance(10)
-    assert crawl.pop_url() == f"{A}/0"
-    crawl.clock.advance(60)
-    assert crawl.clock.pending == []
-
-
 def test_alarms_do_not_pile_up() -> None:
     crawl = crawl_of(A, number=50)
     crawl.set(SECURE, Place.WAITING, 30_000)
@@ -370,15 +269,6 @@ def test_alarms_do_not_pile_up() -> None:
     crawl.set_ready(SECURE)
     crawl.end(crawl.pop())
     assert crawl.left_over() == {}
-
-
-def test_a_host_that_is_forgotten_has_no_alarm() -> None:
-    crawl = crawl_of(A, number=1)
-    crawl.set(A, Place.WAITING, 30)
-    crawl.set_ready(A)
-    crawl.end(crawl.pop())
-    assert crawl.frontier.hosts == {}
-    assert crawl.clock.pending == []
 
 
 def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> None:
@@ -469,26 +359,6 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     assert crawl.crawler.stats.get_value("robotstxt/backoff_count") == 1
 
 
-def test_what_is_in_flight_may_say_for_how_long() -> None:
-    crawl = crawl_of(A, number=30)
-    several = [request for _ in range(3) if (request := crawl.pop()) is not None]
-    for request, retry_after in zip(several, (None, 60.0, 20.0), strict=True):
-        crawl.frontier.note_answer(request, 429, retry_after)
-        crawl.end(request)
-    assert seconds_held(crawl) == 60
-
-
-def test_another_answer_ends_it() -> None:
-    crawl = held_crawl(20)
-    crawl.clock.advance(20)
-    request = crawl.pop()
-    assert request is not None
-    crawl.frontier.note_answer(request, 500, None)
-    crawl.end(request)
-    assert len(crawl.pop_all()) == 8
-    assert crawl.frontier.hosts["a.example"].backoffs == 0
-
-
 def test_a_host_is_not_forgotten_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
     crawl = held_crawl(20, number=1)
@@ -496,18 +366,6 @@ def test_a_host_is_not_forgotten_while_it_is_held(monkeypatch: pytest.MonkeyPatc
     crawl.clock.advance(20)
     crawl.frontier.set_delay("b.example", B, 5, None)
     assert "a.example" not in crawl.frontier.hosts
-
-
-def test_a_request_that_left_before_it_began_waits() -> None:
-    crawl = crawl_of(A)
-    first, second = crawl.pop(), crawl.pop()
-    assert first is not None
-    assert second is not None
-    crawl.frontier.note_answer(first, 429, 20)
-    crawl.end(first)
-    assert not crawl.frontier.try_start(second, A)
-    crawl.clock.advance(20)
-    assert crawl.frontier.try_start(second, A)
 
 
 def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -530,14 +388,6 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
 # Hosts
 
 
-def test_idle_hosts_are_forgotten_with_their_last_request() -> None:
-    crawl = crawl_of(A, number=1)
-    crawl.end(crawl.pop())
-    assert crawl.frontier.hosts == {}
-    crawl.frontier.set_delay("a.example", A, 0, None)
-    assert crawl.frontier.hosts == {}
-
-
 def test_some_idle_hosts_keep_their_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 2)
     crawl = FakeCrawl()
@@ -556,92 +406,6 @@ def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.Monke
     crawl.clock.advance(6)
     crawl.frontier.set_delay("b.example", B, 5, None)
     assert "a.example" not in crawl.frontier.hosts
-
-
-def test_a_host_that_is_in_use_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
-    crawl = FakeCrawl()
-    origins = [f"http://{number}.example" for number in range(4)]
-    for origin in origins:  # each has a delay before its first request comes
-        crawl.policies.delays[origin] = 5, None
-        crawl.set(origin, Place.FETCHING)
-        crawl.push(f"{origin}/1")
-    crawl.set_ready(*origins)
-    assert len(crawl.pop_all()) == 4
-
-
-def test_a_reservation_ends_with_a_queue_that_nothing_was_read_of() -> None:
-    crawl = crawl_of(A, number=1)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    released: list[str] = []
-    reservations: Any = SimpleNamespace(
-        is_reserved=lambda _: True,
-        cancel=lambda _: None,
-        release=lambda host, _: released.append(host.name),
-    )
-    crawl.frontier.reservations = reservations
-    (queue,) = crawl.frontier.hosts["a.example"].queues
-    queue.pop()
-    crawl.frontier.update(queue)
-    assert released == ["a.example"]
-
-
-def test_queues_that_wait_for_a_fetch_are_enough() -> None:
-    crawl = FakeCrawl({"CONCURRENT_REQUESTS": 4})
-    crawl.push(*(f"http://{number}.example" for number in range(4 * LOOK_AHEAD - 1)))
-    assert not any(crawl.frontier.missing(crawl.queue))
-    crawl.policies.free = 0
-    assert crawl.frontier.missing(crawl.queue) == (1, 0, 0), "it may have one that is known"
-    crawl.push(f"{A}/1")
-    assert not any(crawl.frontier.missing(crawl.queue))
-
-
-def test_a_request_that_another_middleware_sends_back_is_counted_once() -> None:
-    crawl = crawl_of(A, number=1)
-    request = crawl.pop()
-    assert request is not None
-    crawl.engine.active.add(Request("data:,x"))  # hides that the request is over
-    crawl.engine.active.discard(request)
-    crawl.queue.push(request)
-    assert crawl.pop() is request
-    crawl.end(request)
-    assert dict(crawl.frontier.left_over())["hosts with requests"] == 0
-
-
-@pytest.mark.parametrize(
-    ("place", "in_use", "has_queue"),
-    [(Place.UNKNOWN, False, True), (Place.FETCHING, True, True), (Place.READY, True, True)],
-)
-def test_an_origin_is_in_use_while_requests_need_its_policy(
-    place: Place, in_use: bool, has_queue: bool
-) -> None:
-    crawl = FakeCrawl()
-    crawl.set(A, place)
-    crawl.push(f"{A}/1")
-    assert crawl.frontier.is_in_use("a.example", A) is in_use
-    assert crawl.frontier.has_queue("a.example", A) is has_queue
-    assert not crawl.frontier.is_in_use("a.example", SECURE)
-    assert not crawl.frontier.is_in_use("b.example", B)
-    assert not crawl.frontier.has_queue("b.example", B)
-
-
-def test_an_origin_is_in_use_while_a_request_is_in_progress() -> None:
-    crawl = crawl_of(A, number=1)
-    request = crawl.pop()
-    assert crawl.frontier.is_in_use("a.example", A)
-    assert not crawl.frontier.has_queue("a.example", A)
-    crawl.end(request)
-    assert not crawl.frontier.is_in_use("a.example", A)
-
-
-async def test_an_origin_is_in_use_while_a_request_waits_in_the_downloader() -> None:
-    crawl = FakeCrawl()
-    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now)
-    begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A))
-    begin(crawl.frontier.sleep(Request(f"{B}/1"), B, 5))
-    await settle()
-    assert crawl.frontier.is_in_use("a.example", A)
-    assert crawl.frontier.is_in_use("b.example", B)
 
 
 # Requests that end without a signal
@@ -669,38 +433,7 @@ def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
     assert crawl.pop_url() == f"{A}/1"
 
 
-def test_a_request_ends_once() -> None:
-    crawl = crawl_of(A)
-    request = crawl.pop()
-    crawl.end(request)
-    crawl.end(request)
-    assert crawl.frontier.hosts["a.example"].active == 0
-
-
 # Requests that wait in the downloader
-
-
-def test_a_request_from_a_queue_has_started() -> None:
-    crawl = crawl_of(A)
-    request = crawl.pop()
-    assert request is not None
-    assert crawl.frontier.try_start(request, A)
-    assert crawl.frontier.in_progress[request].is_from_queue
-    assert crawl.frontier.hosts["a.example"].active == 1
-
-
-def test_requests_of_others_keep_the_pace() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    first = crawl.pop()
-    other = Request(f"{A}/other")
-    crawl.engine.active.add(other)
-    assert not crawl.frontier.try_start(other, A)
-    crawl.end(first)
-    crawl.clock.advance(5)
-    assert crawl.frontier.try_start(other, A)
-    assert not crawl.frontier.in_progress[other].is_from_queue
-    assert crawl.pop() is None
 
 
 def test_a_request_that_comes_back_without_a_queue_keeps_the_pace() -> None:
@@ -756,24 +489,6 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
     assert crawl.engine.excluded == set()
-
-
-async def test_closing_ends_all_waiting() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    crawl.end(crawl.pop())
-    waiting = [
-        begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A)),
-        begin(crawl.frontier.sleep(Request(f"{A}/2"), A, 60)),
-    ]
-    await settle()
-    assert crawl.left_over()["requests that wait in the downloader"] == 2
-    crawl.frontier.close()
-    waiting.append(begin(crawl.frontier.wait_turn(Request(f"{A}/3"), A)))
-    await settle()
-    assert [each.result for each in waiting] == [False] * 3
-    assert crawl.clock.pending == []
-    assert crawl.left_over() == {}
 
 
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
@@ -887,14 +602,3 @@ async def test_a_host_that_is_held_is_held_for_other_crawlers() -> None:
     crawl.end(request)
     await settle()
     assert store.released == [20, 30]
-
-
-async def test_a_host_whose_requests_are_dropped_is_not_reserved() -> None:
-    crawl = crawl_of(A, number=2)
-    store = Store()
-    crawl.frontier.share(store)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    await settle()
-    crawl.set(A, Place.DROPS)
-    await crawl.clock.run(60)
-    assert crawl.clock.pending == []

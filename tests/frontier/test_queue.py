@@ -10,13 +10,10 @@ import pytest
 import scrapy
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
-from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
-from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
-from scrapy.utils.test import get_crawler
+from scrapy.squeues import PickleFifoDiskQueue
 
 from scrapy_rep.frontier import queue as module
 from scrapy_rep.frontier.frontier import READY
-from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 
 from .doubles import FakeCrawl
 
@@ -151,25 +148,6 @@ def test_a_crawl_of_scrapys_plain_queue_continues(
     assert sorted(found) == sorted(urls)
 
 
-class Blind(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
-    """A class of queues that cannot show the next request."""
-
-    def peek(self) -> Request | None:
-        raise NotImplementedError
-
-
-def test_a_class_of_queues_without_peek(tmp_path: Path) -> None:
-    urls = [f"{origin}/{number}" for number in range(5) for origin in (A, SECURE, B)]
-    crawl = StoredCrawl(tmp_path, DEFAULT, Blind)
-    crawl.push(*urls)
-    crawl.close()
-    again = StoredCrawl(tmp_path, OURS, Blind)
-    assert len(again.scheduler) == 15
-    again.push(f"{A}/more", f"{B}/more")
-    assert sorted(again.read()) == sorted([*urls, f"{A}/more", f"{B}/more"])
-    again.close()
-
-
 class Counted(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
     """Counts the queues with open files."""
 
@@ -297,30 +275,3 @@ def test_a_new_directory_never_is_that_of_another_queue(tmp_path: Path) -> None:
     again = StoredCrawl(tmp_path)
     assert len(again.scheduler) == len({*again.read()}) == 36
     again.close()
-
-
-def test_a_crawl_that_does_not_obey_has_the_queue_of_scrapy() -> None:
-    crawler = get_crawler()
-    crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-        downloader=SimpleNamespace(middleware=SimpleNamespace(middlewares=()))
-    )
-    kept: Any = OriginPriorityQueue.from_crawler(crawler, FifoMemoryQueue, "")
-    assert type(kept) is DownloaderAwarePriorityQueue
-    by_priority: Any = PriorityFirstQueue.from_crawler(crawler, FifoMemoryQueue, "")
-    assert type(by_priority) is ScrapyPriorityQueue
-
-
-def test_a_single_request_in_memory_needs_no_queue_of_scrapys(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    crawl = FakeCrawl()
-    crawl.policies.conditions = defaultdict(lambda: READY)
-    monkeypatch.setattr(module, "ScrapyPriorityQueue", None)
-    crawl.push(f"{A}/1", f"{B}/1")
-    assert len(crawl.queue) == 2
-    peeked = crawl.queue.peek()
-    assert peeked is not None
-    assert crawl.pop_url() == peeked.url == f"{A}/1"
-    crawl.push(f"{A}/2")
-    assert crawl.pop_all() == [f"{B}/1", f"{A}/2"]
-    assert crawl.queue.close() == {}

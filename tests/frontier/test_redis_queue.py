@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from redis import RedisError
-from scrapy.utils.test import get_crawler
 
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.frontier.frontier import Place
 
 pytest.importorskip("scrapy_redis")
 
-from scrapy_redis.queue import PriorityQueue  # type: ignore[import-untyped]
 
 from scrapy_rep.frontier import redis_queue
 from scrapy_rep.frontier.redis_queue import RedisQueue
@@ -57,18 +55,6 @@ def set_delay(crawl: FakeCrawl, seconds: float) -> None:
     crawl.frontier.set_delay("a.example", A, seconds, None)
 
 
-async def test_a_request_is_given_once_its_origin_is_known(worker: Callable[..., Worker]) -> None:
-    crawl = worker()
-    crawl.push(f"{A}/1", f"{A}/2")
-    assert crawl.pop() is None
-    assert crawl.policies.fetched == [A]
-    assert crawl.policies.pages == [f"{A}/1"]
-    crawl.set_ready(A)
-    assert crawl.pop_all() == [f"{A}/1", f"{A}/2"]
-    assert len(crawl.queue) == 0
-    assert crawl.frontier.hosts["a.example"].active == 2
-
-
 async def test_each_request_is_given_to_one_worker(worker: Callable[..., Worker]) -> None:
     one, other = worker(), worker()
     urls = {f"{root}/{number}" for root in (A, B) for number in range(3)}
@@ -108,31 +94,6 @@ async def test_a_back_off_holds_for_all_workers(worker: Callable[..., Worker]) -
     assert other.pop() is None
     assert one.pop_all() == [f"{B}/1"]
     assert len(other.queue) == 1
-
-
-async def test_a_delay_holds_for_all_workers(worker: Callable[..., Worker]) -> None:
-    one, other = worker(), worker()
-    one.push(f"{A}/1", f"{A}/2")
-    for crawl in (one, other):
-        crawl.set_ready(A)
-        set_delay(crawl, HOUR)
-    request = one.pop()
-    assert request is not None
-    assert other.pop() is one.pop() is None  # it is in progress
-    one.end(request)
-    assert other.pop() is one.pop() is None
-    assert len(other.queue) == 1
-
-
-async def test_after_the_delay_any_worker_may_go_on(worker: Callable[..., Worker]) -> None:
-    one, other = worker(), worker()
-    one.push(f"{A}/1", f"{A}/2")
-    for crawl in (one, other):
-        crawl.set_ready(A)
-        set_delay(crawl, 0.01)
-    one.end(one.pop())
-    await sleep(0.02)
-    assert other.pop_url() == f"{A}/2"
 
 
 async def test_a_host_stays_leased_while_its_requests_wait_for_something_else(
@@ -179,20 +140,6 @@ async def test_a_request_that_was_not_sent_begins_no_delay(worker: Callable[...,
     assert crawl.pop_url() == f"{A}/3"
 
 
-async def test_a_host_with_its_most_requests_is_left_to_others(
-    worker: Callable[..., Worker],
-) -> None:
-    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}
-    one, other = worker(settings), worker(settings)
-    one.push(*(f"{A}/{number}" for number in range(5)))
-    for crawl in (one, other):
-        crawl.set_ready(A)
-    assert one.pop_all() == [f"{A}/0", f"{A}/1"]
-    assert other.pop_all() == [f"{A}/2", f"{A}/3"]
-    one.end(next(iter(one.engine.active)))
-    assert one.pop_all() == [f"{A}/4"]
-
-
 async def test_a_higher_priority_comes_first_and_then_the_older_request(
     worker: Callable[..., Worker],
 ) -> None:
@@ -214,19 +161,6 @@ async def test_requests_with_a_slot_and_without_robots_txt(worker: Callable[...,
     crawl.set_ready(A)
     assert crawl.pop_all() == [f"{A}/slot"]
     assert crawl.frontier.hosts[" mine"].active == 1
-
-
-async def test_another_origin_of_a_leased_host_does_not_wait_for_it(
-    worker: Callable[..., Worker],
-) -> None:
-    crawl = worker()
-    secure = A.replace("http", "https")
-    crawl.push(f"{A}/1")
-    assert crawl.pop() is None  # a fetch has begun
-    crawl.push(f"{secure}/1", f"{secure}/2")
-    crawl.set_ready(secure)
-    assert crawl.pop_all() == [f"{secure}/1", f"{secure}/2"]
-    assert crawl.places() == {A: Place.FETCHING}
 
 
 async def test_the_next_request_of_a_known_site_comes_before_a_new_site(
@@ -376,23 +310,6 @@ async def test_a_crawl_that_ends_returns_its_hosts(worker: Callable[..., Worker]
     assert one.clock.pending == []
 
 
-async def test_the_queue_is_cleared(
-    worker: Callable[..., Worker], redis_server: RedisServer
-) -> None:
-    crawl = worker()
-    crawl.push(f"{A}/1", f"{B}/1")
-    assert crawl.pop() is None
-    queue: Any = crawl.queue
-    queue.clear()
-    assert len(queue) == 0
-    assert crawl.places() == {}
-    with redis_server.client as client:
-        assert client.keys() == []
-    crawl.push(f"{A}/2")
-    crawl.set_ready(A)
-    assert crawl.pop_url() == f"{A}/2"
-
-
 async def test_a_request_that_is_put_back_is_stored_once(worker: Callable[..., Worker]) -> None:
     crawl = worker()
     crawl.set_ready(A)
@@ -440,16 +357,3 @@ async def test_a_server_that_fails_leaves_leases_to_end_by_themselves(
 
 def fails(**_: Any) -> None:
     raise RedisError("gone")
-
-
-def test_a_crawl_that_does_not_obey_uses_the_queue_of_scrapy_redis(
-    redis_server: RedisServer,
-) -> None:
-    crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": False})
-    engine: Any = SimpleNamespace(
-        downloader=SimpleNamespace(middleware=SimpleNamespace(middlewares=[]))
-    )
-    crawler.engine = engine
-    spider: Any = SimpleNamespace(name="spider", crawler=crawler)
-    with redis_server.client as client:
-        assert type(RedisQueue(client, spider, "requests")) is PriorityQueue

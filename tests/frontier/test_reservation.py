@@ -140,17 +140,6 @@ async def test_a_host_is_not_released_before_its_renewal_has_ended() -> None:
     assert shared.reservations.calls_in_progress == 0
 
 
-async def test_calls_for_other_hosts_do_not_wait() -> None:
-    shared = await reserved_in_slow_store()
-    shared.reservations.release(shared.host, 1)
-    other = Host("other.example", 8)
-    other.set_delay("http://other.example", 1)
-    shared.store.name = "other.example"
-    shared.reservations.request(other)
-    await shared.clock.run(1)
-    assert len(shared.store.reserved) == 2
-
-
 async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
     shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
@@ -159,23 +148,6 @@ async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
     shared.reservations.cancel(shared.host)
     await shared.clock.run(10)
     assert shared.store.reserved == [0]
-    assert shared.reservations.calls_in_progress == 0
-    assert not shared.is_reserved
-
-
-@pytest.mark.parametrize("turns", range(6))
-async def test_a_call_can_be_canceled_when_its_turn_comes(turns: int) -> None:
-    shared = await reserved_in_slow_store()
-    shared.reservations.release(shared.host, 1)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(4)
-    shared.store.seconds = 0
-    shared.clock.advance(1)
-    for _ in range(turns):  # the coroutine goes on in one of these turns of the loop
-        await asyncio.sleep(0)
-    shared.reservations.cancel(shared.host)
-    shared.reservations.release(shared.host, 0)
-    await shared.clock.run(1)
     assert shared.reservations.calls_in_progress == 0
     assert not shared.is_reserved
 
@@ -190,29 +162,6 @@ async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
     assert shared.granted == [4]
     assert not shared.is_reserved
     assert shared.clock.pending == []
-
-
-async def test_a_host_that_is_reserved_in_another_way_meanwhile_is_not_renewed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shared = Shared(1, 0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(0.5)
-    monkeypatch.setattr(shared.reservations, "is_reserved", lambda _: True)
-    await shared.clock.run(10)
-    assert shared.clock.pending == []
-
-
-async def test_a_host_that_is_requested_again_at_once_is_reserved_again() -> None:
-    shared = Shared(30.0, 0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(0.5)
-    shared.reservations.cancel(shared.host)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    assert shared.store.reserved == [0, 0.5]
-    assert shared.granted == [0.5]
-    assert shared.is_reserved
 
 
 @pytest.fixture
