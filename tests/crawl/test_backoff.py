@@ -288,14 +288,6 @@ async def test_the_time_doubles_until_there_is_another_answer(
     assert caplog.text.count("asks for fewer requests") == 2, "there were two outages"
 
 
-async def test_after_the_wait_one_request_is_sent_at_a_time(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL, {"*": in_turn(*[busy("1")] * (IN_FLIGHT + 1))})
-    await crawl(site.urls(*numbers(20)))
-    times = times_of(site)
-    assert times[IN_FLIGHT] - times[0] >= 1
-    assert times[IN_FLIGHT + 1] - times[IN_FLIGHT] >= 1
-
-
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
-from testing.faults import PATHS, RULES, RULES_HOLD, endless_redirects, outcome_of
+from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import Page, redirect, text
 
 from .conftest import Visitor
@@ -48,12 +48,6 @@ async def test_a_retry_of_a_page_fetches_no_robots_txt(web: Web, crawl: Crawl) -
     outcome = await crawl(site.urls("/public"), {"RETRY_ENABLED": True})
     assert site.paths == ["/robots.txt", "/public", "/public"]
     assert set(outcome.responses) == {site.url("/public")}
-
-
-async def test_limits_of_redirects_are_for_pages(web: Web, crawl: Crawl) -> None:
-    site = web.site(pages=endless_redirects(5))
-    await crawl(site.urls(*PATHS), {"REDIRECT_MAX_TIMES": 1, "REDIRECT_ENABLED": False})
-    assert outcome_of(site) == RULES_HOLD
 
 
 # OffsiteMiddleware
@@ -202,12 +196,4 @@ def test_scrapy_fetch(web: Web) -> None:
     site = web.site(RULES, {path: text("a page") for path in PATHS})
     assert scrapy("fetch", "--nolog", site.url("/public")).strip() == "a page"
     assert scrapy("fetch", "--nolog", site.url("/private")).strip() == ""
-    assert site.page_paths == ["/public"]
-
-
-def test_scrapy_shell(web: Web) -> None:
-    site = web.site(RULES)
-    code = f"'allowed', response.status, fetch('{site.url('/private')}'), response"
-    printed = scrapy("shell", "--nolog", "-c", code, site.url("/public"))
-    assert printed.strip() == "('allowed', 200, None, None)"
     assert site.page_paths == ["/public"]

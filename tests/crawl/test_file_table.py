@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_rep.crawl import file_table
-from scrapy_rep.crawl.file_table import MAX_PER_PASS, FileTable
+from scrapy_rep.crawl.file_table import FileTable
 from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import CopyInfo, Rules
 from scrapy_rep.protocol.lines import SIZE_LIMIT
@@ -92,35 +92,6 @@ def test_the_least_recently_used_files_are_packed(limits: Any, in_use: set[str])
     assert (packed(table), parsed(table)) == ("a", "cb")
 
 
-def test_a_packed_file_is_found_as_it_was(limits: Any, in_use: set[str]) -> None:
-    limits(MAX_PARSED=1)
-    table = table_of(10, in_use)
-    add(table, *"ab")
-    assert len(table) == 2
-    assert "a" in table
-    assert "b" in table
-    assert "c" not in table
-    assert parsed(table) == "b"  # `in` parses nothing
-    assert table["a"].robots == RobotsTxt(BODY)
-    assert table["a"] is table.find("a") is table.get("a")
-    with pytest.raises(KeyError):
-        table["c"]
-    assert table.get("c") is None
-    assert table.find("c") is None
-
-
-def test_the_values_of_a_table_can_be_iterated(limits: Any, in_use: set[str]) -> None:
-    limits(MAX_PARSED=2)
-    table = table_of(10, in_use)
-    add(table, *"abcdef")
-    assert [origin.key for origin in table.values()] == list("abcdef")
-    assert {key: origin.key for key, origin in table.items()} == dict(
-        zip(*["abcdef"] * 2, strict=True)
-    )
-    table.evict_all()
-    assert len(table.parsed) == 2
-
-
 def test_the_least_recently_used_files_are_removed(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=2)
     table = table_of(4, in_use)
@@ -140,56 +111,6 @@ def test_files_in_use_are_kept(limits: Any, in_use: set[str]) -> None:
     in_use.clear()
     table.evict_all(reserve=4)
     assert not table
-
-
-def test_a_file_that_is_being_fetched_is_neither_packed_nor_removed(
-    limits: Any, in_use: set[str]
-) -> None:
-    limits(MAX_PARSED=1)
-    table = table_of(1, in_use)
-    origin = table.find_or_add("a")
-    origin.start_fetch(T)
-    add(table, *"bcd")
-    assert table.parsed["a"] is origin
-    assert len(table) == 1
-    origin.apply(Rules(RobotsTxt(BODY), 200, CopyInfo("a"), T + 600), T)
-    add(table, "e")
-    assert "".join(table) == "e"
-
-
-def test_one_pass_skips_a_limited_number_of_files(limits: Any, in_use: set[str]) -> None:
-    limits(MAX_PARSED=1)
-    table = table_of(1, in_use)
-    keys = [str(number) for number in range(MAX_PER_PASS + 5)]
-    in_use.update(keys)
-    add(table, *keys)
-    asked: list[str] = []
-    table.in_use = lambda key: not asked.append(key)  # type: ignore[arg-type, func-returns-value]
-    table.evict_all()
-    assert len(asked) <= 2 * MAX_PER_PASS
-
-
-def test_large_files_are_packed_before_there_are_many(limits: Any, in_use: set[str]) -> None:
-    limits(MAX_PARSED=100, MAX_PARSED_OCTETS=3 * len(BODY))
-    table = table_of(1000, in_use)
-    add(table, *"abcd")
-    assert (packed(table), parsed(table)) == ("a", "bcd")
-    add(table, "e", body=b"")
-    assert (packed(table), parsed(table)) == ("a", "bcde")
-    add(table, "b", body=b"")  # the file of an origin becomes smaller
-    add(table, "f")
-    assert (packed(table), parsed(table)) == ("a", "cdebf")
-
-
-def test_a_file_that_was_removed_is_not_counted(limits: Any, in_use: set[str]) -> None:
-    limits(MAX_PARSED=100, MAX_PARSED_OCTETS=len(BODY))
-    table = table_of(1, in_use)
-    add(table, "a")
-    removed = table["a"]
-    add(table, "b")
-    table.count(removed)
-    table.evict_all()
-    assert (packed(table), parsed(table)) == ("", "b")
 
 
 def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -> None:
@@ -231,17 +152,6 @@ def ask(table: Table, keys: Iterable[str]) -> None:
         table.evict_all()
 
 
-def test_alternating_requests_parse_no_large_file_again(
-    parses: list[int], in_use: set[str]
-) -> None:
-    table = table_of(1_000_000, in_use)
-    keys = [f"https://{number}.example" for number in range(60)]
-    add(table, *keys, body=LARGE)
-    parses.clear()
-    ask(table, keys * 3)
-    assert parses == []
-
-
 def test_small_files_move_a_large_one_out_once_in_a_round(
     limits: Any, parses: list[int], in_use: set[str]
 ) -> None:
@@ -275,17 +185,3 @@ async def test_packed_origins_answer_as_before(
         assert sorted(site.page_paths) == ["/1", "/2"]
     assert sorted(sites[4].page_paths) == ["/1", "/2", "/private"]
     assert not our_warnings(caplog)
-
-
-async def test_the_delay_of_a_packed_origin_is_kept(
-    web: Web, crawl: Crawl, limits: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    limits(MAX_PARSED=1)
-    sites = [web.site(BODY + b"Crawl-delay: 0.1\n") for _ in range(3)]
-    urls = [site.url(path) for path in ("/1", "/2") for site in sites]
-    outcome = await crawl(urls)
-    assert len(outcome.responses) == 6
-    for site in sites:
-        assert site.paths == ["/robots.txt", "/1", "/2"]
-    logged = [record.message for record in caplog.records if "sets Crawl-delay" in record.message]
-    assert len(logged) == 3  # once for each site, however often it is packed

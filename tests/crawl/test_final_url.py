@@ -15,15 +15,10 @@ from testing.web import Page, redirect, text
 
 from .conftest import our_warnings
 from .following import FOLLOWING
-from .test_http_cache import DUMMY, TemporaryWeb, cache_settings
-from .test_other_downloads import Splash
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy.http import Response
 
     from testing.web import Received, Site, Web
 
@@ -31,7 +26,6 @@ if TYPE_CHECKING:
 
 RULES = "User-agent: *\nDisallow: /private\n"
 DROP = {**FOLLOWING, "REP_CHECK_FINAL_URL": "drop"}
-IGNORE = {**FOLLOWING, "REP_CHECK_FINAL_URL": "ignore"}
 
 
 @pytest.fixture
@@ -88,7 +82,6 @@ async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
         ),
     ],
 )
-@pytest.mark.parametrize("connections", [1, 8])
 async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
     web: Web,
     crawl: Crawl,
@@ -96,12 +89,11 @@ async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
     settings: dict[str, Any],
     allowed: bool,
     reason: Reason,
-    connections: int,
 ) -> None:
     other = web.site(robots, host="127.0.0.2")
     pages = {f"/{number}": redirect(other.url(f"/page/{number}")) for number in range(4)}
     site = web.site(RULES, pages)
-    settings = {**DROP, **settings, "CONCURRENT_REQUESTS": connections}
+    settings = {**DROP, **settings, "CONCURRENT_REQUESTS": 1}
     outcome = await crawl(site.urls(*pages), settings)
     assert len(outcome.responses) == (4 if allowed else 0)
     verdicts = [response.meta["robotstxt"] for response in outcome.responses.values()]
@@ -151,34 +143,11 @@ async def test_the_size_of_waiting_pages_is_limited(
     assert len(early) < 8
 
 
-async def test_pages_that_wait_use_a_robots_txt_that_expires_at_once(
-    web: Web, crawl: Crawl
-) -> None:
-    target = web.site(text(RULES, Cache_Control="no-store"), host="127.0.0.2")
-    paths = ["/1", "/2", "/private"]
-    site = web.site(RULES, {path: redirect(target.url(path)) for path in ("/1", "/2", "/3")})
-    site.pages["/3"] = redirect(target.url("/private"))
-    settings = {**DROP, "REP_CACHE_MIN": 0.000001}
-    outcome = await crawl(site.urls("/1", "/2", "/3"), settings)
-    assert sorted(outcome.responses) == target.urls("/1", "/2")
-    assert list(outcome.failures) == site.urls("/3")
-    assert target.robots_fetches <= len(paths)
-
-
 async def test_an_exempt_request_may_end_anywhere(site: Site, crawl: Crawl) -> None:
     meta = {"dont_obey_robotstxt": True}
     outcome = await crawl([Request(site.url("/moved"), meta=meta)], DROP)
     assert list(outcome.responses) == site.urls("/private")
     assert "robotstxt" not in outcome.responses[site.url("/private")].meta
-
-
-async def test_a_page_from_the_http_cache_is_checked(crawl: Crawl, tmp_path: Path) -> None:
-    cache = cache_settings(tmp_path, DUMMY)
-    with TemporaryWeb() as web:
-        site = web.site(RULES, {"/moved": redirect("/private")})
-        await crawl(site.urls("/moved"), {**IGNORE, **cache})
-    outcome = await crawl(site.urls("/moved"), {**DROP, **cache})
-    assert list(outcome.failures) == site.urls("/moved")
 
 
 class Browser:
@@ -220,36 +189,3 @@ async def test_a_final_url_without_a_host_is_disallowed(web: Web, crawl: Crawl) 
     (error,) = outcome.failures.values()
     assert isinstance(error, RobotsTxtDisallowed)
     assert error.verdict.reason is Reason.INVALID_HOST
-
-
-class SplashJson(Splash):
-    """Gives a response the final URL of its page, as scrapy-splash does that of a JSON response."""
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        if not request.meta.get("_splash_processed"):
-            return response
-        path = "/private" if "moved" in request.url else "/plain"
-        return response.replace(url=request.meta["splash"]["args"]["url"].rpartition("/")[0] + path)
-
-
-async def test_the_final_url_of_a_rendering_service_is_checked(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES)
-    splash = web.site(host="127.0.0.2")
-    settings = {
-        "SPLASH_URL": splash.root,
-        "DOWNLOADER_MIDDLEWARES": {SplashJson: 725},
-        "REP_CHECK_FINAL_URL": "drop",
-    }
-    requests = [Request(url, meta={"splash": {}}) for url in site.urls("/moved", "/plain")]
-    outcome = await crawl(requests, settings)
-    assert list(outcome.responses) == site.urls("/plain")
-    assert outcome.stats["robotstxt/final_url"] == 1
-    assert splash.robots_fetches == 0
-
-
-async def test_requests_without_robots_txt_are_not_checked(web: Web, crawl: Crawl) -> None:
-    """As the handler for s3: does, which gives the URL of the web that it has asked."""
-    site = web.site("User-agent: *\nDisallow: /\n")
-    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}, "REP_CHECK_FINAL_URL": "drop"}
-    outcome = await crawl([*browsed("data:,", site.url("/a"))], settings)
-    assert list(outcome.responses) == site.urls("/a")

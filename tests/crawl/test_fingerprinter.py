@@ -14,7 +14,6 @@ from scrapy_rep.frontier.clock import sleep
 from testing.web import text
 
 from .conftest import Visitor
-from .test_http_cache import DUMMY, cache_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -67,19 +66,6 @@ async def test_otherwise_scrapy_decides(
     assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
 
 
-async def test_requests_seen_before_the_robots_txt_may_be_sent_once_more(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(CLEAN)
-    outcome = await crawl(
-        site.urls("/shop?id=1&ref=a", "/shop?id=1&ref=b", "/shop?id=1&ref=a", "/shop?id=1"),
-        OURS,
-        spider=Later,
-    )
-    assert site.page_paths == ["/shop?id=1&ref=a", "/shop?id=1&ref=b"]
-    assert outcome.stats["dupefilter/filtered"] == 2
-
-
 async def test_a_resumed_crawl_knows_what_it_has_seen(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
@@ -88,18 +74,6 @@ async def test_a_resumed_crawl_knows_what_it_has_seen(
     await crawl(site.urls("/", "/shop?ref=a"), settings, spider=Later)
     await crawl(site.urls("/again", "/shop?ref=b"), settings, spider=Later)
     assert site.page_paths == ["/", "/again", "/shop?ref=a"]
-
-
-async def test_the_http_cache_answers_for_all_of_them(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = web.site(CLEAN)
-    settings = {**OURS, **cache_settings(tmp_path, DUMMY)}
-    await crawl(site.urls("/shop?ref=a"), settings)
-    outcome = await crawl(site.urls("/shop?ref=b"), settings)
-    assert site.page_paths == ["/shop?ref=a"]
-    (response,) = outcome.responses.values()  # with the URL that the cache has stored
-    assert "cached" in response.flags
 
 
 class Fingerprints(Visitor):

@@ -10,9 +10,8 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier.clock import sleep
-from scrapy_rep.protocol.access import CopyInfo
 from testing.faults import RULES, answer_when
 from testing.web import Page, redirect, text
 
@@ -177,25 +176,6 @@ async def test_rfc_validators_are_sent_back(
     assert not {*conditions} & {*first.headers}
     assert {name: second.headers[name] for name in conditions if name in second.headers} == sent
     assert outcome.middleware.origins[site.root].status == (304 if sent else 200)
-
-
-async def test_a_validator_of_a_store_that_no_header_can_hold_is_not_sent(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
-    site = web.site(Page(RULES, headers={"ETag": '"1"', "Last-Modified": "today"}))
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        middleware = spider.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        assert middleware is not None
-        origin = middleware.origins[site.root]
-        origin.copy = CopyInfo(f"{site.root}/robots.txt", '"\r\nX: 1"', "\u2603")
-        clock.ahead += DAY
-        assert not await spider.fetches(site.url("/private"))
-
-    await travel(story)
-    assert site.robots_fetches == 2
-    assert not {"if-none-match", "if-modified-since", "x"} & {*site.received[-1].headers}
 
 
 async def test_google_a_plain_get_can_be_sent(web: Web, travel: Travel, clock: Clock) -> None:

@@ -89,31 +89,6 @@ async def test_a_redirected_and_compressed_file_is_replayed_without_the_site(
     assert reasons == {"rules"}
 
 
-@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
-@pytest.mark.parametrize(
-    "bad",
-    [
-        pytest.param(Page(status=503, headers=FRESH), id="503"),
-        pytest.param(Page(status=429, headers=FRESH), id="429"),
-        pytest.param(
-            raw(
-                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nContent-Length: 99\r\n\r\n" + RULES
-            ),
-            id="cut off",
-        ),
-    ],
-)
-async def test_unreachable_responses_are_not_cached(
-    web: Web, crawl: Crawl, tmp_path: Path, policy: str, bad: Any
-) -> None:
-    settings = cache_settings(tmp_path, policy)
-    site = web.site(bad)
-    await crawl(site.urls("/public"), settings)
-    site.pages["/robots.txt"] = text(RULES)
-    outcome = await crawl(site.urls("/public"), settings)
-    assert list(outcome.responses) == site.urls("/public")
-
-
 @pytest.mark.parametrize("bad", [Page(status=503), raw(reset=True)], ids=["503", "no answer"])
 async def test_the_cache_answers_for_no_origin_that_is_unreachable(
     web: Web, crawl: Crawl, tmp_path: Path, bad: Any
@@ -124,25 +99,6 @@ async def test_the_cache_answers_for_no_origin_that_is_unreachable(
     site.pages["/robots.txt"] = bad
     outcome = await crawl(site.urls(*PATHS), settings)
     assert not outcome.responses
-
-
-async def test_a_newer_good_copy_is_used_instead_of_the_cache(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
-    cache = cache_settings(tmp_path / "cache", RFC2616)
-    site = web.site(text("User-agent: *\nDisallow: /\n", ETag='"old"'))
-    await crawl(site.urls("/public"), cache)
-    short = {"REP_CACHE_MIN": 0.01, "REP_CACHE_MAX": 0.01}
-    site.pages["/robots.txt"] = text(RULES, ETag='"new"')
-    await crawl(site.urls("/public"), {**store, **short})
-    site.pages["/robots.txt"] = Page(status=503)
-    outcome = await crawl(site.urls("/public"), {**store, **cache, **short})
-    assert list(outcome.responses) == site.urls("/public")
-    # The validator is that of the newer copy, not that of the cache.
-    sent = [each.headers.get("if-none-match") for each in site.received if "robots" in each.path]
-    assert sent[:2] == [None, None]
-    assert set(sent[2:]) == {'"new"'}
 
 
 async def test_a_replayed_file_is_not_saved_for_other_crawls(

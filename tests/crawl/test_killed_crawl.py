@@ -1,11 +1,9 @@
-"""A crawl with JOBDIR that is killed (``kill -9``) loses no more than with Scrapy alone."""
+"""A crawl with JOBDIR that is killed (``kill -9``) loses nothing."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
-
-import pytest
 
 from testing.web import Page, Received, Web
 from tests.test_workers import PRIVATE, TIMEOUT, workers
@@ -44,14 +42,11 @@ def run(*arguments: str) -> None:
         assert "] ERROR: " not in errors
 
 
-@pytest.mark.parametrize("obey", [True, False], ids=["scrapy-rep", "Scrapy alone"])
-def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(
-    web: Web, tmp_path: Path, obey: bool
-) -> None:
+def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(web: Web, tmp_path: Path) -> None:
     """Scrapy writes the state of a queue when a crawl stops."""
     pages = Pages()
     sites = [web.site(PRIVATE, {"*": pages}, host=f"127.0.5.{number}") for number in (1, 2)]
-    common = ["", f"JOBDIR={tmp_path}", f"ROBOTSTXT_OBEY={obey}", "CONCURRENT_REQUESTS=1"]
+    common = ["", f"JOBDIR={tmp_path}", "CONCURRENT_REQUESTS=1"]
     asked = [url for site in sites for url in site.urls(*PATHS)]
     run(*common, "CLOSESPIDER_PAGECOUNT=5", *asked)
     pages.left = KILLED_AT

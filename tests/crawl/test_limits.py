@@ -9,26 +9,23 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request, signals
 from scrapy.http import Response
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
     BOMB,
     DISALLOWED,
-    GZIP,
     PATHS,
     RULES,
     RULES_HOLD,
     TOO_LARGE,
     fault,
-    length,
     meaning_of,
     outcome_of,
-    raw,
 )
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -83,22 +80,6 @@ async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, na
         assert isinstance(response, Response)
         assert response.status == 200
         assert len(response.body) <= 2 * SIZE_LIMIT
-
-
-async def test_other_middlewares_receive_the_start_of_the_body(web: Web, crawl: Crawl) -> None:
-    content = RULES + bytes(SIZE_LIMIT)
-    packed = gzip.compress(content, mtime=0)
-    plain, zipped = web.site(content), web.site(raw(GZIP + length(packed) + packed))
-    for site in (plain, zipped):
-        await crawl(site.urls(*PATHS), WITNESSES)
-        assert outcome_of(site) == RULES_HOLD
-        near, far = (*NearWitness.seen, *FarWitness.seen)
-        assert isinstance(near, Response)
-        assert isinstance(far, Response)
-        assert (content if site is plain else packed).startswith(near.body)
-        assert content.startswith(far.body)
-        assert SIZE_LIMIT - 1000 < len(far.body) <= SIZE_LIMIT + 1000
-        assert "download_stopped" in far.flags
 
 
 class Silent:
@@ -161,24 +142,6 @@ async def test_a_handler_that_sends_no_signals(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-class Cache:
-    """A downloader middleware that returns a response of its own, still compressed."""
-
-    def process_request(self, request: Request) -> Any:
-        if request.meta.get("is_robotstxt_request"):
-            return Response(request.url, headers={"Content-Encoding": "gzip"}, body=BOMB)
-        return None
-
-
-async def test_the_response_of_a_middleware_is_decoded_up_to_the_limit(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(RULES)
-    settings = {"DOWNLOADER_MIDDLEWARES": {Cache: 900, FarWitness: 110}}
-    await crawl(site.urls(*PATHS), settings)
-    assert (site.paths, FarWitness.seen) == ([], [])
-
-
 async def test_a_handler_that_sends_no_signals_takes_little_memory(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,28 +154,3 @@ async def test_a_handler_that_sends_no_signals_takes_little_memory(
     finally:
         tracemalloc.stop()
     assert peak < 20 << 20
-
-
-class DownloadRecorder:
-    """An extension that records the URL of each response_downloaded signal."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        type(self).recorded = []
-        crawler.signals.connect(self.downloaded, signal=signals.response_downloaded)
-
-    recorded: list[str]
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    def downloaded(self, response: Response) -> None:
-        self.recorded.append(response.url)
-
-
-async def test_a_robots_txt_over_the_limit_sends_response_downloaded(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(RULES + bytes(SIZE_LIMIT))
-    await crawl(site.urls("/public"), {"EXTENSIONS": {DownloadRecorder: 1}})
-    assert DownloadRecorder.recorded == site.urls("/robots.txt", "/public")

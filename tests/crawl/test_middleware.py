@@ -11,8 +11,6 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
-from scrapy_rep.crawl.policy_cache import settings_for
-from scrapy_rep.protocol.access import Unreachable
 from testing.web import Page, redirect, text
 
 from .conftest import Visitor, our_warnings
@@ -91,16 +89,6 @@ async def test_dont_obey_robotstxt_passes_one_request(web: Web, crawl: Crawl) ->
     outcome = await crawl([exempt, site.url("/other")])
     assert site.page_paths == ["/exempt"]
     assert set(outcome.failures) == {site.url("/other")}
-
-
-@pytest.mark.parametrize("value", ["mine", None, {"allowed": False}])
-async def test_a_value_of_the_user_at_the_meta_key_stays_on_an_exempt_request(
-    web: Web, crawl: Crawl, value: object
-) -> None:
-    site = web.site(NOTHING_PRIVATE)
-    meta = {"dont_obey_robotstxt": True, "robotstxt": value}
-    outcome = await crawl([Request(site.url("/private"), meta=meta)])
-    assert outcome.responses[site.url("/private")].meta["robotstxt"] is value
 
 
 class Copier(Visitor):
@@ -199,18 +187,6 @@ async def test_the_user_agent_that_rules_apply_to(
     sent = {received.headers["user-agent"] for received in site.received if fetched}
     assert len(sent) <= 1, "robots.txt is asked for under the name of the page"
     assert len(outcome.responses) == len(fetched)
-
-
-async def test_an_ambiguous_user_agent_is_warned_about_once(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(NOTHING_PRIVATE)
-    await crawl(site.urls("/a", "/b", "/c"), {"USER_AGENT": "my crawler/1.0"})
-    warnings = our_warnings(caplog)
-    assert len(warnings) == 1
-    problem = "the product tokens of 'my crawler/1.0' are my: only its first word is the product"
-    assert problem in warnings[0]
-    assert "ROBOTSTXT_USER_AGENT" in warnings[0]
 
 
 # Verdicts, stats and log
@@ -316,12 +292,6 @@ async def test_an_unreachable_origin_is_reported_once(
     assert our_warnings(caplog) == [f"The robots.txt of {site.root} is unreachable: {report}."]
 
 
-def test_a_refused_redirect_is_reported_with_the_setting_that_allows_it() -> None:
-    failure = "redirect to http://10.0.0.1/ refused: 10.0.0.1 is not a public address"
-    event = Unreachable(failure, 301)
-    assert settings_for(event, "a.example") == ["REP_ALLOW_PRIVATE_REDIRECTS = True", ALLOW]
-
-
 async def test_a_crawl_explains_what_it_dropped(
     web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -337,14 +307,6 @@ async def test_a_crawl_explains_what_it_dropped(
         f"{closed.root}: line 2, Disallow: /, for *. Exempt from robots.txt: 1 with "
         "dont_obey_robotstxt, 0 by exceptions in REP_LOCAL_RULES."
     )
-
-
-async def test_a_crawl_that_drops_nothing_says_nothing(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(NOTHING_PRIVATE)
-    await crawl(site.urls("/a"))
-    assert not any(each.getMessage().startswith("Dropped ") for each in caplog.records)
 
 
 class Listener(Visitor):

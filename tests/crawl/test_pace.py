@@ -12,10 +12,9 @@ from scrapy.resolver import dnscache
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from testing.faults import raw
-from testing.web import Page, between, gaps, redirect, text
+from testing.web import between, gaps, redirect
 
 from .conftest import (
-    Outcome,
     Visitor,
     our_warnings,
 )
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from testing.web import Site, Web
+    from testing.web import Web
 
     from .conftest import Clock, Crawl
 
@@ -138,53 +137,6 @@ async def test_a_pace_is_reported_once(
     reports = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
     assert reports == ([f"The robots.txt of {site.root} sets {line}"] if line else [])
     assert {r.levelname for r in caplog.records if " sets " in r.getMessage()} <= {"INFO"}
-
-
-class Renewed(Visitor):
-    """Has its site give another file after the first page."""
-
-    site: Site
-    file: str
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        self.site.pages["/robots.txt"] = text(self.file)
-
-
-@pytest.mark.parametrize(
-    ("file", "reports"),
-    [(delayed(0.1), 2), (f"# other words\n{delayed(0.15)}", 1)],
-    ids=["another pace", "the same pace"],
-)
-async def test_a_pace_is_reported_again_where_it_changes(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, file: str, reports: int
-) -> None:
-    site = web.site(delayed(0.15))
-    settings = {"REP_CACHE_MIN": 0.2, "REP_CACHE_MAX": 0.2}
-    await crawl(site.urls(*PATHS), settings, spider=Renewed, site=site, file=file)
-    assert site.robots_fetches > 1
-    told = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
-    assert len(told) == reports
-
-
-def waits(outcome: Outcome) -> dict[str, Any]:
-    """Return the stats of waits; for seconds, whether there are any."""
-    prefix = "robotstxt/wait_"
-    return {
-        name.removeprefix(prefix): value if "count" in name else value > 0
-        for name, value in outcome.stats.items()
-        if name.startswith(prefix)
-    }
-
-
-@pytest.mark.parametrize("concurrent", [1, 16])
-async def test_requests_that_wait_for_a_robots_txt_are_counted(
-    web: Web, crawl: Crawl, concurrent: int
-) -> None:
-    site = web.site(Page(ALL + "Disallow: /3\n", delay=0.2))
-    outcome = await crawl(site.urls(*PATHS), {"CONCURRENT_REQUESTS": concurrent})
-    assert len(site.page_paths) == 4
-    assert waits(outcome) == {"count/robots_txt": 1, "seconds/robots_txt": True}
 
 
 class OneSlot(Downloader):
@@ -327,28 +279,6 @@ async def test_the_pace_is_kept_without_download_slots_too(
     [warning] = our_warnings(caplog)
     for path in ("engine.downloader.slots", "engine.downloader.total_concurrency"):
         assert f"{path} ({ATTRIBUTES[path]})" in warning
-
-
-class Changer(Visitor):
-    """Removes the delay of its site after the first page, and yields more requests."""
-
-    site: Site
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            self.site.pages["/robots.txt"] = text(ALL)
-            yield from (response.follow(path) for path in PATHS)
-
-
-async def test_a_delay_that_is_removed_no_longer_applies(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.7))
-    settings = {"REP_CACHE_MIN": 0.5, "REP_CACHE_MAX": 0.5}
-    await crawl(site.urls("/first"), settings, spider=Changer, site=site)
-    assert site.page_paths == [*PATHS, "/first"]
-    assert gaps(site)[0] >= 0.7
-    # The last delay lies before the robots.txt that takes it back.
-    assert min(gaps(site)[2:]) < 0.7
 
 
 # Visit-time

@@ -166,9 +166,3 @@ def test_a_tdm_file() -> None:
     assert unpacked.content.rule("/cat.jpg") == file.content.rule("/cat.jpg")  # type: ignore[union-attr]
     assert unpacked.content.rule("/cat.png") is None
     assert unpacked.content.problem == "1 of its rules are unreadable"
-
-
-def test_a_packed_origin_is_small() -> None:
-    """The mean of real files is four times as long, and that of their packed form as well."""
-    origin = origin_after(rules(b"User-agent: *\nDisallow: /wp-admin/\nAllow: /wp-admin/a.php\n"))
-    assert len(pack(origin)) < 400

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.crawl.policy_store import WAIT_MARGIN, PolicyStore, StoreLookup
+from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
@@ -95,20 +94,6 @@ def test_a_restored_origin_equals_the_saved_one(
             assert restored.verdict(*question) == origin.verdict(*question)
 
 
-def test_a_copy_near_its_expiry_is_used_and_refreshed() -> None:
-    entry = origin_after((rules(NOW + 100), NOW)).to_entry(BODY)
-    now = NOW + 95
-    origin = Origin(KEY)
-    assert restore(origin, entry, now)
-    assert origin.next_action(now) is Action.REFRESH
-    assert not restore(origin, entry, now), "the same entry"
-    assert origin.state is State.FRESH
-    assert not restore(origin, origin_after((rules(NOW + 102), NOW + 2)).to_entry(BODY), NOW + 99)
-    newer = origin_after((rules(NOW + 200), NOW + 96)).to_entry(BODY)
-    assert restore(origin, newer, now + 2)
-    assert origin.next_action(now + 2) is Action.NONE
-
-
 def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     origin = origin_after((rules(NOW + 100), NOW))
     failed = origin_after((DOWN[0], NOW + 95)).to_entry(None)
@@ -118,24 +103,6 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     assert origin.robots is not None
     assert restore(origin, failed, NOW + 100), "the copy has expired"
     assert origin.summary() == "rules of the last copy (status 503)"
-
-
-def test_an_entry_that_does_not_replace_the_fetch_is_its_history() -> None:
-    origin = Origin(KEY)
-    entry = origin_after((rules(NOW), NOW - WEEK), (DOWN[0], NOW + 1)).to_entry(BODY)
-    assert not restore(origin, entry, NOW + 100)
-    assert (origin.state, origin.failures, origin.copy) == (State.FETCHING, 1, CopyInfo(URL, '"1"'))
-    origin.apply(DOWN[0], NOW + 100)
-    assert (origin.failures, origin.unreachable_since) == (2, NOW + 1)
-    assert origin.robots is not None
-
-
-def test_a_4xx_of_another_crawler_removes_the_copy() -> None:
-    origin = origin_after((rules(NOW + 100), NOW))
-    assert restore(
-        origin, origin_after((Unavailable(URL, NOW + 200, 404), NOW + 95)).to_entry(None)
-    )
-    assert (origin.robots, origin.state) == (None, State.UNAVAILABLE)
 
 
 # With a store
@@ -195,15 +162,6 @@ async def test_without_a_file_in_the_store_the_fetch_is_unconditional() -> None:
     assert origin.copy is None or origin.copy.etag is None
 
 
-async def test_an_older_file_in_the_store_is_not_the_copy_in_memory() -> None:
-    store = MemoryStore()
-    old = origin_after((rules(NOW - 9, b"old"), NOW - 2 * WEEK))
-    await store.put(KEY, old.to_entry(b"old"))
-    origin = origin_after((rules(NOW - 1), NOW - WEEK))
-    assert await fetch(policy_store(store), origin, DOWN[0]) is None
-    assert origin.copy is None or origin.copy.etag is None
-
-
 async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     released: list[str] = []
 
@@ -220,19 +178,6 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     assert lookup.is_hit
     assert released == [KEY]
     assert origin.state is State.FRESH
-
-
-class SlowStore(MemoryStore):
-    """Puts nothing before it may."""
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.answers = Event()
-
-    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        while not self.answers.is_set():
-            await sleep(0.01)
-        return await super().put(origin, entry, fence)
 
 
 class ClaimedStore(MemoryStore):
@@ -293,34 +238,6 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     assert store.calls == ["close"]
 
 
-async def test_closing_releases_the_claim_of_a_fetch_that_never_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    store, origin, lookup = ClaimedStore(), Origin(KEY), StoreLookup()
-
-    async def claim(origin: str, seconds: float) -> Claim:
-        return Claim(True, None, 1)
-
-    monkeypatch.setattr(store, "claim", claim)
-    origin.start_fetch(NOW)
-    policies = policy_store(store)
-    await policies.load(origin, lookup)
-    await policies.close()
-    assert store.calls == ["release", "close"]
-    await policies.save(origin, origin_after(RULES).to_entry(BODY), lookup)
-    assert store.calls == ["release", "close"]
-
-
-async def test_the_first_failure_is_not_later_than_the_last() -> None:
-    """The clock was set back between the first failure and the last."""
-    store = MemoryStore()
-    entry = origin_after((DOWN[0], NOW - 100)).to_entry(None)
-    await store.put(KEY, entry._replace(unreachable_since=NOW + WEEK))
-    origin = Origin(KEY)
-    await fetch(policy_store(store), origin, DOWN[0])
-    assert origin.unreachable_since == NOW - 100
-
-
 @pytest.mark.parametrize(
     ("steps", "failed_after"),
     [
@@ -356,37 +273,6 @@ async def test_unreachable_days_do_not_include_a_clock_step(
     assert restored.unreachable_since >= failed_at
 
 
-async def test_a_lifetime_in_the_store_does_not_include_a_clock_step() -> None:
-    clock, store = VirtualClock(), MemoryStore()
-    clock.set_forward = 40 * DAY
-    policies = policy_store(store, clock)
-    origin = origin_after((rules(clock.steady() + 100), clock.steady()))
-    await policies.save(origin, policies.entry(origin, RULES[0], StoreLookup()), StoreLookup())
-    entry = await store.get(KEY)
-    assert entry is not None
-    assert (entry.fetched_at, entry.expires_at) == (clock.time(), clock.time() + 100)
-    restored = Origin(KEY)
-    restored.start_fetch(clock.steady())
-    await policies.load(restored, StoreLookup())
-    assert (restored.state, restored.expires_at) == (State.FRESH, NOW + 100)
-
-
-@pytest.mark.parametrize(("retries", "seconds"), [(0, 330), (2, 993), (10, 3595)])
-def test_a_crawler_waits_longer_than_the_longest_fetch(retries: int, seconds: float) -> None:
-    policies = policy_store(MemoryStore(), REP_RETRY_TIMES=retries)
-    assert policies._wait_seconds == seconds + WAIT_MARGIN
-
-
-async def test_a_result_that_the_store_refuses_is_counted() -> None:
-    stats = Stats()
-    read = Settings.read(ScrapySettings())
-    policies = PolicyStore(ClaimedStore(), read, stats, Clock())  # type: ignore[arg-type]
-    entry = origin_after(RULES).to_entry(BODY)
-    for fence in (6, 7):
-        await policies.save(Origin(KEY), entry, StoreLookup(fence=fence))
-    assert stats.counted == ["robotstxt/store/superseded_count"]
-
-
 @pytest.mark.parametrize("event", [rules(NOW + 100, b"old"), DOWN[0]], ids=["rules", "down"])
 async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchResult) -> None:
     """The crawler was stopped during its fetch, and another one fetched the file meanwhile."""
@@ -406,22 +292,3 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchRes
     assert origin.robots is not None
     assert not origin.robots.allowed(f"{KEY}/", "mybot")
     assert await store.get(KEY) == later
-
-
-async def test_a_slow_save_does_not_release_the_next_claim_of_its_crawl() -> None:
-    store = SlowStore()
-    policies, origin, lookups = policy_store(store), Origin(KEY), [StoreLookup(), StoreLookup()]
-    origin.start_fetch(NOW)
-    await policies.load(origin, lookups[0])
-    origin.apply(DOWN[0], NOW)
-    saving = deferred_from_coro(
-        policies.save(origin, policies.entry(origin, DOWN[0], lookups[0]), lookups[0])
-    )
-    origin.start_fetch(NOW + 100)
-    await policies.load(origin, lookups[1])
-    assert lookups[1].claimed
-    store.answers.set()
-    await maybe_deferred_to_future(saving)
-    other = MemoryStore(store._name)
-    assert not (await other.claim(KEY, 1)).claimed
-    await policies.close()

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
-from scrapy.core.engine import ExecutionEngine
-from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 
 from testing.web import Page, gaps, text
@@ -66,42 +64,6 @@ async def test_a_scheduler_with_the_required_methods_only(
     assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
     assert "Scheduler close failure" not in caplog.text
     assert "does not use the priority queue of scrapy-rep" in caplog.text
-
-
-class Failing(Scheduler):
-    """Raises now and again, once everything is stored."""
-
-    calls = 0
-    fails = False
-
-    def enqueue_request(self, request: Request) -> bool:
-        self._fail()
-        return super().enqueue_request(request)
-
-    def next_request(self) -> Request | None:
-        self._fail()
-        return super().next_request()
-
-    def _fail(self) -> None:
-        self.calls += 1
-        if self.fails and self.calls % 3 == 0:
-            raise RuntimeError("out of order")
-
-    def has_pending_requests(self) -> bool:
-        self.fails = len(self) >= 20 or self.fails
-        return super().has_pending_requests()
-
-
-async def test_a_scheduler_that_raises_loses_nothing(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Failing, "fails", False)
-    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.2)
-    site = web.site(Page(delayed(0.02), delay=0.5))
-    asked = [Request(url) for url in site.urls(*numbers(20))]
-    settings = {"SCHEDULER": Failing, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(asked, settings)
-    assert site.page_paths == sorted(numbers(20))
 
 
 async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(

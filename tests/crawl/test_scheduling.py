@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.frontier import fetch_limit
-from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when, silence
-from testing.web import Page, redirect, text
+from testing.web import Page, text
 
 from .conftest import AllAsked, Visitor, needs_connections
 
@@ -49,32 +45,6 @@ def numbers(count: int) -> list[str]:
 
 
 # Requests that have waited are unchanged
-
-
-class Witness(Visitor):
-    """Keeps what its requests looked like when their responses came."""
-
-    seen: list[tuple[int, bool, list[str], dict[str, Any]]] = []  # noqa: RUF012
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        request = response.request
-        meta = {key: value for key, value in request.meta.items() if key == "mine"}
-        self.seen.append((request.priority, request.dont_filter, request.flags, meta))
-
-
-async def test_priority_flags_meta_and_dont_filter_stay(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Witness, "seen", [])
-    site = web.site(Page(delayed(0.05), delay=0.3))
-    asked = [
-        Request(url, priority=number % 3, meta={"mine": number}, flags=["mine"])
-        for number, url in enumerate(site.urls(*numbers(12)))
-    ]
-    await crawl(asked, spider=Witness)
-    expected = [(number % 3, False, ["mine"], {"mine": number}) for number in range(12)]
-    assert sorted(Witness.seen, key=lambda one: one[3]["mine"]) == expected
 
 
 # Other requests are not delayed
@@ -133,24 +103,6 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
     assert [site.paths for site in silent] == [["/robots.txt"]] * 40
 
 
-async def test_a_host_that_others_redirect_to_does_not_delay_new_sites(
-    web: Web, crawl: Crawl
-) -> None:
-    host = web.site(delayed(4))
-    # By the time of its page, the delay of the host is known.
-    answer = answer_when(lambda: host.page_paths, redirect(host.url("/robots.txt")))
-    moved = [web.site(answer, host=f"127.0.0.{number}") for number in range(11, 23)]
-    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
-    urls = [host.url("/0"), *(url for site in moved for url in site.urls("/0", "/1"))]
-    urls += [url for site in live for url in site.urls(*numbers(5))]
-    settings = {**FIFO, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 8, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(urls, settings, spider=Until, pages=15)
-    assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
-    # Without the limit for slow fetches, the live sites wait for six of them.
-    last_page = max(received.at for site in live for received in site.received)
-    assert sum(received.at < last_page for received in host.received) < 6
-
-
 @pytest.mark.parametrize("queue", QUEUES)
 async def test_new_sites_are_fetched_however_many_others_are_silent(
     web: Web, crawl: Crawl, queue: str, monkeypatch: pytest.MonkeyPatch
@@ -186,18 +138,13 @@ def stored(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-@pytest.mark.parametrize("kind", ["Pickle", "Marshal"])
 async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
-    web: Web, crawl: Crawl, tmp_path: Path, kind: str
+    web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.02\n"
     all_asked = threading.Event()
     site = web.site(answer_when(all_asked.is_set, text(robots)))
-    settings = {
-        "JOBDIR": str(tmp_path),
-        "SCHEDULER_DISK_QUEUE": f"scrapy.squeues.{kind}LifoDiskQueue",
-        "SCHEDULER_START_DISK_QUEUE": f"scrapy.squeues.{kind}FifoDiskQueue",
-    }
+    settings = {"JOBDIR": str(tmp_path)}
     asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
     await crawl(asked, settings, spider=UntilAllAsked, pages=5, all_asked=all_asked)
     assert len(site.page_paths) < 60
@@ -253,47 +200,3 @@ async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> 
     engine = outcome.crawler.engine
     assert engine is not None
     assert engine.downloader.total_concurrency == 3
-
-
-class Pauser(Visitor):
-    """Pauses the engine after its first page, for a while."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if len(self.outcome.responses) == 1:
-            return self._pause()
-        return None
-
-    async def _pause(self) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
-        engine.pause()
-        self.paused = time.monotonic()
-        await sleep(0.8)
-        self.unpaused = time.monotonic()
-        engine.unpause()
-
-
-async def test_no_request_starts_while_the_engine_is_paused(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(0.1))
-    outcome = await crawl(site.urls(*numbers(5)), spider=Pauser)
-    spider: Any = outcome.crawler.spider
-    assert site.page_paths == numbers(5)
-    between = [each for each in site.received if spider.paused < each.at < spider.unpaused]
-    assert len(between) <= 1, "one may have been on its way"
-
-
-async def test_an_error_in_the_watch_is_logged_and_does_not_end_it(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[float] = []
-
-    def look(_: Any) -> None:
-        looks.append(time.monotonic())
-        raise IgnoreRequest("odd")
-
-    monkeypatch.setattr(PolicyCache, "poll", look)
-    site = web.site(ALL, {"/slow": Page(delay=1.8)})
-    await crawl(site.urls("/slow"))
-    assert len(looks) >= 2
-    assert any("Could not check the engine" in record.getMessage() for record in caplog.records)

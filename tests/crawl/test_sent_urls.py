@@ -129,6 +129,5 @@ async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: s
     assert any(not ROBOTS.allowed(path, "testbot") for path in site.page_paths)
 
 
-@pytest.mark.parametrize("path", PATHS + VERBATIM)
-def test_each_url_is_allowed_as_it_stands(path: str) -> None:
-    assert ROBOTS.allowed(path, "testbot")
+def test_each_url_is_allowed_as_it_stands() -> None:
+    assert [path for path in PATHS + VERBATIM if not ROBOTS.allowed(path, "testbot")] == []

@@ -6,19 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Request
 
 from testing.faults import answer_when
 from testing.web import Page, gaps, redirect, text
 
 from .conftest import Visitor, our_warnings
-from .following import FOLLOWING
-from .test_page_middleware import Reader, reader
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from scrapy.http import Response
 
@@ -100,23 +96,6 @@ async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None
         )
 
 
-async def test_it_has_stats_of_its_own(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep())
-    outcome = await crawl(site.urls("/"), {**ON, "REP_STORE": "memory://tdm-stats"})
-    for prefix in ("robotstxt", "robotstxt/tdmrep"):
-        assert outcome.stats[f"{prefix}/request_count"] == 1
-        assert outcome.stats[f"{prefix}/response_count"] == 1
-        assert outcome.stats[f"{prefix}/response_status_count/200"] == 1
-        assert outcome.stats[f"{prefix}/store/miss_count"] == 1
-
-
-async def test_items_are_dropped_where_the_reserved_use_is_required(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep())
-    settings = {**ON, "REP_INTENDED_USES": ["tdm"]}
-    outcome = await crawl(site.urls("/", "/free/"), settings, spider=Reader)
-    assert reader(outcome).items == ["/free/"]
-
-
 async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) -> None:
     other = "https://provider.example/other"
     site = site_with(
@@ -193,13 +172,6 @@ async def test_nothing_is_fetched_where_no_page_is_allowed(web: Web, crawl: Craw
     assert site.paths == ["/robots.txt"]
 
 
-async def test_an_exempt_request_fetches_nothing(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep())
-    request = Request(site.url("/"), meta={"dont_obey_robotstxt": True})
-    await crawl([request], ON)
-    assert site.paths == ["/"]
-
-
 async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Crawl) -> None:
     allowing = site_with(web, tdmrep())
     forbidding = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
@@ -260,28 +232,3 @@ async def test_a_second_crawl_fetches_none(web: Web, crawl: Crawl) -> None:
     assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1", "/2"])
     assert outcome.stats["robotstxt/tdmrep/store/hit_count"] == 1
     assert outcome.stats["robotstxt/store/hit_count"] == 1
-
-
-async def test_a_lifetime_of_zero_still_serves_the_responses_that_wait(
-    web: Web, crawl: Crawl
-) -> None:
-    site = site_with(web, tdmrep(Cache_Control="no-store"))
-    settings = {**ON, "REP_CACHE_MIN": 0.000001}
-    outcome = await crawl(site.urls("/1", "/2", "/3"), settings)
-    assert stated(outcome) == dict.fromkeys(["/1", "/2", "/3"], (True, POLICY))
-    assert site.paths.count(TDM) <= 4
-
-
-async def test_the_origin_of_the_final_url_counts(web: Web, crawl: Crawl) -> None:
-    target = site_with(web, tdmrep())
-    first = site_with(web, Page(b"", 404), moved=redirect(target.url("/page")))
-    outcome = await crawl(first.urls("/moved"), {**ON, **FOLLOWING})
-    assert stated(outcome) == {"/page": (True, POLICY)}
-    assert target.paths.count(TDM) == 1
-
-
-async def test_a_cache_smaller_than_the_crawl_loses_no_reservation(web: Web, crawl: Crawl) -> None:
-    sites = [site_with(web, tdmrep()) for _ in range(8)]
-    urls = [site.url(f"/{number}") for number, site in enumerate(sites)]
-    outcome = await crawl(urls, {**ON, "REP_CACHE_SIZE": 1})
-    assert stated(outcome) == {f"/{number}": (True, POLICY) for number in range(8)}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
-from scrapy.core.downloader import Downloader
 
 from testing.counters import left_over
-from testing.faults import answer_when, silence
-from testing.web import Page, text
+from testing.faults import answer_when
+from testing.web import Page
 
 from .conftest import (
     AllAsked,
@@ -22,11 +20,10 @@ from .conftest import (
 from .test_scheduling import QUEUES
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from testing.web import Received, Web
+    from testing.web import Web
 
     from .conftest import Crawl
 
@@ -50,34 +47,6 @@ class AtOnce(Visitor):
         super().parse(response)
         if len(self.outcome.responses) == self.pages:
             self.stop()
-
-
-@pytest.mark.parametrize("jobdir", [False, True], ids=["in memory", "JOBDIR"])
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_silent_sites_beyond_the_limit_do_not_hide_others(
-    web: Web, crawl: Crawl, tmp_path: Path, queue: str, jobdir: bool
-) -> None:
-    """Scrapy's queues return the latest request first: those to the silent site."""
-    live = web.site(NOTHING_PRIVATE)
-    silent = web.site(silence, host="127.0.0.2")
-    settings = {
-        "SCHEDULER_PRIORITY_QUEUE": queue,
-        "JOBDIR": str(tmp_path) if jobdir else None,
-        "REP_STORE": None,
-        "REP_TIMEOUT": 300,
-        "CLOSESPIDER_TIMEOUT": 60,
-    }
-    paths = [f"/{number}" for number in range(100)]
-    asked = [*live.urls(*paths[:8]), *silent.urls(*paths)]
-    outcome = await crawl(asked, settings, spider=AtOnce, pages=8)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert live.page_paths == sorted(paths[:8])
-    assert silent.paths == ["/robots.txt"]
-    assert left_over(outcome.crawler) == []
-    if jobdir:
-        silent.pages["/robots.txt"] = text(NOTHING_PRIVATE)
-        await crawl([], settings)
-        assert silent.page_paths == sorted(paths), "no request is lost"
 
 
 @pytest.mark.parametrize(
@@ -122,33 +91,6 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
         assert len(outcome.failures) + len(again.failures) == 200
 
 
-async def test_an_allowed_robots_txt_among_requests_that_are_dropped_has_a_slot(
-    web: Web, crawl: Crawl
-) -> None:
-    in_progress = most = 0
-
-    async def count(received: Received, _: StreamReader, writer: StreamWriter) -> None:
-        nonlocal in_progress, most
-        is_page = "x-page" in received.headers
-        in_progress += is_page
-        most = max(most, in_progress)
-        await asyncio.sleep(0.2 * is_page)
-        in_progress -= is_page
-        writer.write(Page(b"", 503, {"Connection": "close"}).octets())
-
-    sites = [web.site(count, host=f"127.0.0.{number}") for number in range(11, 17)]
-    # Unlike others, these requests are sent to a site that is unreachable.
-    asked = [
-        Request(site.url("/robots.txt"), headers={"X-Page": "1"}, meta={"dont_cache": True})
-        for site in sites
-    ]
-    settings = {"CONCURRENT_REQUESTS": 2, "HTTPERROR_ALLOW_ALL": True}
-    outcome = await crawl(asked, settings)
-    assert len(outcome.responses) == 6
-    assert most == 2
-    assert left_over(outcome.crawler) == []
-
-
 async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Crawl) -> None:
     all_asked = threading.Event()
     late = web.site(answer_when(all_asked.is_set, Page(NOTHING_PRIVATE)))
@@ -163,42 +105,6 @@ async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Cr
     wanted = [f"/{number}" for number in sorted(range(40), key=lambda n: -(n * 7 % 4))]
     assert late.paths == ["/robots.txt", *wanted]
     assert sorted(paced.paths[1:]) == sorted(wanted)
-    assert left_over(outcome.crawler) == []
-
-
-class Busy:
-    """A page that counts how many requests for it are in progress."""
-
-    def __init__(self) -> None:
-        self.now = self.most = 0
-
-    async def __call__(
-        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        await asyncio.sleep(0.05)
-        self.now -= 1
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-        await writer.drain()
-
-
-@pytest.mark.parametrize(
-    ("robots", "exempt"),
-    [(NOTHING_PRIVATE, True), (f"{NOTHING_PRIVATE}Crawl-delay: 0.02\n", False)],
-    ids=["exempt", "paced"],
-)
-async def test_the_meta_of_a_robots_txt_request_does_not_exclude_a_request_of_a_spider(
-    web: Web, crawl: Crawl, robots: str, exempt: bool
-) -> None:
-    busy = Busy()
-    site = web.site(robots, {"*": busy})
-    meta = {"is_robotstxt_request": True, "dont_obey_robotstxt": exempt}
-    paths = [f"/{number}" for number in range(10)]
-    requests = [Request(url, meta=dict(meta)) for url in site.urls(*paths)]
-    outcome = await crawl([site.url("/first"), *requests], {"CONCURRENT_REQUESTS": 2})
-    assert site.page_paths == sorted(["/first", *paths])
-    assert busy.most <= 2
     assert left_over(outcome.crawler) == []
 
 
@@ -221,51 +127,13 @@ async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_co
     assert left_over(outcome.crawler) == []
 
 
-class CarelessCaller(Caller):
-    """Does not say that there is no callback."""
-
-    callback = None
-
-
-@pytest.mark.parametrize("spider", [Caller, CarelessCaller])
-async def test_callers_of_the_engine_wait_for_the_response(
-    web: Web, crawl: Crawl, spider: type[Caller]
-) -> None:
+async def test_callers_of_the_engine_wait_for_the_response(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(NOTHING_PRIVATE, delay=0.4))
     paths = [f"/{number}" for number in range(12)]
     urls = site.urls("/private", *paths)
     settings = {"CONCURRENT_REQUESTS": 4}
-    outcome = await crawl(urls, settings, spider=spider)
+    outcome = await crawl(urls, settings, spider=Caller)
     assert site.page_paths == sorted(paths)
     assert site.robots_fetches == 1
     assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
     assert set(outcome.failures) == {site.url("/private")}
-
-
-class OtherDownloader(Downloader):
-    """A downloader without ``total_concurrency``."""
-
-    def __init__(self, crawler: Any) -> None:
-        super().__init__(crawler)
-        self._limit = self.total_concurrency
-        del self.total_concurrency
-
-    def needs_backout(self) -> bool:
-        return len(self.active) >= self._limit
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param({"DOWNLOADER": OtherDownloader, "CONCURRENT_REQUESTS": 4}, id="no counter"),
-        pytest.param({"CONCURRENT_REQUESTS": 1}, id="one at a time"),
-    ],
-)
-async def test_requests_wait_where_they_cannot_be_excluded(
-    web: Web, crawl: Crawl, settings: dict[str, Any]
-) -> None:
-    site = web.site(Page(NOTHING_PRIVATE, delay=0.3))
-    paths = [f"/{number}" for number in range(12)]
-    await crawl(site.urls("/private", *paths), settings)
-    assert site.page_paths == sorted(paths)
-    assert site.robots_fetches == 1
