@@ -84,18 +84,6 @@ def test_demo_fails_without_robotstxt_obey() -> None:
     assert re.search(r"ERROR: http://127.0.0.12:\d+/about: .*, 0 expected", without.stderr)
 
 
-def test_workers_share_robots_txt_files_and_delays() -> None:
-    done = scrapy("workers", "-n", "3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ERROR" not in done.stderr
-    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line]
-    assert all("is unreachable" in line for line in warnings)
-    assert done.stdout.splitlines()[-1] == (
-        "No robots.txt fetched twice, no disallowed page received, every delay kept"
-    )
-    assert len(re.findall(r"^worker \d: 1[78] URLs", done.stdout, re.MULTILINE)) == 3
-
-
 @pytest.fixture
 def web() -> Iterator[str]:
     """The web of the example; yields the origin of the site with a group for everyone."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import pickle
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +27,6 @@ from testing.hostile import ALL, ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 ROBOTS_TXT = b"""\
 User-agent: *
@@ -209,13 +205,6 @@ def test_groups(body: bytes, groups: list[tuple[tuple[str, ...], list[str]]]) ->
     assert found == groups
 
 
-def test_agents_are_listed_once_in_lower_case() -> None:
-    names = b"User-agent: B\nDisallow:\nUser-agent: *\nUser-agent: b\nUser-agent: a"
-    robots = RobotsTxt.parse(names)
-    assert robots.agents == ("b", "*", "a")
-    assert [robots.verdict("/", agent).agent for agent in robots.agents] == ["b", "*", "a"]
-
-
 def test_every_rule_that_matches_is_listed_and_the_best_is_first(robots: RobotsTxt) -> None:
     found = robots.matches(f"{SITE}/private/open/a.pdf", "mybot/1.0 (+https://example.com)")
     assert [rule.line for rule in found] == [7, 8, 9]
@@ -287,20 +276,6 @@ def test_records_of_a_group(text: str, agent: str | None, values: list[str]) -> 
     assert RobotsTxt.parse(text.encode()).records("x-a", agent) == tuple(values)
 
 
-def test_names_of_records_are_equal_but_for_the_case_of_ascii_letters() -> None:
-    robots = RobotsTxt("\u00c9: 1\nHook: 2".encode())
-    assert (robots.records("\u00c9"), robots.records("\u00e9")) == (("1",), ())
-    assert (robots.records("HOOK"), robots.records("hoo\u212a")) == (("2",), ())
-
-
-@pytest.mark.parametrize(("strict", "values"), [(False, ("1", "2")), (True, ("2",))])
-def test_records_have_the_names_that_the_reading_gives(strict: bool, values: object) -> None:
-    body = b"User-agent: *\nCrawl delay: 1\nCrawl-delay: 2"
-    robots = RobotsTxt.parse(body, strict=strict)
-    assert robots.records("crawl-delay") == values
-    assert robots.records("crawl delay") == (("1",) if strict else values)
-
-
 # What a status means
 
 
@@ -354,13 +329,6 @@ def test_rfc_unreachable_status_disallows_everything(status: int | None, detail:
     assert robots.content_usage("/a", "mybot") == {}
 
 
-def test_a_response_may_have_no_body_and_no_url() -> None:
-    assert RobotsTxt.from_response(None).verdict("/", "mybot").reason is Reason.UNREACHABLE
-    assert RobotsTxt.from_response(204).allowed("/", "mybot")
-    strict = RobotsTxt.from_response(200, b"Useragent: *\nDisallow: /", strict=True)
-    assert strict.allowed("/", "mybot")
-
-
 NO_STATUS, NO_URL, NO_TEXT, NO_AGENT = (
     "must be int or None, not", "must be str or None, not", "must be str, not",
     "must be str, bytes, or a list",
@@ -385,14 +353,6 @@ def test_an_argument_of_another_type_is_refused(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         call(*arguments)
-
-
-def test_arguments_are_checked_whatever_the_status() -> None:
-    robots = RobotsTxt.from_response(404)
-    with pytest.raises(ValueError, match="'mybot'"):
-        robots.allowed("mybot", "/private")
-    with pytest.raises(TypeError):
-        robots.allowed("/private", None)  # type: ignore[arg-type]
 
 
 # What a parsed file looks like
@@ -431,32 +391,6 @@ def test_a_file_in_words(robots: RobotsTxt) -> None:
 
 
 # The names
-
-
-def test_threads_import_names_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scrapy's modules import each other, which Python refuses in several threads at once."""
-    running: list[str] = []
-    most: list[int] = []
-
-    def import_module(name: str, package: str) -> ModuleType:
-        running.append(name)
-        time.sleep(0.01)
-        most.append(len(running))
-        running.remove(name)
-        return importlib.import_module(name, package)
-
-    monkeypatch.setattr(scrapy_rep, "import_module", import_module)
-    with ThreadPoolExecutor(8) as pool:
-        names = scrapy_rep.__all__[:8]
-        found = list(pool.map(scrapy_rep.__getattr__, names))
-    assert [each.__name__ for each in found] == names
-    assert most == [1] * 8
-
-
-def test_the_version_is_that_of_the_distribution() -> None:
-    from importlib.metadata import version
-
-    assert scrapy_rep.__version__ == version("scrapy-rep")
 
 
 def test_names_are_imported_when_they_are_used() -> None:

@@ -83,13 +83,3 @@ def test_the_page_that_a_browser_makes_of_a_file_is_unwrapped() -> None:
     body = b"<html><head></head><body><pre>User-agent: *\nDisallow: /a\n</pre></body></html>"
     assert not parse(body).allowed("https://h/a", "*")
     assert parse(body).allowed("https://h/b", "*")
-
-
-@pytest.mark.parametrize("url", ["s3://bucket/a", "about:blank", "http:", "x-y.z+1:a"])
-def test_urls_without_a_robots_txt_are_allowed(url: str) -> None:
-    assert parse(b"User-agent: *\nDisallow: /").allowed(url, "mybot")
-
-
-def test_swapped_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="'mybot'"):
-        parse(b"").allowed("mybot", "https://h/")

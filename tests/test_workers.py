@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,7 @@ def workers(
 
 def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
     late = Page(PRIVATE, delay=0.05)
-    sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 51)]
+    sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 21)]
     asked = []
     for worker in range(3):
         paths = (f"/{worker}", f"/private/{worker}")
@@ -72,7 +71,7 @@ def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
         for process in running:
             _, errors = process.communicate(timeout=TIMEOUT)
             assert process.returncode == 0, errors
-        assert [site.robots_fetches for site in sites] == [1] * 50
+        assert [site.robots_fetches for site in sites] == [1] * 20
     assert all(site.page_paths == ["/0", "/1", "/2"] for site in sites)
 
 
@@ -113,8 +112,6 @@ def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: st
         assert stopped.is_asked.wait(TIMEOUT)
         both = [killed.site.url("/third"), stopped.site.url("/third")]
         with workers([*options, *both]) as (third,):
-            time.sleep(6)  # longer than a claim: both workers renew theirs
-            assert [killed.site.robots_fetches, stopped.site.robots_fetches] == [1, 1]
             one.kill()
             other.send_signal(signal.SIGSTOP)
             _, errors = third.communicate(timeout=TIMEOUT)
