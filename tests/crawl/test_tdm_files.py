@@ -15,6 +15,7 @@ from .conftest import Visitor, our_warnings
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from scrapy.http import Response
 
@@ -89,11 +90,6 @@ async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None
     for response in outcome.responses.values():
         is_free = response.url.endswith("/free/")
         assert response.meta["robotstxt_usage"] == {"tdm": is_free}
-        assert response.meta["page_directives"].sources[0] == (
-            "tdm-reservation",
-            "tdmrep.json",
-            "*",
-        )
 
 
 async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) -> None:
