@@ -115,7 +115,7 @@ async def test_an_address_is_the_same_in_every_spelling(
     hosts = ["127.0.0.1", "0x7f.1", "0177.0.0.1", "2130706433", "[::ffff:127.0.0.1]"]
     urls = [f"http://{host}:{site.port}/a" for host in hosts]
     rule = disallow(
-        site.root.replace("127", "0177") if site_of_rule == "origin" else site_of_rule, "/"
+        site.root.replace("//127", "//0177") if site_of_rule == "origin" else site_of_rule, "/"
     )
     outcome = await crawl(urls, write(rule))
     assert site.received == []
