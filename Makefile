@@ -5,16 +5,14 @@ PYTHON ?= python3
 
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
-RESULTS := .test-results
 
 INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # More processes than cores: most tests of crawls wait for a server. Each process needs about two
 # seconds of CPU time before its first test.
 PROCESSES := 10
-# $(call pytest,FOLDER OF PYTHON,NAME OF THE FILE,CONFIGURATION)
-pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal \
-	--junit-xml=$(RESULTS)/$(2).xml -o junit_suite_name="$(3)"
+# $(call pytest,FOLDER OF PYTHON)
+pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal
 # What depends on Scrapy and on the reactor: crawls and stores, without the topologies of Redis and
 # without tests that use no event loop.
 CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
@@ -31,8 +29,8 @@ SPHINX := $(BIN)/sphinx-build -W --keep-going --quiet --jobs auto --builder html
 	&& ! grep -l 'rel="canonical"' build/docs/html/index.html
 
 # Compiles the tests once, not in each of the processes.
-COMPILED := $(RESULTS)/compiled
-COMPILE := mkdir -p $(RESULTS); touch $(COMPILED); \
+COMPILED := .venv/compiled
+COMPILE := touch $(COMPILED); \
 	$(BIN)/python -m pytest -q --collect-only --reactor=asyncio > /dev/null 2>&1 || true
 
 say = @printf '\n== %s\n' "$(1)"
@@ -41,7 +39,7 @@ say = @printf '\n== %s\n' "$(1)"
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: example test test-all start lint types contracts docs types-and-docs tests each-loop loops oldest
+.PHONY: example test test-all lint types contracts docs types-and-docs tests each-loop loops oldest
 .PHONY: matrix dist
 .PHONY: linkcheck benchmark checks compatibility format fuzz clean
 
@@ -49,17 +47,10 @@ example: .venv/example
 	$(call say,Crawl 13 small sites on this machine)
 	@cd example_project && ../$(BIN)/scrapy crawl demo
 
-test: start lint contracts types-and-docs tests each-loop
-	@echo
-	@$(BIN)/python -m testing.results $(RESULTS)
+test: lint contracts types-and-docs tests each-loop
 
 # All crawls on each event loop, with the newest and with the oldest Scrapy.
-test-all: start loops oldest
-	@echo
-	@$(BIN)/python -m testing.results $(RESULTS)
-
-start:
-	@rm -rf $(RESULTS)
+test-all: loops oldest
 
 lint: .venv/test
 	$(call say,Style and format: about 1 second)
@@ -93,7 +84,7 @@ $(COMPILED): .venv/test
 # Fails below the coverage given here, in percent.
 tests: .venv/test $(COMPILED)
 	$(call say,All tests on asyncio with branch coverage: about 4 minutes)
-	$(call pytest,$(BIN),1,newest Scrapy on asyncio) --reactor=asyncio --cov --cov-report=
+	$(call pytest,$(BIN)) --reactor=asyncio --cov --cov-report=
 	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
 	$(BIN)/coverage report --omit='scrapy_rep/protocol/*' --fail-under=95
@@ -101,24 +92,24 @@ tests: .venv/test $(COMPILED)
 # A part of the crawls: `make test-all` has the rest.
 each-loop: .venv/test .venv-oldest/test
 	$(call say,Some crawls on the default reactor of Twisted: about 25 seconds)
-	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(EACH_LOOP)
+	$(call pytest,$(BIN)) --reactor=default $(EACH_LOOP)
 	$(call say,The same without a reactor: about 25 seconds)
-	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(EACH_LOOP)
+	$(call pytest,$(BIN)) -p no:twisted $(EACH_LOOP)
 	$(call say,The same with the oldest Scrapy: about 25 seconds)
-	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(EACH_LOOP)
+	$(call pytest,$(OLDEST)) --reactor=asyncio $(EACH_LOOP)
 
 loops: .venv/test
 	$(call say,Crawls and stores on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(BIN),2,newest Scrapy on the default reactor) --reactor=default $(CRAWLS)
+	$(call pytest,$(BIN)) --reactor=default $(CRAWLS)
 	$(call say,Crawls and stores without a reactor: about 1 minute)
-	$(call pytest,$(BIN),3,newest Scrapy without a reactor) -p no:twisted $(CRAWLS)
+	$(call pytest,$(BIN)) -p no:twisted $(CRAWLS)
 
 # Minimum versions of Scrapy and of the packages of the extras.
 oldest: .venv-oldest/test
 	$(call say,All that depends on Scrapy with the oldest Scrapy: about 2 minutes)
-	$(call pytest,$(OLDEST),4,oldest Scrapy on asyncio) --reactor=asyncio $(PURE:%=--ignore=%)
+	$(call pytest,$(OLDEST)) --reactor=asyncio $(PURE:%=--ignore=%)
 	$(call say,The oldest Scrapy on the default reactor of Twisted: about 1 minute)
-	$(call pytest,$(OLDEST),5,oldest Scrapy on the default reactor) --reactor=default $(CRAWLS)
+	$(call pytest,$(OLDEST)) --reactor=default $(CRAWLS)
 
 # Other versions: not part of `test-all`. `make matrix ARGUMENTS=--list` shows the sessions,
 # `make matrix ARGUMENTS="--session pythons-3.12"` runs one of them.
@@ -159,7 +150,7 @@ compatibility: .venv/test
 	$(BIN)/python -m checks.compatibility
 
 clean:
-	rm -rf .venv .venv-oldest .venv-compatibility .nox $(RESULTS) build dist
+	rm -rf .venv .venv-oldest .venv-compatibility .nox build dist
 
 .venv/example: pyproject.toml
 	$(call say,Install Scrapy and scrapy-rep into .venv: about 30 seconds)

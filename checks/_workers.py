@@ -21,13 +21,13 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from checks._soak import LARGE_MIX, VARIANTS, origins
+from checks._soak_server import IDENTITY, Server
+from checks._soak_worker import Notes, SoakWorker, observed
 from testing.counters import left_over
 from testing.measure import process_on
 from testing.processes import ROOT
 from testing.redis_server import RedisServer
-from testing.soak import LARGE_MIX, VARIANTS, origins
-from testing.soak_server import IDENTITY, Server
-from testing.soak_worker import Notes, SoakWorker, observed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ class ServerProcess:
 
 
 class Worker(Notes):
-    """A process of :mod:`testing.soak_worker`, and its part of the requests."""
+    """A process of :mod:`checks._soak_worker`, and its part of the requests."""
 
     def __init__(
         self, path: Path, name: str, urls: dict[int, str], options: dict[str, Any]

@@ -1,6 +1,6 @@
 """Crawls of many origins with all kinds of faults, and workers that share a store.
 
-Each origin has an address on loopback. The crawls of :data:`testing.soak.VARIANTS` have one worker.
+Each origin has an address on loopback. The crawls of :data:`checks._soak.VARIANTS` have one worker.
 In those that have the name of a store, several workers share it. They are killed and started again.
 Redis is killed, started again, suspended and filled up; SQLite is locked and filled up.
 ``REDIS_SERVER=path`` selects another server, such as Valkey.
@@ -25,11 +25,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from checks._workers import STORES, ServerProcess, Worker, shared_store
-from scrapy_rep.stores.fallback import RETRY_INTERVAL
-from testing.harness import Duration, Parameter, Result, Row
-from testing.soak import LARGE_MIX, VARIANTS, origins, poison, requests_to
-from testing.soak_laws import (
+from checks._soak import LARGE_MIX, VARIANTS, origins, poison, requests_to
+from checks._soak_laws import (
     FETCH_SECONDS,
     Crawl,
     Kill,
@@ -38,14 +35,17 @@ from testing.soak_laws import (
     growth,
     late_origins,
 )
-from testing.soak_worker import ENDS
+from checks._soak_worker import ENDS
+from checks._workers import STORES, ServerProcess, Worker, shared_store
+from scrapy_rep.stores.fallback import RETRY_INTERVAL
+from testing.harness import Duration, Parameter, Result, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from checks._soak_worker import Memory
     from checks._workers import SharedStore
     from testing.harness import Options
-    from testing.soak_worker import Memory
 
 DURATION = Duration(600, 180)
 PARAMETERS = {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.reactor import is_reactor_installed
 
+from checks._soak import VARIANTS, Mix, origins, poison, requests_to
+from checks._soak_laws import Crawl, broken_laws, late_origins
+from checks._soak_server import Server
+from checks._soak_worker import Notes, SoakWorker, observed
 from testing.counters import left_over
-from testing.soak import VARIANTS, Mix, origins, poison, requests_to
-from testing.soak_laws import Crawl, broken_laws, late_origins
-from testing.soak_server import Server
-from testing.soak_worker import Notes, SoakWorker, observed
 
 from .conftest import make_crawler, run_crawler
 

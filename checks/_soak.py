@@ -1,7 +1,7 @@
 """The soak: origins with all kinds of faults, the requests to them, and variants of a crawl.
 
-:mod:`testing.soak_server` serves the origins, :mod:`testing.soak_worker` crawls them, and
-:mod:`testing.soak_laws` judges the crawl.
+:mod:`checks._soak_server` serves the origins, :mod:`checks._soak_worker` crawls them, and
+:mod:`checks._soak_laws` judges the crawl.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from testing.web import Page, Received
 
 if TYPE_CHECKING:
-    from testing.soak import Kind, Origin
+    from checks._soak import Kind, Origin
     from testing.web import Misbehaviour
 
 IDENTITY = "soak/1.0 ("

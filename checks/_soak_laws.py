@@ -15,8 +15,8 @@ from testing.faults import DISALLOWED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from testing.soak import Origin
-    from testing.soak_worker import StoreFailure
+    from checks._soak import Origin
+    from checks._soak_worker import StoreFailure
 
 FETCH_SECONDS = 15.0
 """The time from a request for a robots.txt to the end of its claim, at most."""
@@ -29,7 +29,7 @@ REFRESH_AHEAD = 0.1
 """The part of its lifetime that a robots.txt may have left when it is fetched again."""
 
 DROPPED = "duc"
-"""The ends of requests that :class:`testing.soak_worker.SoakWorker` did not send."""
+"""The ends of requests that :class:`checks._soak_worker.SoakWorker` did not send."""
 
 
 class Outage(NamedTuple):
@@ -62,7 +62,7 @@ class Crawl(NamedTuple):
     ends: Mapping[int, str]
     """How each request has ended, by its number."""
     received: Mapping[str, Any]
-    """What :class:`testing.soak_server.Records` has."""
+    """What :class:`checks._soak_server.Records` has."""
     unreachable: Mapping[str, str] = {}
     """The origins whose robots.txt was unreachable for a worker, and why."""
     failures: Sequence[StoreFailure] = ()
