@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +15,7 @@ from .access import (
     is_challenge,
 )
 from .agents import WILDCARD_AGENT, product_tokens
-from .lines import SIZE_LIMIT, begins_as_markup, read, require_bytes
+from .lines import SIZE_LIMIT, begins_as_markup, decoded, read, require_bytes
 from .matcher import GroupMatcher
 from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records, records
 from .paths import ROBOTS_TXT, path_of, plain_url
@@ -216,15 +217,19 @@ class RobotsTxt:
 
     @property
     def text(self) -> bytes | None:
-        r"""The file as it was read; None if it was longer than the limit of 500 KiB.
+        r"""The file as it was read; None if it is longer than the limit of 500 KiB.
 
         Lines end in LF and are not indented. A byte order mark, and NUL octets at the ends of
-        values, are removed. UTF-16 is converted to UTF-8.
+        values, are removed. UTF-16 is converted to UTF-8. It is read as the file was: of two marks,
+        both stay.
 
         >>> RobotsTxt(b"User-agent: *\r\n  Disallow: /a").text
         b'User-agent: *\nDisallow: /a'
         """
-        return None if self._is_cut else self._text[1:]
+        text = self._text[1:]
+        if decoded(text) != text:  # it begins with a mark, which would be dropped
+            text = BOM_UTF8 + text
+        return None if self._is_cut or len(text) > SIZE_LIMIT else text
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
         r"""Return whether a crawler may fetch a URL (RFC 9309 §2.2.2).

@@ -112,6 +112,16 @@ bodies = st.one_of(
 )
 
 
+marks = st.sampled_from([b"", b"\xef", b"\xef\xbb", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+
+
+@given(st.lists(marks, max_size=3).map(b"".join), bodies, st.booleans())
+def test_the_text_of_a_file_is_read_as_the_file_is(mark: bytes, body: bytes, strict: bool) -> None:
+    robots = RobotsTxt(mark + body, strict=strict)
+    assert robots.text is not None
+    assert RobotsTxt(robots.text, strict=strict) == robots
+
+
 @settings(max_examples=600)
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)

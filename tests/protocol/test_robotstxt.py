@@ -308,6 +308,9 @@ def test_a_user_agent_of_another_type_is_refused(agent: object) -> None:
         ("a: ü".encode("utf-16"), "a: ü".encode()),
         (b"#" * 512_000, b"#" * 512_000),
         (b"#" * 512_001, None),
+        (("\u20ac" * 200_000 + "a").encode("utf-16"), None),
+        (b"\xef\xbb\xbf\xef\xbb\xbfa: b", b"\xef\xbb\xbf\xef\xbb\xbfa: b"),
+        (b"\xff\xfe\xef\xbba: b", b"\xef\xbb\xbf\xef\xbba: b"),
     ],
 )
 def test_the_text_is_what_was_read_unless_it_was_cut(body: bytes, text: bytes | None) -> None:
