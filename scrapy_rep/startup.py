@@ -7,16 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
-from scrapy.downloadermiddlewares.stats import DownloaderStats
 
 from .exceptions import SettingError
 from .known_crawlers import operator_of
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
-from .settings import downloader_middlewares, unknown_settings
+from .settings import unknown_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 logger = get_logger(__name__)
-
-RUN_AFTER = (DownloaderStats, HttpCacheMiddleware)
-"""Middlewares that must run after the one of this package: they count requests, or answer them from
-a cache."""
 
 
 @contextmanager
@@ -81,11 +75,8 @@ def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
     crawler.signals.connect(warn, signal=signals.spider_opened, weak=False)
 
 
-def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: type) -> None:
-    """Warn about settings that are probably mistakes, once each.
-
-    ``middleware`` is the class of the middleware that obeys robots.txt.
-    """
+def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
+    """Warn about settings that are probably mistakes, once each."""
     warn_about_unknown_settings(crawler)
     for name in settings.intended_uses:
         if (nearest := nearest_use(name)) != name:
@@ -118,15 +109,6 @@ def warn_about_configuration(crawler: Crawler, settings: Settings, middleware: t
             "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
             "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
         )
-    preceding = _preceding(middleware, downloader_middlewares(crawler))
-    misplaced = [other.__name__ for other in RUN_AFTER if other in preceding]
-    if misplaced:
-        _warn(
-            crawler,
-            f"{middleware.__name__} runs after {' and '.join(misplaced)}, which count or answer "
-            "requests before robots.txt is checked. Set its value in DOWNLOADER_MIDDLEWARES to "
-            "100.",
-        )
 
 
 def known_crawler(settings: Settings) -> tuple[str, str] | None:
@@ -143,10 +125,6 @@ def warn_about_unknown_settings(crawler: Crawler) -> None:
     for name, similar in unknown_settings(crawler):
         hint = f" Did you mean {similar}?" if similar else ""
         _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
-
-
-def _preceding(middleware: type, enabled: list[type]) -> list[type]:
-    return enabled[: enabled.index(middleware)] if middleware in enabled else []
 
 
 def _warn(crawler: Crawler, message: str) -> None:

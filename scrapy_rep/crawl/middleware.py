@@ -514,7 +514,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     # The crawl.
 
     def _on_spider_opened(self) -> None:
-        warn_about_configuration(self._crawler, self._settings, type(self))
+        warn_about_configuration(self._crawler, self._settings)
         self._engine.open()
         self.policies.poll()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR

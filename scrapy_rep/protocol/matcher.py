@@ -170,31 +170,13 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
             yield number
 
 
-def first_match(patterns: Sequence[str], path: str) -> int:
-    """Return the index of the first pattern that matches a path.
-
-    If none matches, returns the number of patterns. Returns `TOO_COMPLEX` if the comparison takes
-    too many steps. For many paths and the same patterns, use `PatternIndex`.
-    """
-    if len(path) >= _MAX_UNCOUNTED_LENGTH or len(patterns) > _MAX_UNCOUNTED_PATTERNS:
-        return next(matching(patterns, path), len(patterns))
-    for number, pattern in enumerate(patterns):
-        if matches(pattern, path):
-            return number
-        if pattern_has_reserved_query(pattern) and matches(
-            encode_query(pattern), encode_query(path)
-        ):
-            return number
-    return len(patterns)
-
-
 def one_star(pattern: str) -> str:
     """Return a pattern with one star in place of several in a row."""
     return _STARS.sub("*", pattern) if "**" in pattern else pattern
 
 
 class PatternIndex:
-    """Finds what `first_match` finds, for many paths and the same patterns.
+    """Finds the first pattern that `matching` yields, for many paths and the same patterns.
 
     Example. The rules of a group, in their order of precedence::
 
@@ -468,7 +450,7 @@ class GroupMatcher:
     def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:
         """Return the verdict by a few rules; None if the comparison takes too many steps."""
         ranked = rank(rules, strict=self._strict)
-        number = first_match([pattern for _, _, _, pattern in ranked], path)
+        number = next(matching((pattern for _, _, _, pattern in ranked), path), len(ranked))
         if number == TOO_COMPLEX:
             return None  # The index may skip the rules that take so many steps.
         if number == len(ranked):

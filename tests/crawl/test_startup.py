@@ -13,7 +13,6 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.settings import default_settings
 
-from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
 
 from .conftest import make_crawler, our_warnings, run_crawler
@@ -109,16 +108,6 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
             {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
             "Scrapy's own RobotsTxtMiddleware is also enabled: ",
             id="both",
-        ),
-        pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": {OURS: 950}},
-            "RobotsTxtMiddleware runs after DownloaderStats and HttpCacheMiddleware, ",
-            id="last",
-        ),
-        pytest.param(
-            {"DOWNLOADER_MIDDLEWARES": {RobotsTxtMiddleware: 875}},
-            "RobotsTxtMiddleware runs after DownloaderStats, ",
-            id="late",
         ),
         pytest.param({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None, id="in the middle"),
     ],

@@ -14,7 +14,6 @@ from scrapy_rep.protocol.matcher import (
     PatternIndex,
     Steps,
     counted_match,
-    first_match,
     matches,
     matching,
     rank,
@@ -79,21 +78,20 @@ def test_the_first_pattern_that_matches(pattern: str, path: str, repeat: int) ->
     patterns = [*others, *(one for one, _ in PATTERNS)]
     expected = patterns.index(pattern)
     index = PatternIndex(patterns)
-    assert index.first(path) == first_match(patterns, path) == expected
+    assert index.first(path) == expected
     assert next(matching(patterns, path)) == expected
     nothing = "/-" + "-" * 600
-    assert index.first(nothing) == first_match(patterns, nothing) == len(patterns)
+    assert index.first(nothing) == len(patterns)
     assert list(matching(patterns, nothing)) == []
 
 
 def test_a_reserved_query_that_matches_in_neither_form() -> None:
     assert list(matching(["/?u=/a", "/?u=:", "/"], "/?u=/b")) == [2]
-    assert first_match(["/?u=/a", "/?u=:"], "/?u=/b") == 2
 
 
 def test_the_first_of_two_patterns_that_are_the_same_in_their_encoded_form() -> None:
     patterns = ["/a?u=%2F$", "/a?u=/$"]
-    assert PatternIndex(patterns).first("/a?u=/") == first_match(patterns, "/a?u=/") == 0
+    assert PatternIndex(patterns).first("/a?u=/") == next(matching(patterns, "/a?u=/")) == 0
 
 
 def test_all_patterns_that_match_in_their_order() -> None:
@@ -106,7 +104,6 @@ def test_too_many_steps_end_the_matches() -> None:
     patterns = [line.removeprefix("Disallow:") for line in lines]
     path = path_of(attack.url(2048))
     assert list(matching(["/", *patterns], path)) == [0, TOO_COMPLEX]
-    assert first_match(patterns, path) == TOO_COMPLEX
     assert PatternIndex(patterns).first(path) == TOO_COMPLEX
     # The steps do not matter if all patterns that are left allow.
     allows = [True] * len(patterns)

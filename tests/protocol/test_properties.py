@@ -17,8 +17,8 @@ from scrapy_rep.protocol.matcher import (
     PatternIndex,
     Steps,
     counted_match,
-    first_match,
     matches,
+    matching,
 )
 from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
@@ -157,11 +157,11 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     forms = list(dict.fromkeys(pattern_of(value.encode())[0] for value in values if value))
     index = PatternIndex(forms)
     path = path_of(url)
-    assert index.first(path) == first_match(forms, path)
+    found = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
+    assert list(matching(forms, path)) == found
+    assert index.first(path) == min(found, default=len(forms))
     long = path + "c" * 20_000 + path  # long, so that all keys are searched at once
-    assert index.first(long) == first_match(forms, long)
-    matching = [number for number, form in enumerate(forms) if reference.matches_either(form, path)]
-    assert first_match(forms, path) == min(matching, default=len(forms))
+    assert index.first(long) == next(matching(forms, long), len(forms))
 
 
 @settings(max_examples=400)
@@ -177,7 +177,7 @@ def test_without_steps_no_forbidden_path_is_allowed(
     stated = {pattern_of(value.encode())[0]: allow for value, allow in rules if value}
     forms, allows = list(stated), (*stated.values(), True, False)
     path = path_of(url)
-    expected = first_match(forms, path)
+    expected = next(matching(forms, path), len(forms))
     with pytest.MonkeyPatch.context() as patch:
         # Every pattern with a star is compared within the steps, many of them in another order.
         patch.setattr(matcher, "_MAX_UNCOUNTED_LENGTH", 0)
