@@ -376,21 +376,6 @@ def test_summary(history: list[FetchResult], line: str) -> None:
     assert origin.summary() == line
 
 
-@pytest.mark.parametrize(
-    ("event", "line"),
-    [
-        (missing(T), "unavailable: status 404"),
-        (missing(T, disallow=True), "disallowed-status: status 404"),
-        (Unavailable(URL, T + DAY), "unavailable: too many redirects"),
-        (DOWN, "unreachable: status 503"),
-        (Unreachable("reset\x1b[2J"), r"unreachable: reset\x1b[2J"),
-    ],
-)
-def test_a_verdict_without_rules_says_what_was_answered(event: FetchResult, line: str) -> None:
-    verdict = origin_after((T, event)).verdict("https://a.example/", (), T, UnreachablePolicy())
-    assert str(verdict) == line
-
-
 def test_the_next_attempt_at_an_unreachable_origin() -> None:
     origin = Origin("http://a.example")
     day, policy = 86_400, UnreachablePolicy()

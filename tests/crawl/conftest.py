@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
-from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import is_asyncio_available
@@ -115,14 +115,6 @@ class Closer(Visitor):
             await sleep(0.02)
         await sleep(0.3)
         self.stop()
-
-
-class FirstPageCloser(Visitor):
-    """Closes itself when it has received a page."""
-
-    def parse(self, response: Response, **_: Any) -> Any:
-        super().parse(response)
-        raise CloseSpider("enough")
 
 
 class Caller(Visitor):

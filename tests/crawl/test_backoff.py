@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,7 @@ from scrapy_rep.frontier import frontier
 from testing.counters import left_over
 from testing.web import Page, between, text
 
-from .conftest import Caller, Visitor, make_crawler, together, until
-from .test_report import report_in, reporting
+from .conftest import Caller, Visitor, make_crawler, together
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy.http import Response
-    from twisted.python.failure import Failure
 
     from testing.web import Misbehaviour, Received, Site, Web
 
@@ -166,51 +163,6 @@ async def test_requests_in_a_download_slot_wait(
     assert sorted(site.page_paths) == sorted(numbers(20)), "each is sent once"
     assert len(watcher.answers) == 20
     assert outcome.stats["robotstxt/exempt_count"] == 10
-    assert left_over(outcome.crawler) == []
-
-
-class SecondSite(Visitor):
-    """Requests a second site of a host when the first one has a request, and ends with it."""
-
-    sites: tuple[Site, Site]
-    may_answer: threading.Event
-
-    async def start(self) -> AsyncIterator[Any]:
-        first, second = [request async for request in super().start()]
-        yield first
-        await until(lambda: self.sites[0].received)
-        yield second
-        engine: Any = self.crawler.engine
-        await until(lambda: any(slot.queue for slot in engine.downloader.slots.values()))
-        self.may_answer.set()
-
-    def failed(self, failure: Failure) -> None:
-        super().failed(failure)
-        if "REP_TIMEOUT" in str(failure.value):
-            self.stop()
-
-
-async def test_a_robots_txt_in_a_download_slot_waits_no_longer_than_it_may(
-    web: Web, crawl: Crawl
-) -> None:
-    may_answer = threading.Event()
-
-    async def answer(_: Received, __: StreamReader, writer: StreamWriter) -> None:
-        await asyncio.to_thread(may_answer.wait, 60)
-        writer.write(busy("300").octets())
-        await writer.drain()
-
-    sites = web.site(ALL, {"*": answer}), web.site(ALL)
-    requests = [
-        Request(sites[0].url("/a"), meta={"dont_obey_robotstxt": True}),
-        Request(sites[1].url("/a")),
-    ]
-    settings = {"DOWNLOAD_DELAY": 60, "REP_TIMEOUT": 2, "REP_MAX_DELAY": 0.1}
-    outcome = await crawl(requests, settings, spider=SecondSite, sites=sites, may_answer=may_answer)
-    assert sites[0].paths == ["/a"]
-    assert sites[1].paths == []
-    assert outcome.stats["robotstxt/backoff_count"] == 1
-    assert outcome.stats["finish_reason"] == "enough"
     assert left_over(outcome.crawler) == []
 
 
@@ -371,13 +323,3 @@ async def test_a_stopped_crawl_continues_with_what_the_site_asked_for(
     assert site.page_paths == numbers(6)
     times = times_of(site)
     assert times[sent] - times[0] >= 3
-
-
-async def test_the_report_says_how_often_and_how_long(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = web.site(ALL, {"*": in_turn(busy(None), busy("2"))})
-    settings = reporting(tmp_path, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    await crawl([Request(url) for url in site.urls("/a", "/b", "/c")], settings)
-    totals = report_in(tmp_path).totals
-    assert (totals.backoffs, totals.backoff_seconds, totals.delayed) == (2, 3.0, 2)

@@ -8,17 +8,13 @@ import pytest
 
 from scrapy_rep.crawl import file_table
 from scrapy_rep.crawl.file_table import FileTable
-from scrapy_rep.origin import Origin, UnreachablePolicy
+from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import CopyInfo, Rules
-from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.parser import groups
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 from .conftest import our_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from testing.web import Web
 
     from .conftest import Clock, Crawl
@@ -127,45 +123,6 @@ def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -
 
 
 # Work that a site can cause
-
-
-@pytest.fixture
-def parses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The octets of each text whose groups were searched for."""
-    seen: list[int] = []
-
-    def counted(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
-        seen.append(len(text))
-        return groups(text, strict=strict)
-
-    monkeypatch.setattr("scrapy_rep.protocol.robotstxt.groups", counted)
-    return seen
-
-
-LARGE = (b"User-agent: *\nDisallow: /a\n" + b"#" * SIZE_LIMIT)[:SIZE_LIMIT]
-
-
-def ask(table: Table, keys: Iterable[str]) -> None:
-    for key in keys:
-        origin = table.find_or_add(key)
-        assert not origin.verdict("/a/page", ("x",), T, UnreachablePolicy()).allowed
-        table.evict_all()
-
-
-def test_small_files_move_a_large_one_out_once_in_a_round(
-    limits: Any, parses: list[int], in_use: set[str]
-) -> None:
-    limits(MAX_PARSED=100)
-    table = table_of(1_000_000, in_use)
-    small = [f"https://{number}.example" for number in range(300)]
-    add(table, *small, body=b"User-agent: *\nDisallow: /a")
-    add(table, "https://large.example", body=LARGE)
-    parses.clear()
-    for start in range(0, 300, 50):
-        ask(table, ["https://large.example", *small[start : start + 50]])
-    assert sum(octets > 1000 for octets in parses) == 0
-    ask(table, [*small, "https://large.example"])
-    assert sum(octets > 1000 for octets in parses) == 1
 
 
 # In a crawl

@@ -305,12 +305,11 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
 # Changes of the system clock. The next request comes before the crawl checks the clock.
 
 
-@pytest.mark.parametrize("robots", [text(RULES), Page(status=404)], ids=["rules", "missing"])
 @pytest.mark.parametrize("steps", [(40 * DAY, 0), (-40 * DAY, 40 * DAY)])
 async def test_a_change_of_the_clock_does_not_change_a_lifetime(
-    web: Web, travel: Travel, clock: Clock, robots: Page, steps: tuple[float, float]
+    web: Web, travel: Travel, clock: Clock, steps: tuple[float, float]
 ) -> None:
-    site, other = web.site(robots), web.site(robots)
+    site, other = web.site(RULES), web.site(RULES)
 
     async def story(spider: Traveller) -> None:
         assert await spider.fetches(site.url("/public"))

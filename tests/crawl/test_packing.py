@@ -22,7 +22,6 @@ from scrapy_rep.protocol.access import (
     Unavailable,
 )
 from scrapy_rep.protocol.access import Unreachable as Failed
-from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
@@ -38,22 +37,6 @@ URL = f"{KEY}/robots.txt"
 T = 1_700_000_000.123
 POLICY = UnreachablePolicy()
 ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 5\nSitemap: /map.xml\n"
-
-LONG = b"User-agent: *\nDisallow: /a\n" + b"# %b\n" % (b"x" * 9997) * (SIZE_LIMIT // 10_000)
-LONG += b"Disallow: /b" + b"c" * (SIZE_LIMIT - len(LONG) - 12)
-LIMITS = {
-    "as long as the limit": LONG,
-    "cut in a line": LONG + b"c",
-    "cut at the end of a line": LONG + b"\n",
-    # As UTF-8 it is longer than the limit.
-    "UTF-16 of many characters that take three octets": (
-        f"User-agent: *\nDisallow: /a\n# {'ツ' * 240_000}\nDisallow: /last\n"
-    ).encode("utf-16"),
-    "a UTF-8 mark within UTF-16": "\ufeff\ufeffUser-agent: *\nDisallow: /\n".encode("utf-16-le"),
-    "NUL octets": b"User-agent: *\0\0\nDisallow: /a\0\n\0  Disallow: /b\n",
-    "no UTF-8": b"User-agent: *\nDisallow: /caf\xe9\nSitemap: /\xff\n",
-    "empty": b"",
-}
 
 
 def packed_and_unpacked(file: Any) -> Any:
@@ -106,12 +89,6 @@ bodies = st.one_of(
 @settings(max_examples=60)
 @given(bodies, st.booleans())
 def test_an_unpacked_file_gives_the_same_answers(body: bytes, strict: bool) -> None:
-    _check(body, strict=strict)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("body", LIMITS.values(), ids=LIMITS)
-def test_files_at_the_limits(body: bytes, strict: bool) -> None:
     _check(body, strict=strict)
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
-
-PAGES = "scrapy_rep.PageDirectivesMiddleware"
 BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
@@ -47,27 +45,12 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
             "Did you mean ROBOTSTXT_USER_AGENT?",
             id="one of Scrapy's, misspelled",
         ),
-        pytest.param(
-            {"REP_XYZZY": 1},
-            "The setting REP_XYZZY does not exist and is ignored.",
-            id="unlike any",
-        ),
-        pytest.param(
-            {"ADDONS": {}, "SPIDER_MIDDLEWARES": {PAGES: 40}, "REP_NOINDX": "drop"},
-            "The setting REP_NOINDX does not exist and is ignored. Did you mean REP_NOINDEX?",
-            id="misspelled, with the spider middleware alone",
-        ),
         pytest.param({"REPORT": 1}, None, id="of another package"),
         pytest.param(
             {"REP_INTENDED_USES": ["train_ai", "search"]},
             "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
             "Did you mean train-ai?",
             id="a misspelt use",
-        ),
-        pytest.param(
-            {"REP_INTENDED_USES": ["bots"]},
-            "REP_INTENDED_USES has bots, which no vocabulary defines: no page refuses it.",
-            id="a use of an earlier draft",
         ),
         pytest.param(
             {"REP_INTENDED_USES": ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]},

@@ -12,7 +12,6 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.fetch.redirects import RedirectPolicy
 from scrapy_rep.origin import Origin
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.web import Page, redirect
@@ -48,9 +47,7 @@ PLACES = {
     "the parser": lambda patch, error: patch.setattr(
         Origin, "resource", Origin.resource._replace(parse=fails(error))
     ),
-    "the request": lambda patch, error: patch.setattr(Fetcher, "_request", fails(error)),
     "the response": lambda patch, error: patch.setattr(Fetcher, "_event", fails(error)),
-    "a redirect": lambda patch, error: patch.setattr(RedirectPolicy, "refusal", fails(error)),
     "the end": lambda patch, error: patch.setattr(PolicyCache, "_on_content", fails(error)),
 }
 

@@ -359,15 +359,6 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     assert crawl.crawler.stats.get_value("robotstxt/backoff_count") == 1
 
 
-def test_a_host_is_not_forgotten_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
-    crawl = held_crawl(20, number=1)
-    assert seconds_held(crawl) == 20
-    crawl.clock.advance(20)
-    crawl.frontier.set_delay("b.example", B, 5, None)
-    assert "a.example" not in crawl.frontier.hosts
-
-
 def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = crawl_of(A)
     now = crawl.clock.now
@@ -434,20 +425,6 @@ def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
 
 
 # Requests that wait in the downloader
-
-
-def test_a_request_that_comes_back_without_a_queue_keeps_the_pace() -> None:
-    crawl = FakeCrawl()
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    other = Request(f"{A}/other")
-    crawl.engine.active.add(other)
-    assert not crawl.frontier.arrives(other)
-    assert crawl.frontier.try_start(other, A)
-    other.meta["download_slot"] = "a.example"
-    assert not crawl.frontier.arrives(other)
-    assert not crawl.frontier.try_start(other, A)
-    crawl.clock.advance(5)
-    assert crawl.frontier.try_start(other, A)
 
 
 def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
