@@ -411,7 +411,8 @@ def access_rows(access: Access) -> Iterator[Row]:
         return
     yield "robots.txt", printable(access.url)
     status = f"status {access.status}, " if access.status is not None else ""
-    source = f"{_SOURCES[access.source]} {printable(access.store or access.archive or '')}".rstrip()
+    name = {"store": access.store, "archive": access.archive}.get(access.source) or ""
+    source = f"{_SOURCES[access.source]} {printable(name)}".rstrip()
     age = "" if access.age is None else f", {_ago(access.age)}"
     if access.source == "archive":
         age = f", requested at {time_text(access.fetched_at)}"
