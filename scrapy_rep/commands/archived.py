@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import merge
 from importlib import import_module
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as changed
@@ -28,10 +29,10 @@ from ..protocol.access import (
 from ..protocol.paths import robots_txt_url
 from ..protocol.robotstxt import other_page
 from .output import CommandError, ExitCode, reading
-from .sources import moment, of_origin, time_text, verdict_at
+from .sources import moment, of_origin, verdict_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from ..protocol.access import FetchResult, StatusPolicy
     from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
@@ -45,25 +46,52 @@ def policy_at(at: Moment, context: Context) -> Policy:
     Raises :class:`CommandError` for a file that is not an archive, and for an origin that is not in
     it.
     """
+    policy = None
+    for policy in replay({at.origin}, context, at.until):  # noqa: B007
+        pass
+    if policy is None:
+        text = f" at {at.time}" if at.time else ""
+        raise CommandError(f"the archive has no robots.txt of {at.origin}{text}", ExitCode.UNKNOWN)
+    return policy
+
+
+def replay(origins: Container[str], context: Context, until: float = inf) -> Iterator[Policy]:
+    """Yield the policy of an origin after each of its responses, in the order of their time.
+
+    A policy holds until the next one of its origin.
+    """
     if not context.archives:
         raise CommandError("archive: needs a WARC file: name it with --archive")
     read = archive_reader().read
-    origin, last, copy, hops = Origin(at.origin), None, None, 0
-    statuses = status_policy(context.settings, origin)
-    files = [_responses(read, path, at.origin, context) for path in context.archives]
+    known: dict[str, _ArchivedOrigin] = {}
+    files = [_responses(read, path, origins, context) for path in context.archives]
     for found, path in merge(*files, key=lambda response: response[0].time):
-        if found.time >= at.until:
-            if last is None:
-                first = time_text(moment(found.time))
-                text = f"at {at.time}: its first response is of {first}"
-                raise CommandError(f"the archive has no robots.txt of {at.origin} {text}", _UNKNOWN)
-            break
-        if found.url == robots_txt_url(at.origin):
-            hops = 0
-        result = _result(found, statuses)
-        hops += result is AccessResult.REDIRECT
+        if found.time >= until:
+            return
+        if found.origin not in known:
+            known[found.origin] = _ArchivedOrigin(found.origin, context)
+        yield known[found.origin].policy_after(found, path)
+
+
+class _ArchivedOrigin:
+    """An origin, whose responses are read one after the other."""
+
+    def __init__(self, origin: str, context: Context) -> None:
+        self._origin = Origin(origin)
+        self._statuses = status_policy(context.settings, self._origin)
+        self._copy: ArchivedRobotsTxt | None = None
+        self._hops = 0
+
+    def policy_after(self, found: ArchivedRobotsTxt, path: str) -> Policy:
+        """Return the policy after a response."""
+        origin = self._origin
+        if found.url == robots_txt_url(origin.key):
+            self._hops = 0
+        result = _result(found, self._statuses)
+        self._hops += result is AccessResult.REDIRECT
         if result is AccessResult.RULES:
-            copy = found
+            self._copy = found
+        copy = self._copy
         origin.start_fetch(found.time)
         if result is AccessResult.NOT_MODIFIED and (
             copy is None or origin.copy is None or copy.sha256 != found.sha256
@@ -71,25 +99,19 @@ def policy_at(at: Moment, context: Context) -> Policy:
             failure = "a 304 for a file that is not in the archive"
             origin.apply(Unreachable(failure, found.status, found.url), found.time)
         else:
-            origin.apply(_event(origin, found, result, hops), found.time)
-        last = found, path
-    if last is None:
-        raise CommandError(f"the archive has no robots.txt of {at.origin}", _UNKNOWN)
-    found, path = last
-    policy = of_origin(origin, verdict_at(origin, found.time), body=copy and copy.body, store=None)
-    # Further times depend on the headers, and on attempts that got no response.
-    access = changed(
-        policy.access,
-        source="archive",
-        archive=path,
-        fetched_at=moment(found.time),
-        expires_at=None,
-        unreachable_since=None,
-    )
-    return replace(policy, access=access)
-
-
-_UNKNOWN = ExitCode.UNKNOWN
+            origin.apply(_event(origin, found, result, self._hops), found.time)
+        body = copy and copy.body
+        policy = of_origin(origin, verdict_at(origin, found.time), body=body, store=None)
+        # Further times depend on the headers, and on attempts that got no response.
+        access = changed(
+            policy.access,
+            source="archive",
+            archive=path,
+            fetched_at=moment(found.time),
+            expires_at=None,
+            unreachable_since=None,
+        )
+        return replace(policy, access=access)
 
 
 def _result(found: ArchivedRobotsTxt, statuses: StatusPolicy) -> AccessResult:
@@ -122,13 +144,13 @@ def _event(
 
 
 def _responses(
-    read: Any, path: str, origin: str, context: Context
+    read: Any, path: str, origins: Container[str], context: Context
 ) -> Iterator[tuple[ArchivedRobotsTxt, str]]:
-    """Yield the responses of an origin, each with the path of its file."""
+    """Yield the responses of some origins, each with the path of its file."""
     problems: list[ArchiveProblem] = []
     has_responses = False
     with reading(path):
-        for found in read(path, problems.append, origins={origin}):
+        for found in read(path, problems.append, origins=origins):
             has_responses = True
             yield found, path
     if problems:
@@ -139,7 +161,8 @@ def _responses(
         context.is_incomplete = True
         context.output.warn(
             f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. "
-            "A robots.txt there is missing"
+            "A robots.txt there is missing",
+            "parts of archives that cannot be read",
         )
 
 

@@ -249,8 +249,9 @@ def _check_values(values: dict[str, Any]) -> None:
         raise click.UsageError("only one argument can be standard input")
     if values.get("source", "") is None and (values["from_format"] or values["url_field"]):
         raise click.UsageError("--from-format and --url-field belong to a file with URLs")
-    if values.get("archive") and not any(text.startswith("archive:") for text in texts):
-        raise click.UsageError("--archive belongs to archive:SITE")
+    is_used = values.get("only") or any(text.startswith("archive:") for text in texts)
+    if values.get("archive") and not is_used:
+        raise click.UsageError("--archive belongs to archive:SITE, or to --only")
 
 
 def _project_settings() -> ScrapySettings:

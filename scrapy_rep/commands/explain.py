@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -11,17 +13,27 @@ from rich.text import Text
 from ..protocol.agents import WILDCARD_AGENT, tokens_of_line
 from ..protocol.lines import line_numbers
 from ..protocol.matcher import matching, rank
-from ..protocol.parser import LENIENT, GroupText, groups, parse_line
+from ..protocol.parser import (
+    GROUP_FIELDS,
+    LENIENT,
+    RULE_FIELDS,
+    GroupText,
+    groups,
+    parse_line,
+    records_of_groups,
+)
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
-from ..protocol.usage import Signals, evaluated, policy_statements
+from ..protocol.records import USAGE
+from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused
+from ..protocol.usage import use as use_of
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from .sources import Access, access_rows
 from .texts import STYLES, listed, named_values, quantity, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
     from typing_extensions import Self
@@ -153,8 +165,23 @@ class Answer(Struct, kw_only=True):
         self.rule = rule and Rule(line=rule.line, allow=rule.allow, pattern=rule.pattern)
 
 
+class Refusal(Struct):
+    """A use of the content that a robots.txt refuses, and the line that does."""
+
+    use: str
+    line: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.use}: {printable(self.text, MAX_LENGTH)}" if self.text else self.use
+
+
 class Check(Answer, kw_only=True, tag_field="type", tag="check"):
-    """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``."""
+    """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``.
+
+    ``refused`` and ``since`` are those of ``--only``. ``since``: the page may not be fetched or
+    used at least since then.
+    """
 
     version: int = 1
     url: str
@@ -169,6 +196,8 @@ class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     usage: Usage | UnsetType | None = UNSET
     licenses: tuple[str, ...] | UnsetType = UNSET
     robots_txt: Access | UnsetType | None = UNSET
+    refused: list[Refusal] | UnsetType = UNSET
+    since: datetime | UnsetType | None = UNSET
 
 
 def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
@@ -199,13 +228,62 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     if group is not None:
         _add_rules(record, policy, robots, group, verdict)
     if group is not None or not agent.ignores_unnamed:
-        tokens = (group,) if group is not None and group != "*" else ()
+        tokens = _tokens(group)
         record.pace = Pace.of(
             robots.crawl_delay(tokens), robots.request_rates(tokens), robots.visit_time(tokens)
         )
         record.usage = _usage_of(robots, target.url, tokens)
         record.licenses = robots.licenses(tokens)
     return record
+
+
+def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> list[Refusal]:
+    """Return which of some uses a robots.txt refuses for a URL. No uses stand for all of them."""
+    robots = policy.robots
+    group = None if robots is None else agent.group(robots)
+    if robots is None or (group is None and agent.ignores_unnamed):
+        return []
+    found = _usage_of(robots, url, _tokens(group))
+    if found is None:
+        return []
+    names = refused(uses or tuple(found.evaluated), found.evaluated)
+    return [_refusal(policy, robots, url, group, name) for name in names]
+
+
+def _refusal(policy: Policy, robots: RobotsTxt, url: str, group: str | None, name: str) -> Refusal:
+    use = use_of(name)
+    lines = _refusing_lines(policy.text, (group or "").encode(), use)
+    for number in matching((pattern for _, pattern, *_ in lines), path_of(url)):
+        return Refusal(name, *lines[number][2:])  # of TOO_COMPLEX: the last line
+    for token, verdict in robots.usage_policies(url).items():
+        if POLICY_TOKENS[token] == use and verdict.rule and not verdict.allowed:
+            return Refusal(name, verdict.rule.line, str(verdict))
+    return Refusal(name)
+
+
+@lru_cache(maxsize=16)
+def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str, int, str]]:
+    """Return the records for a group, and above all groups, that refuse a use for some path.
+
+    Each with the length of its pattern, the longest first, its pattern, its line and its text.
+    """
+    found = []
+    parsers = {row.field: row.parse for row in USAGE}
+    ends = {*RULE_FIELDS, *GROUP_FIELDS}
+    for (line, field, value), tokens in records_of_groups(text, strict=False, ends=ends):
+        parsed = parsers[field](value) if field in parsers else None
+        if parsed is None or (tokens is not None and group not in tokens):
+            continue
+        (pattern, length), stated = parsed
+        if evaluated([stated]).get(use) is False:
+            shown = f"line {line}, {field.decode().title()}: {line_text(value)}"
+            found.append((-length, pattern, line, shown))
+    return sorted(found)
+
+
+def _tokens(group: str | None) -> tuple[str, ...]:
+    """Return the product token of a group; empty for that of all other crawlers, and for none."""
+    return () if group in (None, WILDCARD_AGENT) else (group,)
 
 
 def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
@@ -171,12 +173,13 @@ class Session:
 
     def _policy(self, origin: Origin) -> Policy:
         bodies = self._cache.bodies or {}
-        return of_origin(
+        policy = of_origin(
             origin,
             lambda url, tokens: self._cache.verdict(origin, url, tokens),
             body=bodies.pop(origin.key, None),
             store=str(self._store) if self._store else None,
         )
+        return replace(policy, seconds_between=partial(self._cache.seconds_between, origin))
 
 
 def _caller() -> Callable[..., object]:

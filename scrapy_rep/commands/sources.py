@@ -214,6 +214,8 @@ class Policy:
     access: Access
     body: bytes | None = None
     """The file as it was received, if the session keeps it."""
+    seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0
+    """Returns the delay that a crawl keeps for a crawler with these product tokens."""
 
     @property
     def text(self) -> bytes:

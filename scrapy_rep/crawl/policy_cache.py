@@ -335,19 +335,29 @@ class PolicyCache(FileCache[Origin]):
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        now = self._clock.time()
-        seconds = self._local_delay(origin.key)
+        seconds = self._seconds_between(origin, pacing)
         host = self.frontier.hosts.get(origin.host)
         if origin.robots is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
         if pacing is not None:
-            seconds = max(seconds, min(pacing.seconds_between(now), self._settings.max_delay))
-            self._log_pace(origin, pacing, self.tokens(request), now)
+            self._log_pace(origin, pacing, self.tokens(request), self._clock.time())
         if seconds or host is not None:
             last_request = self._last_request(origin)
             self.frontier.set_delay(origin.host, origin.key, seconds, last_request)
         return pacing
+
+    def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
+        """Return the delay of an origin for a crawler with these product tokens."""
+        obeys = self._settings.obey_rate_limits
+        return self._seconds_between(origin, origin.pacing(tokens) if obeys else None)
+
+    def _seconds_between(self, origin: Origin, pacing: Pacing | None) -> float:
+        seconds = self._local_delay(origin.key)
+        if pacing is None:
+            return seconds
+        asked = pacing.seconds_between(self._clock.time())
+        return max(seconds, min(asked, self._settings.max_delay))
 
     def _last_request(self, origin: Origin) -> float | None:
         """Return when the last known request ended after which a page of an origin has to wait.

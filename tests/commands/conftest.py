@@ -20,6 +20,7 @@ from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.commands import session as session_module
+from scrapy_rep.commands.check import Plan
 from scrapy_rep.commands.context import schema as schema_of
 from scrapy_rep.commands.crawlers import Crawler
 from scrapy_rep.commands.diff import Diff, DiffUrl
@@ -219,6 +220,7 @@ RECORDS: dict[str, type] = {
     "diff-url": DiffUrl,
     "import": Import,
     "lint": LintFinding,
+    "plan": Plan,
     "report": Report,
     "show": Show,
     "survey": Survey,

@@ -218,7 +218,7 @@ def test_a_file_over_ftp_and_one_that_cannot_be_read(run: Run, tmp_path: Path) -
         (("archive:z.example", *ARCHIVE), 3,
          "the archive has no robots.txt of https://z.example"),
         ((f"archive:{SITE}@2025-02-28", *ARCHIVE), 3,
-         "of https://x.example at 2025-02-28: its first response is of 2025-03-01 06:00:00 UTC"),
+         "the archive has no robots.txt of https://x.example at 2025-02-28"),
         ((f"archive:{SITE}@today", *ARCHIVE), 2, "'today' is not a time: write 2026-11-22 or"),
     ],
 )  # fmt: skip
@@ -254,3 +254,89 @@ def test_without_warcio(run: Run, archive: Path, monkeypatch: pytest.MonkeyPatch
     done = run("show", f"archive:{SITE}", *ARCHIVE)
     assert (done.code, done.out) == (2, "")
     assert done.err == ("scrapy-rep: archives need the package warcio: pip install warcio\n")
+
+
+ITEMS = "\n".join(f'{{"url": "{url}"}}' for url in (
+    f"{SITE}/a", f"{SITE}/b", f"{SITE}/c", "https://y.example/a", "https://z.example/",
+))  # fmt: skip
+REFUSING = b"User-agent: *\nAllow: /\nContent-Signal: /b ai-train=no\nContent-Usage: /c search=n\n"
+
+
+def only(run: Run, kinds: str, *arguments: str) -> Any:
+    arguments = ("--only", kinds, "--from", "items.jsonl", "-a", "bot", *arguments)
+    done = run("check", *arguments, *ARCHIVE)
+    as_json = run("check", *arguments, *ARCHIVE, "--json")
+    for each in as_json.records:
+        validate(each, "check")
+    assert done.code == as_json.code
+    return done, as_json.records
+
+
+def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
+    """Each with the time since when it has been so, and the line."""
+    bodies = [b"", OPEN, b"", OPEN, b"# the same\n" + OPEN, REFUSING]
+    times = [f"2025-0{month}-01T06:00" for month in range(1, 7)]
+    responses = [response(time, URL, body) for time, body in zip(times, bodies, strict=True)]
+    write_archive(tmp_path / "a.warc.gz", [*responses, response("2025-02-01T06:00", OTHER, CLOSED)])
+    (tmp_path / "items.jsonl").write_text(ITEMS)
+    done, records = only(run, "disallowed,refused")
+    assert done.code == 3  # of the last one, the archive has nothing
+    assert done.out.splitlines() == [
+        f"refused    {SITE}/b  train-ai: line 3, Content-Signal: /b ai-train=no; "
+        "since 2025-06-01 06:00:00 UTC",
+        f"refused    {SITE}/c  search: line 4, Content-Usage: /c search=n; "
+        "since 2025-06-01 06:00:00 UTC",
+        "disallowed https://y.example/a  line 2, Disallow: /, for *; since 2025-02-01 06:00:00 UTC",
+    ]
+    assert done.err == "note: 5 answers: 1 left out, 3 found, 1 unknown\n"
+    assert [each["since"] for each in records] == [
+        "2025-06-01T06:00:00Z", "2025-06-01T06:00:00Z", "2025-02-01T06:00:00Z",
+    ]  # fmt: skip
+    assert records[0]["refused"] == [
+        {"use": "train-ai", "line": 3, "text": "line 3, Content-Signal: /b ai-train=no"}
+    ]
+    assert [each["allowed"] for each in records] == [True, True, False]
+    done, records = only(run, "refused", "-s", "REP_INTENDED_USES=ai-train")
+    assert [(each["url"], each["refused"][0]["use"]) for each in records] == [
+        (f"{SITE}/b", "ai-train")
+    ]
+    # A disallow that ended and began again counts from its last beginning.
+    write_archive(tmp_path / "a.warc.gz", responses[:5])
+    (tmp_path / "items.jsonl").write_text("\n".join(ITEMS.splitlines()[:2]))
+    done, (found,) = only(run, "disallowed")
+    assert (done.code, found["since"], found["rule"]["line"]) == (1, "2025-04-01T06:00:00Z", 3)
+    assert only(run, "refused")[0].code == 0
+
+
+@pytest.mark.parametrize(
+    ("robots", "text"),
+    [
+        ("User-agent: *\nAllow: /\nContent-Signal: ai-train=no", "3, Content-Signal: ai-train=no"),
+        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow:", "1, Content-Signal: ai-train=no"),
+        (
+            "User-agent: bot\nContent-Usage: train-ai=n\nContent-Usage: /b train-ai=n",
+            "3, Content-Usage: /b train-ai=n",
+        ),
+        (
+            "User-agent: *\nAllow:\nUser-agent: __usage_ai-training\nDisallow: /b",
+            "4, Disallow: /b, for __usage_ai-training",
+        ),
+        (
+            f"User-agent: *\nContent-Signal: ai-train=no, \x1b[2J{'x' * 2000}",
+            f"2, Content-Signal: ai-train=no, \\x1b[2J{'x' * 955}…",
+        ),
+        (
+            "User-agent: bot\nContent-Usage: train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n",
+            None,
+        ),
+        ("User-agent: *\nContent-Signal: ai-train=yes", None),
+        ("User-agent: *\nDisallow:", None),
+    ],
+)
+def test_the_line_that_refuses_a_use(
+    run: Run, tmp_path: Path, robots: str, text: str | None
+) -> None:
+    (tmp_path / "robots.txt").write_text(robots)
+    done = run("check", "--robots", "robots.txt", "/b", "-a", "bot", "--only", "refused")
+    assert done.out == ("" if text is None else f"refused    /b  train-ai: line {text}\n")
+    assert done.code == (text is not None)
