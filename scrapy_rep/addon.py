@@ -28,7 +28,7 @@ after all of Scrapy's except the HTTP cache (900), so that it processes a respon
 
 PAGE_PRIORITY = 40
 """The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
-error pages are annotated, too. It gets the requests that all others have kept."""
+error pages are also annotated. It gets the requests that all others have kept."""
 
 QUEUES = {
     DownloaderAwarePriorityQueue: OriginPriorityQueue,

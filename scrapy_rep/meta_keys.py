@@ -30,4 +30,4 @@ IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
 """True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""
 
 CACHED_FLAG = "cached"
-"""The flag of a response that comes from a cache. Scrapy's HTTP cache sets it, too."""
+"""The flag of a response that comes from a cache. Scrapy's HTTP cache also sets it."""

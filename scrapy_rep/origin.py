@@ -180,7 +180,7 @@ class OriginFile(Generic[Content]):
     copy: CopyInfo | None = field(default=None, repr=False)
     """Where the good copy came from."""
     octets: int = field(default=0, repr=False)
-    """The octets of the good copy as it was received."""
+    """The bytes of the good copy as it was received."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
@@ -281,7 +281,7 @@ class OriginFile(Generic[Content]):
     def set_copy(self, content: Content | None, copy: CopyInfo | None, octets: int = 0) -> None:
         """Replace the good copy, or remove it. The state says whether it is in use.
 
-        ``octets`` is how many octets were received.
+        ``octets`` is how many bytes were received.
         """
         self.content, self.copy, self.octets = content, copy, octets
 

@@ -33,7 +33,7 @@ class RepRobotParser(RobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
-        r"""Parse the body of a response. If a browser made a page of it, the text counts.
+        r"""Parse the body of a response. If a browser made a page of it, the text is read.
 
         No body raises an exception. The setting REP_STRICT applies, if there is a crawler.
 

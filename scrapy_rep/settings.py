@@ -420,7 +420,7 @@ def robotstxt_obey(crawler: Crawler) -> bool:
 
 
 def turns_obeying_off(settings: BaseSettings) -> bool:
-    """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default does not count."""
+    """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default is ignored."""
     is_set = (settings.getpriority("ROBOTSTXT_OBEY") or 0) > SETTINGS_PRIORITIES["default"]
     return is_set and not _flag(settings, "ROBOTSTXT_OBEY")
 

@@ -134,8 +134,8 @@ def main(
 ) -> int:
     """Run a tool and return its exit code.
 
-    ``settings`` are those of a Scrapy project. Without them, the project in the current folder
-    counts, if there is one.
+    ``settings`` are those of a Scrapy project. Without them, those of the project in the current
+    folder apply, if there is one.
     """
     _open_closed_streams()
     _escape_unencodable()

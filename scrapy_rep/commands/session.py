@@ -68,7 +68,7 @@ OVERRIDDEN: dict[str, Any] = {
     "SPIDER_MIDDLEWARES": {},
     "SPIDER_MODULES": [],
 }
-"""The settings of a project that do not count, and their values here."""
+"""The settings of a project that are replaced, and their values here."""
 
 
 class Session:

@@ -5,7 +5,7 @@ This takes about as long as parsing them took when they were received.
 
     packed = zlib stream (RFC 1950), with a preset dictionary, of the pickle of the file
 
-The octets never leave the process, so that this form may change at any time.
+The bytes never leave the process, so that this form may change at any time.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ MAX_PARSED = 5_000
 origins has to wait until a file is parsed again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
-"""The most octets of all parsed files, as they were received: 64 files of the maximum size. So a
+"""The most bytes of all parsed files, as they were received: 64 files of the maximum size. So a
 crawl of fewer large files parses none of them again."""
 
 PACKED_OCTETS = 2048
-"""The octets of packed files for each origin that REP_CACHE_SIZE allows. The average is half of it.
+"""The bytes of packed files for each origin that REP_CACHE_SIZE allows. The average is half of it.
 """
 
 MIN_PACKED_OCTETS = 32 * 2**20
-"""The octets of packed files that are kept even if REP_CACHE_SIZE is small."""
+"""The bytes of packed files that are kept even if REP_CACHE_SIZE is small."""
 
 MAX_PER_PASS = 100
 """How many files in use one call may skip, so that it takes a bounded time."""
@@ -57,7 +57,7 @@ class FileTable(Mapping[str, File]):
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed files. All of them were used less recently than the parsed ones."""
         self._octets: dict[str, int] = {}
-        """The octets of the parsed files, as far as they were counted."""
+        """The bytes of the parsed files, as far as they were counted."""
         self._parsed_octets = 0
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
@@ -94,7 +94,7 @@ class FileTable(Mapping[str, File]):
         return file
 
     def count(self, file: File) -> None:
-        """Count the octets of a file, which have changed."""
+        """Count the bytes of a file, which have changed."""
         if file.key in self.parsed:
             self._parsed_octets += file.octets - self._octets.get(file.key, 0)
             self._octets[file.key] = file.octets

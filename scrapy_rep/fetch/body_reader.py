@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 WIRE_LIMIT = 2 * SIZE_LIMIT
-"""The number of octets that are read of a body that cannot be decoded here, because it has another
-coding, or of a gzip header that does not end. A gzip body is at most a few octets longer than its
+"""The number of bytes that are read of a body that cannot be decoded here, because it has another
+coding, or of a gzip header that does not end. A gzip body is at most a few bytes longer than its
 content."""
 
 PIECE_SIZE = 16_384
-"""The number of octets that are inflated at once. zlib copies those that follow a gzip member, so
+"""The number of bytes that are inflated at once. zlib copies those that follow a gzip member, so
 that the time would grow with the square of the size for a body of many empty members."""
 
 _IDENTITY = frozenset({b"", b"identity"})
@@ -30,9 +30,9 @@ _GZIP_MAGIC = 0x1F
 
 
 class BodyReader:
-    """Collects the first octets of a body, up to one more than the limit.
+    """Collects the first bytes of a body, up to one more than the limit.
 
-    The additional octet shows that the body is longer than the limit. ``content_encoding`` is None
+    The additional byte shows that the body is longer than the limit. ``content_encoding`` is None
     if it is not known yet.
     """
 
@@ -42,9 +42,9 @@ class BodyReader:
         coding = None if content_encoding is None else content_encoding.strip().lower()
         self._data = bytearray()
         self.received = 0
-        """The number of octets that arrived, up to one more than :data:`WIRE_LIMIT`."""
+        """The number of bytes that arrived, up to one more than :data:`WIRE_LIMIT`."""
         self.consumed = 0
-        """The number of octets that were read, from the start of the body up to the limit."""
+        """The number of bytes that were read, from the start of the body up to the limit."""
         self.is_supported = coding in _IDENTITY or coding in _GZIP
         """Whether the encoding is one that this class decodes."""
         self._inflating: Any = _new_inflating() if coding in _GZIP else None
@@ -58,12 +58,12 @@ class BodyReader:
 
     @property
     def done(self) -> bool:
-        """Whether further octets make no difference."""
+        """Whether further bytes make no difference."""
         return self.full or self.broken
 
     @property
     def readable(self) -> bool:
-        """Whether the body can be decoded here up to the limit, if no more octets arrive."""
+        """Whether the body can be decoded here up to the limit, if no more bytes arrive."""
         if self.full or not self.received:
             return True
         has_ended = self._inflating is None or self._inflating.eof
@@ -76,11 +76,11 @@ class BodyReader:
 
     @property
     def data(self) -> bytes:
-        """The octets of the content so far, up to one more than the limit."""
+        """The bytes of the content so far, up to one more than the limit."""
         return bytes(self._data)
 
     def feed(self, data: bytes) -> None:
-        """Read the next octets of the body."""
+        """Read the next bytes of the body."""
         if self.done:
             return
         data = data[: WIRE_LIMIT + 1 - self.received]
@@ -98,7 +98,7 @@ class BodyReader:
             self.consumed = min(self.consumed, WIRE_LIMIT)
 
     def body_of(self, response: Response) -> bytes | None:
-        """Return the decoded body, at most one octet longer than the limit.
+        """Return the decoded body, at most one byte longer than the limit.
 
         ``response`` is the response after Scrapy's middlewares. Returns None for a body that cannot
         be decoded.
@@ -127,7 +127,7 @@ class BodyReader:
             piece = data[start : start + PIECE_SIZE]
             if self._inflating.eof:
                 if piece[0] != _GZIP_MAGIC:
-                    return  # octets after the last member are ignored, as gzip does
+                    return  # bytes after the last member are ignored, as gzip does
                 self._inflating = _new_inflating()
             try:
                 self._data += self._inflating.decompress(piece, self._room)

@@ -128,7 +128,7 @@ class Exchange(NamedTuple):
     status: int
     response_fields: Fields
     body: bytes
-    """The octets of the body without transfer coding, but with content coding, up to the limit."""
+    """The bytes of the body without transfer coding, but with content coding, up to the limit."""
     truncated: Truncation | None = None
     protocol: str | None = None
     """The protocol as the download handler names it; None if it names none."""
@@ -467,7 +467,7 @@ def _downloaded(request: Request, response: Response) -> None:
 def _truncation(
     response: Response, headers: Headers, reader: BodyReader, length: int
 ) -> Truncation | None:
-    """Return why the end of a body is missing, of which the handler returned ``length`` octets."""
+    """Return why the end of a body is missing, of which the handler returned ``length`` bytes."""
     if len(response.body) < length:
         return "length"
     if "dataloss" in response.flags:

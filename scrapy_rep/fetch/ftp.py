@@ -23,7 +23,7 @@ class FTPDownloadHandler(BuiltInHandler):
     async def download_request(self, request: Request) -> Response:
         """Download a file. Scrapy calls this method.
 
-        The body of a robots.txt is cut one octet above the limit. If the server has no robots.txt,
+        The body of a robots.txt is cut one byte above the limit. If the server has no robots.txt,
         the status is 404. Any other failure raises the error of Twisted.
         """
         if not request.meta.get(IS_ROBOTSTXT_REQUEST):

@@ -12,7 +12,7 @@ from twisted.protocols.ftp import CommandFailed, FTPClient, FTPError
 from ..protocol.lines import SIZE_LIMIT
 
 REPLY_LIMIT = 1 << 16
-"""The number of octets of replies that are read. Twisted keeps all lines of a reply in memory."""
+"""The number of bytes of replies that are read. Twisted keeps all lines of a reply in memory."""
 
 NO_SUCH_FILE = "550"
 
@@ -20,7 +20,7 @@ NO_SUCH_FILE = "550"
 async def retrieve(
     address: tuple[str, int], login: tuple[str, str], path: str, *, passive: bool
 ) -> bytes | None:
-    """Return a file, at most one octet longer than the limit; None if the server does not have it.
+    """Return a file, at most one byte longer than the limit; None if the server does not have it.
 
     ``login`` is a user name and a password. Raises the errors of Twisted.
     """
@@ -68,7 +68,7 @@ class _Client(FTPClient):
 
 
 class _FileStart(Protocol):
-    """Collects what the data connection delivers, up to one octet more than the limit."""
+    """Collects what the data connection delivers, up to one byte more than the limit."""
 
     def __init__(self, client: _Client) -> None:
         self.data = bytearray()

@@ -1,6 +1,6 @@
 """How many robots.txt files are fetched at once (REP_CONCURRENT_ROBOTSTXT_REQUESTS).
 
-Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch no longer counts. At most
+Slow fetches do not prevent others: after :data:`SLOW` seconds a fetch leaves its place. At most
 :data:`MAX_FACTOR` times as many may be in progress in all. If one more has to begin then, the
 oldest is ended, as if it had timed out, after :data:`OLD` seconds at the earliest. So a host that
 never answers cannot delay others, however many names it has, and the number of connections is
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 SLOW = 0.25
-"""Seconds after which a fetch no longer counts. Most files arrive within this time."""
+"""Seconds after which a fetch leaves its place. Most files arrive within this time."""
 
 OLD = 8.0
 """Seconds after which the oldest fetch may be ended. Few files arrive later."""

@@ -304,7 +304,7 @@ def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
 
 
 def header_lines(response: Response, name: str) -> list[str]:
-    """Return the lines of a header of a response. Text may have any octets."""
+    """Return the lines of a header of a response. Text may have any bytes."""
     return [line.decode("latin-1") for line in response.headers.getlist(name)]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import HtmlResponse
 
 MAX_PAGE = 2 * 1024 * 1024
-"""The octets of a page in which elements are searched for. Googlebot reads no more of a page."""
+"""The bytes of a page in which elements are searched for. Googlebot reads no more of a page."""
 MAX_ELEMENTS = 10_000
 """The meta and link elements of a page that are looked at, whatever their names are (ours)."""
 MAX_VALUE = 4096
@@ -33,18 +33,18 @@ a URL is another URL (ours)."""
 MAX_VALUES = 4 * MAX_VALUE
 """The characters of all contents and URLs of a page that are read (ours)."""
 _MAX_TAG = 4 * MAX_VALUE
-"""The octets of the last tag of a page that are read (ours)."""
+"""The bytes of the last tag of a page that are read (ours)."""
 
 
 _WIDE = ("utf-16", "utf-32")
-"""Prefixes of encodings in which each ASCII character has a NUL octet."""
+"""Prefixes of encodings in which each ASCII character has a NUL byte."""
 
 _NOT_ASCII = ("iso2022", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp875")
-"""Prefixes of other encodings in which the octets of markup differ from ASCII: ISO 2022 has escape
-sequences, and EBCDIC has other octets for all characters."""
+"""Prefixes of other encodings in which the bytes of markup differ from ASCII: ISO 2022 has escape
+sequences, and EBCDIC has other bytes for all characters."""
 
 _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"])
-"""Codecs that Python counts as text encodings, but that are not encodings of pages."""
+"""Codecs that Python takes for text encodings, but that are not encodings of pages."""
 
 
 def markup(response: HtmlResponse) -> bytes:
@@ -73,7 +73,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
 
     `html` is a page in an encoding that is a superset of ASCII. `names` and `rel` are in lower
     case. Only links up to the first body tag count: `rel` is a link type that is not allowed in the
-    body (HTML §4.6.7). An element in a ``template`` does not count.
+    body (HTML §4.6.7). An element in a ``template`` is ignored.
     """
     html = html[:MAX_PAGE]
     first = _ANY_TAG.search(html)

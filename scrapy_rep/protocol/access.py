@@ -24,7 +24,7 @@ MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
 MAX_RETRY_AFTER = 86_400
-"""Seconds. A longer Retry-After counts as one day, the longest time that a file is used without a
+"""Seconds. A longer Retry-After becomes one day, the longest time that a file is used without a
 new request (RFC 9309 §2.4)."""
 
 FIRST_RETRY_INTERVAL = 60

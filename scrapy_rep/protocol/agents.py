@@ -33,7 +33,7 @@ _PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
 _CUT = re.compile(r"[*#]|:(?=[^/])")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 
-# Products of browsers, which many crawlers send, too. "like" is in the list for Internet
+# Products of browsers, which many crawlers also send. "like" is in the list for Internet
 # Explorer 11: its header ends with "like Gecko" outside of any comment.
 _BROWSER_PRODUCTS = frozenset(
     """

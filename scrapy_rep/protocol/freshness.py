@@ -5,7 +5,7 @@
     age        = max(Age, response time - Date, 0); 0 where the lifetime is the default
     expires_at = response time + clamp(lifetime - age, least, most)
 
-All values are in seconds. An unreadable value counts as stale (RFC 9111 §4.2.1).
+All values are in seconds. An unreadable value makes a response stale (RFC 9111 §4.2.1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Splits a body into lines: size limit, byte order marks, line ends (RFC 9309 §2.2 and §2.5).
 
-Lines stay octets, because a robots.txt may not be UTF-8, as it should. Octets above 127 are
+Lines stay bytes, because a robots.txt may not be UTF-8, as it should. Bytes above 127 are
 percent-encoded later, whatever their encoding is.
 
 A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
@@ -23,16 +23,16 @@ SIZE_LIMIT = 500 * 1024
 """RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes". Google's limit is the same."""
 
 WHITE_SPACE = b" \t\v\f"
-"""The octets that are stripped around names and values: Google's set, no Unicode spaces."""
+"""The bytes that are stripped around names and values: Google's set, no Unicode spaces."""
 
 _INDENTATION = re.compile(rb"\n[ \t\v\f]+")
 
 
 def read(body: bytes) -> bytes:
-    """Return the part of a body that counts, as lines without indentation.
+    """Return the part of a body that is read, as lines without indentation.
 
     Each line *begins* with a LF, so the number of a line is the number of LFs up to its beginning.
-    Only CR, LF and CRLF end lines. At most `SIZE_LIMIT` octets of the body are read. Raises
+    Only CR, LF and CRLF end lines. At most `SIZE_LIMIT` bytes of the body are read. Raises
     TypeError if the body is not bytes.
     """
     require_bytes(body)
@@ -41,7 +41,7 @@ def read(body: bytes) -> bytes:
 
 
 def lines_of(body: bytes) -> bytes:
-    """Return what `read` returns, but keep the NUL octets at the ends of values."""
+    """Return what `read` returns, but keep the NUL bytes at the ends of values."""
     text = b"\n" + decoded(body)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -51,10 +51,10 @@ def lines_of(body: bytes) -> bytes:
 
 
 def decoded(body: bytes) -> bytes:
-    """Return the part of a body that counts, without byte order mark, and UTF-16 as UTF-8."""
+    """Return the part of a body that is read, without byte order mark, and UTF-16 as UTF-8."""
     text = _within_limit(body) if len(body) > SIZE_LIMIT else body
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        # Without a NUL octet the mark is a mistake, and decoding would lose every line.
+        # Without a NUL byte the mark is a mistake, and decoding would lose every line.
         return text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
     return text[len(utf_8_mark(text)) :] if text[:1] == BOM_UTF8[:1] else text
 
@@ -108,7 +108,7 @@ def _within_limit(body: bytes) -> bytes:
 
 
 def _without_nuls(text: bytes) -> bytes:
-    """Return the lines without the NUL octets at the ends of their values."""
+    """Return the lines without the NUL bytes at the ends of their values."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines):
         if b"\0" in line:
@@ -153,7 +153,7 @@ _AFTER = re.compile(
 _BARE_BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?<html><head></head><body>")
 _BARE_AFTER = re.compile(rb"</body></html>\s*")
 _MAX_AFTER = 1000
-"""The octets of an incomplete end that a limit has cut off (ours)."""
+"""The bytes of an incomplete end that a limit has cut off (ours)."""
 
 # The characters that a browser writes as entities in text (HTML standard §13.3). "&amp;" is
 # replaced last, so that nothing is replaced twice.
@@ -170,7 +170,7 @@ _ENTITIES = (
 def file_of(body: bytes) -> bytes:
     """Return a robots.txt as its site has it: of a page that a browser made, the text it shows.
 
-    `body` may be one octet longer than the size limit, and the same object is returned if it is no
+    `body` may be one byte longer than the size limit, and the same object is returned if it is no
     such page.
     """
     text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)

@@ -92,7 +92,7 @@ _PAGE_FIELDS = frozenset([b"noindex", b"nofollow"])
 _PATH_WITHOUT_SLASH = re.compile(
     rb"[A-Za-z0-9][^:=?$\x00-\x20\x7f]*(?:\?[^:$\x00-\x20\x7f]*)?"
 ).fullmatch
-# Characters that have one spelling in patterns, so that a rule with them is no other rule, too.
+# Characters that have one spelling in patterns, so that a rule with them is not another rule.
 _PLAIN = re.compile(rb"[A-Za-z0-9._~/*?&=-]+").fullmatch
 _QUOTATION_MARKS = "\"'`\u00b4\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
 # No-break spaces, soft hyphens, and characters without width. U+200C and U+200D are part of words.

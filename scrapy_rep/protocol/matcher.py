@@ -5,7 +5,7 @@ most octets." So the rules are ranked once, the best first, and the first rule t
 `PatternIndex` finds it: literal patterns by bisection, patterns with wildcards by a piece of theirs
 that occurs in the path. No regular expression is made from what a server sent.
 
-Path and pattern are in the comparable form of `paths`. In a pattern, ``*`` is any run of octets and
+Path and pattern are in the comparable form of `paths`. In a pattern, ``*`` is any run of bytes and
 a final ``$`` is the end of the path. Each piece between two stars is searched from where the piece
 before it ends, so each star skips as little as possible. If that fails, a star that skips more
 fails too.
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 STEPS = 150_000
 STEPS_PER_OCTET = 16
-"""The steps for one path, and the further steps for each of its octets. No URL of the 2,108 real
+"""The steps for one path, and the further steps for each of its bytes. No URL of the 2,108 real
 files in the corpus needs a hundredth of them."""
 MAX_COUNTED_OCTETS = 16_384
-"""The octets of a path that add steps. Further octets add none, so the time is bounded (ours)."""
+"""The bytes of a path that add steps. Further bytes add none, so the time is bounded (ours)."""
 
 # The numbers below affect speed only. benchmarks/parsers.py and benchmarks/hostile.py measure it.
 _KEY_LENGTHS = (4, 2, 1)
@@ -53,7 +53,7 @@ _MAX_PATTERNS_OF_KEY = 16
 """The patterns with the same key above which another key is preferred."""
 _MAX_UNCOUNTED_LENGTH = 512
 _MAX_UNCOUNTED_PATTERNS = 300
-"""The octets of a path, and the patterns with wildcards, up to which no steps are counted."""
+"""The bytes of a path, and the patterns with wildcards, up to which no steps are counted."""
 _MAX_KEYS_TO_SEARCH = 2_000
 """The number of keys up to which each of them is searched by itself."""
 _MAX_RULES_WITHOUT_INDEX = 100
@@ -128,7 +128,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def counted_match(pattern: str, path: str, steps: Steps) -> bool:
-    """Return what `matches` returns. It uses up steps for each piece, and the octets it skips."""
+    """Return what `matches` returns. It uses up steps for each piece, and the bytes it skips."""
     steps.left -= 5
     head, *pieces = pattern.removesuffix("$").split("*")
     if not pieces:
@@ -141,7 +141,7 @@ def counted_match(pattern: str, path: str, steps: Steps) -> bool:
         if len(piece) > len(path) - position:
             return False
         at = path.find(piece, position)
-        # The worst case: CPython compares most of a piece again at each octet.
+        # The worst case: CPython compares most of a piece again at each byte.
         seen = (at if at >= 0 else len(path)) - position
         steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
         if at < 0:

@@ -83,7 +83,7 @@ class Dialect(NamedTuple):
     user_agent: re.Pattern[bytes]
     """A user-agent line. Its groups are those of `LINE_TOKEN`."""
     rule: re.Pattern[bytes]
-    """A rule. Its groups are the value, and the part of the value before any octet that may stand
+    """A rule. Its groups are the value, and the part of the value before any byte that may stand
     for another: ``*``, ``$``, ``%``, or one that is percent-encoded in URLs."""
 
 
@@ -277,13 +277,13 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 #
 # In a lenient reading, with one of Google's PREFIXES instead of the field:
 #
-#   line  = LF ( prefix *( any octet but LF, "#" and ":" ) ":" / two-words ) *WS value
+#   line  = LF ( prefix *( any byte but LF, "#" and ":" ) ":" / two-words ) *WS value
 #
 # Google's parser accepts a missing colon if the line is exactly two words. A prefix of two words
 # ("user agent") needs its colon.
 #
 #   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
-#   OCTET     = any octet but WS, LF, "#" and ":"
+#   OCTET     = any byte but WS, LF, "#" and ":"
 #   WS        = SP / HTAB / VT / FF
 _WS = rb"[\x20\t\v\f]"
 _OCTET = rb"[^\x20\t\v\f\n\#:]"

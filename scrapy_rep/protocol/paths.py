@@ -1,6 +1,6 @@
 """URLs and patterns in one comparable form (RFC 9309 §2.2.2), and origins (§2.3).
 
-URLs and patterns become ASCII text, which is compared octet by octet:
+URLs and patterns become ASCII text, which is compared byte by byte:
 
 1. ``%HH`` of an unreserved character is decoded. Every other ``%HH`` gets upper-case hex. A broken
    escape is literal. An escape is not decoded if that would complete a broken one.
@@ -12,7 +12,7 @@ Nearly all URLs of a crawl are in this form already. One regular expression chec
 
 Handlers change URLs before they send them. The server then answers another path than that of the
 request, for which a robots.txt may have another rule. So a request is allowed only if each of
-these paths is allowed, too. The forms are those of Scrapy's own handlers and of browsers:
+these paths is also allowed. The forms are those of Scrapy's own handlers and of browsers:
 
 =================  ==================================================================
 HTTP/1.1           drops an empty ``;`` or ``?`` and white space at the end, repeats a
@@ -93,7 +93,7 @@ def path_of(url: str) -> str:
 
     The URL is absolute, with the scheme http, https, ws, wss or ftp, or a path that starts with
     ``/``. Raises ValueError for any other URL, and TypeError if it is not a str. Every URL that has
-    an `origin_of` has a path, too.
+    an `origin_of` also has a path.
     """
     try:
         plain = plain_url(url)
@@ -104,7 +104,7 @@ def path_of(url: str) -> str:
     path = _split_authority(url)[1].partition("#")[0]
     if not path.startswith("/"):
         path = "/" + path
-    # A lone surrogate is no character, but it is compared, too.
+    # A lone surrogate is not a character, but it is also compared.
     octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
     return _decode(octets).translate(_STEP_2).translate(_STEP_3)
 
@@ -132,7 +132,7 @@ def _split_authority(url: str) -> tuple[str, str]:
 def pattern_of(value: bytes) -> tuple[str, int]:
     """Return the comparable form of a rule's value, and its length for precedence.
 
-    The length is counted after step 1 alone. An octet above 127 counts three, as in its encoded
+    The length is counted after step 1 alone. A byte above 127 counts three, as in its encoded
     form. So the longer of two rules is the one that is longer for Google's matcher.
     """
     if _PLAIN_PATTERN(value):
@@ -280,7 +280,7 @@ def _host(name: str) -> str | None:
     if len(name) > _MAX_HOST_LENGTH:
         return None
     if "%" in name:
-        # RFC 3986 §3.2.2: percent-encoded octets of a name are UTF-8.
+        # RFC 3986 §3.2.2: percent-encoded bytes of a name are UTF-8.
         name = unquote(name, errors="strict")
     if not name.isascii():
         name = name.encode("idna").decode("ascii")

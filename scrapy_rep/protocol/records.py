@@ -401,7 +401,7 @@ class ParameterCleaner:
         clean-param = name *("&" name) [1*WS path]
 
     A name is case-sensitive. The record applies to pages that begin with the path, in which ``*``
-    is any run of octets: "the * character is always implicitly appended to the end of the prefix".
+    is any run of bytes: "the * character is always implicitly appended to the end of the prefix".
     Without a path the record applies to all pages
     (https://yandex.com/support/webmaster/en/robot-workings/clean-param).
     """

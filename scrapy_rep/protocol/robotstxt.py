@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
     _State: TypeAlias = tuple[bytes, bool, bool, str | None, str | None, str | None]
-    """Text, whether it is cut, `strict`, URL; why the body does not count, and more about that."""
+    """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
@@ -93,7 +93,7 @@ def other_page(
 class RobotsTxt:
     r"""A parsed robots.txt (RFC 9309).
 
-    `body` is the body of the response, in octets. Its first 500 KiB count. Byte order marks are
+    `body` is the body of the response, of which the first 500 KiB are read. Byte order marks are
     skipped, and unreadable lines are ignored, so no content raises an error. `url` is the URL of
     the robots.txt. Relative sitemaps are resolved against it. `strict` turns off the tolerance for
     common mistakes, such as ``Dissallow``. Raises TypeError if the body is not bytes, or if the URL
@@ -181,14 +181,14 @@ class RobotsTxt:
         all others, and None     `Reason.UNREACHABLE`: everything is disallowed (§2.3.1.4)
         ======================== ===========================================================
 
-        The body counts only with a 2xx. Pass None as the status if there was no response: the
+        The body matters only with a 2xx. Pass None as the status if there was no response: the
         connection failed, or the body was cut off. Follow redirects before you call this, up to
         five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is allowed
         in all cases (§2.2.2).
 
         This is the meaning of one response. It includes no earlier copy, and it does not expire: a
-        crawl must fetch the file again after a while. Raises TypeError if the status is no int, or
-        if the body is not bytes.
+        crawl must fetch the file again after a while. Raises TypeError if the status is not an int,
+        or if the body is not bytes.
 
         >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
         >>> print(robots.verdict("/private", "mybot"))
@@ -219,7 +219,7 @@ class RobotsTxt:
     def text(self) -> bytes | None:
         r"""The file as it was read; None if it is longer than the limit of 500 KiB.
 
-        Lines end in LF and are not indented. A byte order mark, and NUL octets at the ends of
+        Lines end in LF and are not indented. A byte order mark, and NUL bytes at the ends of
         values, are removed. UTF-16 is converted to UTF-8. It is read as the file was: of two marks,
         both stay.
 
@@ -320,7 +320,7 @@ class RobotsTxt:
 
         With a user agent only those in the crawler's group. The case of the name does not matter.
         RFC 9309 §2.2.4 permits records that it does not define. Values are as they are written,
-        without comments and the space around them. Octets that are not UTF-8 are replaced. Raises
+        without comments and the space around them. Bytes that are not UTF-8 are replaced. Raises
         TypeError if the name is not a str.
 
         >>> robots = RobotsTxt(b"User-agent: *\nFetch-hint: slow\nUser-agent: mybot\nDisallow:")
@@ -344,7 +344,7 @@ class RobotsTxt:
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         r"""Return the Crawl-delay of the crawler's group in seconds, or None.
 
-        The last valid one counts: a finite number, zero or more. RFC 9309 does not define it.
+        The last valid one applies: a finite number, zero or more. RFC 9309 does not define it.
 
         >>> RobotsTxt(b"User-agent: *\nCrawl-delay: 2.5").crawl_delay("mybot")
         2.5
@@ -488,7 +488,7 @@ class RobotsTxt:
         r"""Return the Content-Usage preferences for a URL by name, True for y.
 
         The statement of the longest path that matches applies (draft-ietf-aipref-attach). Labels
-        that AIPREF does not define are listed, too. Empty for a disallowed URL, which has no
+        that AIPREF does not define are also listed. Empty for a disallowed URL, which has no
         preferences. Raises ValueError as `verdict` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")

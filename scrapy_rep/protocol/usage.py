@@ -89,7 +89,7 @@ SAME_USE = {AI_TRAIN: TRAIN_AI, AI_INPUT: AI_USE}
 """Content-Signal's names, and AIPREF's names for what they refuse."""
 
 GRANTS = frozenset([*AIPREF, AI_TRAIN])
-"""The names whose grant counts. AI input is only a part of AI use, so ``ai-input=yes`` grants
+"""The names that can be granted. AI input is only a part of AI use, so ``ai-input=yes`` grants
 nothing that AIPREF has a name for."""
 
 REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)

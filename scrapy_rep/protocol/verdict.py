@@ -74,8 +74,8 @@ class Rule(NamedTuple):
 
     @classmethod
     def of(cls, value: bytes, line: int, *, allow: bool) -> Rule:
-        """Return the rule of a line, from the octets of its value."""
-        # Four octets are at least one character.
+        """Return the rule of a line, from the bytes of its value."""
+        # Four bytes are at least one character.
         text = value[: 4 * (MAX_PATTERN_LENGTH + 1)].decode("utf-8", "replace")
         return cls(allow, cut(text, MAX_PATTERN_LENGTH), line)
 

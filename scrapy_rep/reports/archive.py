@@ -55,10 +55,10 @@ __all__ = ["Archive", "ArchiveProblem", "ArchivedRobotsTxt", "read"]
 logger = get_logger(__name__)
 
 QUEUE_LIMIT = 1 << 26
-"""The octets of the exchanges that may wait for the thread. The largest exchange has 1.5 MB."""
+"""The bytes of the exchanges that may wait for the thread. The largest exchange has 1.5 MB."""
 
 EXCHANGE_OVERHEAD = 4096
-"""The octets that an exchange counts in addition to its bodies."""
+"""The bytes that an exchange counts in addition to its bodies."""
 
 NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
@@ -277,7 +277,7 @@ def _date(at: float) -> str:
 
 
 class _Head(StatusAndHeaders):  # type: ignore[misc, unused-ignore] # warcio has no types
-    """A message head that is written as it is. warcio would change octets beyond ASCII."""
+    """A message head that is written as it is. warcio would change bytes beyond ASCII."""
 
     def __init__(self, octets: bytes) -> None:
         super().__init__("head", [])

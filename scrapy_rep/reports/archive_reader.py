@@ -40,13 +40,13 @@ DIGEST_FIELD = "X-Robots-Txt-Digest"
 WARC-Payload-Digest is that of the body with its content coding."""
 
 RECORD_LIMIT = 1 << 22
-"""The octets of a record that are kept. A longer body of a robots.txt is of no use."""
+"""The bytes of a record that are kept. A longer body of a robots.txt is of no use."""
 
 MAX_HEADER = 1 << 16
-"""The octets of the header of a record."""
+"""The bytes of the header of a record."""
 
 PIECE = 1 << 12
-"""The octets that are inflated or skipped at once. Inflated, they are a thousand times as many."""
+"""The bytes that are inflated or skipped at once. Inflated, they are a thousand times as many."""
 
 CUT_OFF = "the file ends before the record does"
 
@@ -81,7 +81,7 @@ class ArchivedRobotsTxt(NamedTuple):
     status: int | None
     """None for a file that came over FTP."""
     body: bytes | None
-    """The file, decoded, up to the size limit and one octet. None for a 304 and if the body is cut
+    """The file, decoded, up to the size limit and one byte. None for a 304 and if the body is cut
     off or cannot be decoded."""
     sha256: str | None
     """The SHA-256 of the file, as a store has it. For a 304, that of the copy that is still valid.
@@ -153,13 +153,13 @@ def read(
 
 
 class _Reader(BufferedReader):  # type: ignore[misc, unused-ignore] # warcio has no types
-    """The octets of a WARC file, inflated. Damage raises, and headers have a limit.
+    """The bytes of a WARC file, inflated. Damage raises, and headers have a limit.
 
     warcio itself would take what follows the damage for the end of the file.
     """
 
     header_octets = 0
-    """Octets of lines since the last record."""
+    """Bytes of lines since the last record."""
 
     def readline(self, length: int | None = None) -> bytes:
         line: bytes = super().readline(length or MAX_HEADER)

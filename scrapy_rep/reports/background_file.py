@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 QUEUE_LIMIT = 1 << 26
-"""Octets that may wait for the disk."""
+"""Bytes that may wait for the disk."""
 
 CLOSE_TIMEOUT = 30.0
 """Seconds that :meth:`BackgroundFile.close` waits at most for the disk."""
@@ -60,7 +60,7 @@ class BackgroundFile:
         self._size_limit = size_limit
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-report")
         self._appended = 0
-        """The octets of all parts. Of the next four attributes, only the thread changes numbers."""
+        """The bytes of all parts. Of the next four attributes, only the thread changes numbers."""
         self._done = 0
         self.written = 0
         """How many parts the file has."""
@@ -71,7 +71,7 @@ class BackgroundFile:
     def append(self, size: int, make: Callable[[], bytes]) -> bool:
         """Add what ``make`` returns to the end of the file. The thread calls it.
 
-        While it waits, it uses ``size`` octets. Returns False if too many wait already.
+        While it waits, it uses ``size`` bytes. Returns False if too many wait already.
         """
         if self._appended - self._done + size > self._size_limit:
             return False

@@ -232,7 +232,7 @@ def paths_of(
         log = Path(jobdir, JOB_FOLDER, f"{run_id}{LOG_SUFFIX}")
     else:
         first = targets[0]
-        # A file name has at most 255 octets.
+        # A file name has at most 255 bytes.
         stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
         log = first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")
     _check_folder(templates[0], log)

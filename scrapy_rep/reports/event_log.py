@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .background_file import BackgroundFile
 
 BUFFER_SIZE = 1 << 16
-"""Octets of lines that are written at once. Fewer are written after some seconds."""
+"""Bytes of lines that are written at once. Fewer are written after some seconds."""
 
 KNOWN_FILES = 10_000
 """The robots.txt files that are known to be in the log. A file beyond them may be in it twice."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .records import Run
 
 MAX_LINE = 1 << 20
-"""Octets of one line of an event log. A crawl writes shorter ones."""
+"""Bytes of one line of an event log. A crawl writes shorter ones."""
 
 MAX_DAMAGED = 1_000
 """Lines that cannot be read, after which a log is not read any further."""
@@ -103,7 +103,7 @@ def read_reports(
     """Return the report of one or more event logs, or of one JSON report.
 
     ``note`` gets a sentence for each file that is damaged, and for each that is not used because
-    another file has the same run. With ``skip``, it gets the files that are no event log, too.
+    another file has the same run. With ``skip``, it also gets files that are not event logs.
     Raises :class:`ReportError`.
     """
     if not paths:

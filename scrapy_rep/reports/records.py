@@ -166,8 +166,8 @@ class Version(Struct):
     failure: str | None = None
     """Why it is unreachable, by the last fetch."""
     sha256: str | None = None
-    """The SHA-256 of the file as it was received, up to 500 KiB and one octet. Of an unreachable
-    site: that of its last good copy. None without a file, and if its octets are not known."""
+    """The SHA-256 of the file as it was received, up to 500 KiB and one byte. Of an unreachable
+    site: that of its last good copy. None without a file, and if its bytes are not known."""
     octets: Count | None = None
     """The size of the file, up to this limit."""
     fetches: Count = 1
@@ -256,7 +256,7 @@ class HostPace(Struct):
     """The delays that the crawl had to keep, as the sites asked for them. None without any."""
     paced_gaps: Gaps = field(default_factory=Gaps)
     """The gaps before requests that were sent while the crawl had to keep a delay. A shorter gap
-    before the first of them does not count: that request left before the delay was known."""
+    before the first of them is ignored: that request left before the delay was known."""
     too_short: Count = 0
     """Those of them that were shorter than the delay at both requests."""
 

@@ -30,7 +30,7 @@ MAX_TEXT = 100
 """Characters of a name of a file. Invisible ones are escaped."""
 
 MAX_DELAY = 1_000_000
-"""Seconds. A longer Crawl-delay counts as one of this length."""
+"""Seconds. A longer Crawl-delay is taken for one of this length."""
 
 _KNOWN_FIELDS = frozenset(field.decode() for field in KNOWN_FIELDS)
 
@@ -42,7 +42,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: str
     status: int | None = None
     size: int | None = None
-    """Octets."""
+    """Bytes."""
     lines: int | None = None
     groups: int | None = None
     agents: int | None = None

@@ -13,7 +13,7 @@ RFC 9309 §2.3.1.4."""
 
 MAX_LEASE = 3600.0
 """Seconds that a claim, a reservation or a delay lasts at most. A stored one that lasts longer was
-written by another program, or with a wrong clock, and counts as expired."""
+written by another program, or with a wrong clock, and is treated as expired."""
 
 MAX_RETRY = 60.0
 """The most seconds that :meth:`Store.reserve_host` returns."""

@@ -1,6 +1,6 @@
-"""The entry that a store keeps for one origin, the octets that represent it, and a line of JSON.
+"""The entry that a store keeps for one origin, the bytes that represent it, and a line of JSON.
 
-    octets   = version deflated
+    bytes    = version deflated
     deflated = zlib stream (RFC 1950), with the preset dictionary of the version, of content
     content  = head [LF body]
     head     = JSON object; fields with their default value are left out
@@ -8,7 +8,7 @@
     line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …}
 
 The checksum of zlib detects a damaged entry. Entries of other versions are ignored. A line moves an
-entry between machines; octets of its body that are not UTF-8 are lone surrogates (PEP 383). Octets
+entry between machines; bytes of its body that are not UTF-8 are lone surrogates (PEP 383). Bytes
 and lines may come from other programs, so everything that is read is limited in size, and every
 value is checked.
 """
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
 
 
 BODY_LIMIT = SIZE_LIMIT + 1
-"""The most octets of a body: one more than the parser reads, so that it can detect a cut line."""
+"""The most bytes of a body: one more than the parser reads, so that it can detect a cut line."""
 
 URL_LIMIT = 8000
 """The most characters of a URL. RFC 9110 §4.1: "It is RECOMMENDED that all senders and recipients
@@ -81,12 +81,12 @@ VALIDATOR_LIMIT = 256
 """The most characters of a validator. The fetcher ignores a longer one (ours)."""
 
 HEAD_LIMIT = 1 << 16
-"""The most octets of a head. Two URLs, two validators and a failure of the maximum length are
+"""The most bytes of a head. Two URLs, two validators and a failure of the maximum length are
 shorter, with each character escaped."""
 
 CONTENT_LIMIT = HEAD_LIMIT + 1 + BODY_LIMIT
 OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
-"""The most octets of an entry. Deflate adds at most 1 octet in 4,000, a header and a trailer."""
+"""The most bytes of an entry. Deflate adds at most 1 byte in 4,000, a header and a trailer."""
 
 LATEST = 253_402_300_800.0
 """The latest valid time: the first second of the year 10000."""
@@ -97,7 +97,7 @@ MAX_FAILURES = 1_000_000_000
 LINE_TYPE, LINE_VERSION = "policy", 1
 
 LINE_LIMIT = 6 * BODY_LIMIT + HEAD_LIMIT + 6 * URL_LIMIT
-"""The most octets of a line: each octet of the body may have an escape, such as ``\\u0001``."""
+"""The most bytes of a line: each byte of the body may have an escape, such as ``\\u0001``."""
 
 _URL = re.compile("(?:https?|ftp)://[!-~]+")
 _VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
@@ -175,7 +175,7 @@ _ENTRY_CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def encode(entry: Entry) -> bytes:
-    """Return the octets of an entry.
+    """Return the bytes of an entry.
 
     Values that :func:`decode` would refuse are left out or cut.
     """
@@ -187,13 +187,13 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(octets: bytes) -> Entry:
-    """Return the entry that these octets represent.
+    """Return the entry that these bytes represent.
 
-    Raises ValueError for octets that :func:`encode` of this version does not produce. Memory use is
-    limited to a few times the size of the largest entry, for any octets.
+    Raises ValueError for bytes that :func:`encode` of this version does not produce. Memory use is
+    limited to a few times the size of the largest entry, for any bytes.
     """
     if len(octets) > OCTETS_LIMIT:
-        raise ValueError(f"not an entry: {len(octets)} octets")
+        raise ValueError(f"not an entry: {len(octets)} bytes")
     if octets[:1] != VERSION:
         raise ValueError(f"an entry of version {octets[:1]!r}")
     inflate = zlib.decompressobj(zdict=DICTIONARY)

@@ -17,7 +17,7 @@ key                        value         expires
 The 6 is the version: stores of other versions use other keys. The braces are a hash tag: the keys
 of one origin are in one slot of a cluster. All times are durations that the server counts, so that
 the clocks of the workers need not agree. A lease (a claim or a reservation) that does not expire
-within :data:`~.base.MAX_LEASE` was written by another program, and counts as expired.
+within :data:`~.base.MAX_LEASE` was written by another program, and is treated as expired.
 
 A fence is the fencing token of a claim, a number in decimal. A space follows it. Each claim of an
 origin gets one more than the greater of the two that are stored. The first one is a time in
@@ -64,7 +64,7 @@ CONNECTIONS = 8
 connections by default, which is enough for 1,250 workers."""
 
 SOCKET_TIMEOUT = 5.0
-"""Seconds after which a server that does not answer counts as failed."""
+"""Seconds after which a server that does not answer has failed."""
 
 PAGE_SIZE = 100
 """Keys that are read at once when all entries are read."""
@@ -73,10 +73,10 @@ MAX_ERROR_LENGTH = 300
 """The most characters of a server's error message that are shown."""
 
 VALUE_LIMIT = OCTETS_LIMIT + 16
-"""The most octets of a value: a fence of 15 digits, a space and an entry."""
+"""The most bytes of a value: a fence of 15 digits, a space and an entry."""
 
 TOKEN_LIMIT = 63
-"""The index of the last octet that scripts read of other values: a fence, a space and a token."""
+"""The index of the last byte that scripts read of other values: a fence, a space and a token."""
 
 MAX_TTL = 100 * 366 * 86_400
 """Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
@@ -98,7 +98,7 @@ end
 """
 
 # KEYS: lease; for a claim also fence, entry. ARGV: token, milliseconds, the maximum of a lease; for
-# a claim also the lowest fence, the seconds that the fence is kept, index of the last octet.
+# a claim also the lowest fence, the seconds that the fence is kept, index of the last byte.
 # Returns the milliseconds to wait, fence, entry.
 _LEASE = f"""{_FUNCTIONS}
 local left = redis.call("PTTL", KEYS[1])
@@ -129,7 +129,7 @@ redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
 return 1
 """
 
-# KEYS: fence, entry. ARGV: fence or an empty string, octets, the seconds that the entry is kept.
+# KEYS: fence, entry. ARGV: fence or an empty string, bytes, the seconds that the entry is kept.
 _PUT = f"""{_FUNCTIONS}
 local stored = fence_of(start_of(KEYS[2]))
 local fence = tonumber(ARGV[1]) or stored
@@ -179,7 +179,7 @@ class RedisStore(ThreadedStore):
             raise StoreError(_INVALID_URL)
         place, _, query = url.partition("?")
         options = dict(parse_qsl(query))
-        options.pop("decode_responses", None)  # entries are octets
+        options.pop("decode_responses", None)  # entries are bytes
         prefix = options.pop("prefix", "")
         if not _PREFIX.fullmatch(prefix):
             raise StoreError(
@@ -293,7 +293,7 @@ class RedisStore(ThreadedStore):
 
 
 def _octets(value: object) -> bytes | None:
-    """Return the octets of the entry in a value, without its fence. None if it is no entry."""
+    """Return the bytes of the entry in a value, without its fence. None if it is no entry."""
     fence, space, octets = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
     return octets if space and fence.isdigit() else None
 

@@ -49,7 +49,7 @@ CLOCK_TOLERANCE = 5.0
 starts later than this in the future was made before the clock was set back, and has expired."""
 
 MAX_MEMORY = 64 * 2**20
-"""The most octets of a store in memory: some 40,000 files of average size."""
+"""The most bytes of a store in memory: some 40,000 files of average size."""
 
 _TABLES = (
     "CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL, "
@@ -71,7 +71,7 @@ SELECT CAST(origin AS BLOB), CASE WHEN typeof(entry) = 'blob' AND length(entry) 
 FROM entries WHERE typeof(origin) = 'text'
 """
 
-# A fence of another type than an integer is that of another program, and does not count.
+# A fence of another type than an integer is that of another program, and is ignored.
 _PUT = """
 INSERT INTO entries VALUES (:origin, :now, :entry, coalesce(:fence, 0))
 ON CONFLICT (origin) DO UPDATE
@@ -334,7 +334,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 def _size(db: sqlite3.Connection) -> int:
-    """Return the octets that the data of a database takes."""
+    """Return the bytes that the data of a database takes."""
     names = ("page_size", "page_count", "freelist_count")
     size, count, free = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int(size * (count - free))

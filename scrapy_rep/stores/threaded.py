@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CALL_TIMEOUT = 30.0
-"""Seconds after which a call counts as failed, even if it is still in progress. The default of
+"""Seconds after which a call has failed, even if it is still in progress. The default of
 REP_TIMEOUT: after it, a fetch would have been as fast."""
 
 
@@ -99,7 +99,7 @@ class ThreadedStore(ABC):
     ) -> Literal["added", "replaced", "older"]:
         """Store an entry, unless there is one that is as new. Returns what was done.
 
-        With ``replace``, it replaces a newer entry, too. This blocks. Raises StoreError.
+        With ``replace``, it also replaces a newer entry. This blocks. Raises StoreError.
         """
         current = self._call(self._get, key)
         if not replace and current is not None and current.fetched_at >= entry.fetched_at:
@@ -125,7 +125,7 @@ class ThreadedStore(ABC):
     def _release_host(self, host: str, delay: float) -> None: ...
     @abstractmethod
     def _entries(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the keys and the octets of all entries; None for what cannot be an entry."""
+        """Yield the keys and the bytes of all entries; None for what cannot be an entry."""
 
     @abstractmethod
     def disconnect(self) -> None:
@@ -150,7 +150,7 @@ class ThreadedStore(ABC):
 
 
 def decoded(octets: bytes | None) -> Entry | None:
-    """Return the entry that some octets represent; None if they are damaged, or no entry."""
+    """Return the entry that some bytes represent; None if they are damaged, or no entry."""
     try:
         return None if octets is None else decode(octets)
     except ValueError:
