@@ -209,10 +209,6 @@ class Settings:
     not_robots: str = _setting(
         "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
     )
-    allow_private_redirects: bool = _setting("REP_ALLOW_PRIVATE_REDIRECTS", False, BOOLEAN)
-    inherit_meta: tuple[str, ...] = _setting(
-        "REP_INHERIT_META", ("proxy", "bindaddress", "download_slot"), STRINGS
-    )
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), _statuses(400, 499))
     unreachable_statuses: frozenset[int] = _setting(
         "REP_UNREACHABLE_STATUSES", (407, 429), _statuses(400, 499)
@@ -258,15 +254,8 @@ class Settings:
     """The concurrency of the slots in DOWNLOAD_SLOTS that set one."""
     connections: int | None = None
     """How many connections the download handler of HTTP has; None if it has no limit of its own."""
-    zyte_api_params: tuple[str, ...] | None = None
-    """The names in ZYTE_API_AUTOMAP_PARAMS; None if scrapy-zyte-api is not configured."""
-    splash_url: str = ""
-    """The URL of the Splash service that scrapy-splash uses."""
     zyte_api_transparent_mode: bool = False
     """Whether scrapy-zyte-api downloads every request."""
-    http_cache: bool = False
-    http_cache_only: bool = False
-    """Whether Scrapy's HTTP cache ignores requests that it has no response to."""
     page_agent: str | bytes | None = None
     """The User-Agent header of requests that do not set one."""
     has_default_agent: bool = False
@@ -296,11 +285,7 @@ class Settings:
             domain_concurrency=_integer(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"),
             slot_concurrency=slot_concurrency(settings),
             connections=connection_limit(settings),
-            zyte_api_params=zyte_api_params(settings),
-            splash_url=str(settings.get("SPLASH_URL") or "http://127.0.0.1:8050"),
             zyte_api_transparent_mode=_flag(settings, "ZYTE_API_TRANSPARENT_MODE"),
-            http_cache=_flag(settings, "HTTPCACHE_ENABLED"),
-            http_cache_only=_flag(settings, "HTTPCACHE_IGNORE_MISSING"),
             page_agent=agent,
             has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
         )
@@ -460,13 +445,6 @@ def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | N
         if isinstance(agent, (str, bytes)) and agent:
             return agent
     return None
-
-
-def zyte_api_params(settings: BaseSettings) -> tuple[str, ...] | None:
-    """Return the names in ZYTE_API_AUTOMAP_PARAMS; None without scrapy-zyte-api."""
-    with _readable(settings, "ZYTE_API_AUTOMAP_PARAMS", "a dict"):
-        params = settings.getdict("ZYTE_API_AUTOMAP_PARAMS")
-    return tuple(params) if params or _flag(settings, "ZYTE_API_TRANSPARENT_MODE") else None
 
 
 def slot_concurrency(settings: BaseSettings) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Services for plugins on loopback: a proxy, Splash and a WebDriver.
+"""Services for plugins on loopback: a proxy and a WebDriver.
 
 Each service requests pages from the sites of the same web, which record the requests.
 """
@@ -34,17 +34,6 @@ def proxy(web: Web, host: str, headers: Mapping[str, str] | None = None) -> Site
         await writer.drain()
 
     return web.site(None, {"*": forward, "/robots.txt": forward}, host=host)
-
-
-def splash(web: Web, host: str = "127.0.0.200") -> Site:
-    """A service that renders pages at ``/render.html``. Its own robots.txt disallows everything."""
-
-    async def render(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        url = (await _json(received, reader))["url"]
-        _, _, body = (await _get(url, "Splash")).partition(b"\r\n\r\n")
-        await _send(writer, b"<html><body>" + body + b"</body></html>")
-
-    return web.site("User-agent: *\nDisallow: /\n", {"/render.html": render}, host=host)
 
 
 class WebDriver:

@@ -1,19 +1,17 @@
 """A service on loopback that answers like Zyte API.
 
-It requests the URLs from the sites of the same web, which record the requests. With
-``browserHtml`` it converts a text into a page, as a browser does.
+It requests the URLs from the sites of the same web, which record the requests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import html
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from .standard import PRIVATE, PUBLIC, RULES
+from .standard import PUBLIC, RULES
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 
     from .crawling import Check
     from .standard import Standard
-
-_BY_BROWSER = "X-By-Browser"
-"""The header that marks the requests of a browser."""
 
 
 def fake_api() -> Callable[[Web], dict[str, Any]]:
@@ -40,19 +35,6 @@ def fake_api() -> Callable[[Web], dict[str, Any]]:
         }
 
     return prepare
-
-
-def robots_txt_is_not_rendered(standard: Standard) -> Check:
-    """The check, under the settings of a case."""
-
-    async def robots_txt_is_not_rendered(web: Web) -> None:
-        site = web.site(RULES)
-        await standard.crawl(web, site.urls(*PRIVATE, *PUBLIC))
-        by_browser = {each.path for each in site.received if _BY_BROWSER.lower() in each.headers}
-        assert by_browser == set(PUBLIC), f"asked for by the browser: {by_browser}"
-        assert "/robots.txt" in site.paths, f"received: {site.paths}"
-
-    return robots_txt_is_not_rendered
 
 
 def robots_txt_gives_no_cause_to_warn(standard: Standard) -> Check:
@@ -70,11 +52,8 @@ def robots_txt_gives_no_cause_to_warn(standard: Standard) -> Check:
 
 async def _extract(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
     wanted = json.loads(await reader.readexactly(int(received.headers["content-length"])))
-    is_rendered = bool(wanted.get("browserHtml"))
-    status, headers, body = await _get(wanted["url"], is_rendered)
+    status, headers, body = await _get(wanted["url"])
     answer: dict[str, Any] = {"url": wanted["url"], "statusCode": status}
-    if is_rendered:
-        answer["browserHtml"] = _rendered(headers, body)
     if wanted.get("httpResponseBody"):
         answer["httpResponseBody"] = base64.b64encode(body).decode()
     if wanted.get("httpResponseHeaders"):
@@ -89,14 +68,11 @@ async def _extract(received: Received, reader: StreamReader, writer: StreamWrite
     await writer.drain()
 
 
-async def _get(url: str, is_rendered: bool) -> tuple[int, dict[str, str], bytes]:
+async def _get(url: str) -> tuple[int, dict[str, str], bytes]:
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     try:
-        by_browser = f"{_BY_BROWSER}: yes\r\n" if is_rendered else ""
-        writer.write(
-            f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n{by_browser}\r\n".encode()
-        )
+        writer.write(f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         status_line, *lines = head.rstrip().split("\r\n")
         headers = dict(line.split(": ", 1) for line in lines)
@@ -104,13 +80,3 @@ async def _get(url: str, is_rendered: bool) -> tuple[int, dict[str, str], bytes]
         return int(status_line.split()[1]), headers, body
     finally:
         writer.close()
-
-
-def _rendered(headers: dict[str, str], body: bytes) -> str:
-    text = body.decode()
-    if headers["Content-Type"] != "text/plain":
-        return text
-    return (
-        '<html><head><meta name="color-scheme" content="light dark"></head><body>'
-        f"<pre>{html.escape(text, quote=False)}</pre></body></html>"
-    )

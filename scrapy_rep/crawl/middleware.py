@@ -160,7 +160,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             del meta[ROBOTSTXT]  # of another request, whose meta was copied
         if meta.get(DONT_OBEY):
             return await self._process_exempt(request)
-        url = self.policies.page_url(request)
+        url = request.url
         key = origin_of(url)
         if key is None:  # a scheme without robots.txt, or an invalid host
             if lacks_host(url):
@@ -190,7 +190,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         Only local rules and the delay of its host apply. Requests for a robots.txt are exempt from
         local rules, too.
         """
-        key = origin_of(self.policies.page_url(request))
+        key = origin_of(request.url)
         if key is None:
             return None
         is_from_queue = self.frontier.arrives(request)
@@ -251,7 +251,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         any more: their host has asked for fewer requests, or there are other local rules.
         """
         for request in tuple(requests):
-            key, entry = origin_of(self.policies.page_url(request)), self._in_progress.get(request)
+            key, entry = origin_of(request.url), self._in_progress.get(request)
             if key is None or entry is None:
                 continue
             download = self._engine.take_held(request)
@@ -311,7 +311,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         if rp is None:
             return
-        url = self.policies.page_url(request)
+        url = request.url
         if isinstance(rp, Origin):
             verdict = self.policies.verdict(rp, url, self.policies.tokens(request))
         else:
@@ -327,7 +327,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """Record that a request, or the response to it, is dropped. Returns the exception."""
         self.frontier.finish(request, sent=False)  # one that was sent has ended with its response
         request.meta[ROBOTSTXT] = verdict
-        url = response.url if response else self.policies.page_url(request)
+        url = response.url if response else request.url
         self._stats.inc_value("robotstxt/forbidden")
         self._stats.inc_value(f"robotstxt/forbidden/{verdict.reason}")
         if verdict.reason is Reason.LOCAL_RULE:
@@ -433,7 +433,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         the request and that of the response are the same for robots.txt, and if the latter has a
         scheme without robots.txt.
         """
-        url, final_url = self.policies.page_url(request), response.url
+        url, final_url = request.url, response.url
         key = origin_of(final_url)
         if key is None:
             if not lacks_host(final_url):
@@ -480,7 +480,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_send(self, request: Request) -> None:
         """Log that a download handler gets a request."""
-        key = origin_of(self.policies.page_url(request))
+        key = origin_of(request.url)
         if self.events is not None:
             self.events.sent(request, 0 if key is None else self.frontier.delay(host_of(key)))
 
@@ -502,7 +502,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
         """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
-        verdict = self.policies.local_disallow(key, self.policies.page_url(request))
+        verdict = self.policies.local_disallow(key, request.url)
         if verdict is not None:
             raise self._disallow(request, verdict)
 

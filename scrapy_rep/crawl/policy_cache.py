@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from ..fetch.browsers import page_url
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
-from ..fetch.redirects import NOT_PUBLIC
 from ..frontier.engine import WATCH_INTERVAL
 from ..frontier.fetch_limit import SLOW, FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
@@ -139,12 +137,6 @@ class PolicyCache(FileCache[Origin]):
 
     # Verdicts.
 
-    def page_url(self, request: Request) -> str:
-        """Return the URL of the page that a request is for, which may be its own."""
-        if "_splash_processed" not in request.meta:  # the usual case
-            return request.url
-        return page_url(request, self._settings.splash_url)
-
     def tokens(self, request: Request) -> tuple[str, ...]:
         """Return the product tokens of the crawler for a request, in order of preference."""
         headers = request.headers
@@ -200,7 +192,7 @@ class PolicyCache(FileCache[Origin]):
     def address(self, request: Request) -> Address:
         """Return which queue a request belongs to."""
         meta = request.meta
-        url = self.page_url(request)
+        url = request.url
         key = origin_of(url)
         if key is None:
             return Address("", None, Kind.EXEMPT)
@@ -263,7 +255,7 @@ class PolicyCache(FileCache[Origin]):
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
-        if self.local_disallow(origin, self.page_url(request)) is not None:
+        if self.local_disallow(origin, request.url) is not None:
             self._stopped.add(origin)
             return
         self._recent[origin] = self._clock.monotonic()
@@ -439,7 +431,7 @@ class PolicyCache(FileCache[Origin]):
 
     def _is_excepted(self, request: Request, key: str) -> bool:
         """Whether a local rule allows a request, whatever the robots.txt says."""
-        return self._excepts(key, self.page_url(request))
+        return self._excepts(key, request.url)
 
     def _excepts(self, key: str, url: str) -> bool:
         """Whether a URL is allowed, whatever the robots.txt says."""
@@ -610,8 +602,6 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
     found = ["REP_UNREACHABLE = 'allow'"]
     if event.failure == TOO_MANY_REDIRECTS:
         found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
-    elif event.failure.endswith(NOT_PUBLIC):
-        found.insert(0, "REP_ALLOW_PRIVATE_REDIRECTS = True")
     elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
         found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
     elif 400 <= status <= 499:

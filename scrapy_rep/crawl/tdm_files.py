@@ -70,7 +70,7 @@ class TdmFiles(FileCache[TdmFile]):
 
     def prefetch(self, origin: Origin, request: Request) -> None:
         """Fetch the file of an origin for a request, if the request is allowed."""
-        url = self._policies.page_url(request)
+        url = request.url
         is_of_origin = _has_file(origin.key) and origin_of(url) == origin.key
         if is_of_origin and self._allows(origin, request, url):
             self.get_or_fetch(origin.key, request)

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
+from ..frontier.clock import Timer
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from .body_reader import WIRE_LIMIT, BodyReader
-from .browsers import ZYTE_API, remove_browser_meta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
     from typing import Any
 
     from scrapy.crawler import Crawler
@@ -45,11 +44,9 @@ PRIORITY = 1000
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
 
-# The keys that keep other middlewares from answering, redirecting or retrying the request, and from
-# storing the response.
+# The keys that keep other middlewares from answering, redirecting or retrying the request.
 _META = {
     "allow_offsite": True,
-    "dont_cache": True,
     "dont_merge_cookies": True,
     DONT_OBEY: True,
     "dont_redirect": True,
@@ -63,44 +60,62 @@ _META = {
     IS_ROBOTSTXT_REQUEST: True,
 }
 
-_VALIDATORS = (b"If-None-Match", b"If-Modified-Since")
+_VALIDATORS = ("If-None-Match", "If-Modified-Since")
+
+_BROWSERS = ("camoufox", "nodriver", "playwright", "puppeteer", "pyppeteer", "selenium", "splash")
+"""Prefixes of the meta keys that make a download handler or a middleware use a browser, which wraps
+the file in an HTML page. :mod:`scrapy_rep.protocol.lines` handles one that was wrapped
+nevertheless."""
 
 # The flags of a response that Scrapy did not receive completely.
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
-
 
 Truncation = Literal["length", "disconnect", "unspecified"]
 """Why the end of a body is missing (WARC 1.1 §5.13): it is longer than the size limit; the
 connection ended before it; or it cannot be decoded, or another component stopped the download."""
 
 
-class RobotsTxtResponse(NamedTuple):
-    """The response to one request for a robots.txt."""
+@dataclass(slots=True, eq=False)
+class Download:
+    """One request for a robots.txt, and its response. Times are on the monotonic clock."""
 
     url: str
-    status: int
-    headers: Headers
-    body: bytes | None
-    """None if the body is cut off or cannot be decoded."""
-    conditional: bool
-    """Whether the request carried a validator."""
-    ip_address: Address | None = None
-    """The address of the connection; None if the download handler does not report it."""
+    clock: Clock
+    started: float
+    """When the request was given to Scrapy. Once there are headers: when it was sent."""
+    record: Callable[[Exchange], object] | None = None
+    """Called with each response that a download handler receives."""
+    is_conditional: bool = False
+    """Whether the request has a validator."""
+    reader: BodyReader = field(default_factory=BodyReader)
     by_proxy: bool = False
-    """The request used a proxy, or a service that downloads it. These resolve host names."""
+    """The request used a proxy, which resolves host names."""
     by_system_proxy: bool = False
     """The proxy comes from the environment."""
-    from_cache: bool = False
-    """Scrapy's HTTP cache answered."""
+    response: Response = field(init=False)
+    """The response after the middlewares."""
+    body: bytes | None = None
+    """The decoded body, at most one byte longer than the limit. None if it is cut off or cannot be
+    decoded."""
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return self.response.status
+
+    @property
+    def from_cache(self) -> bool:
+        """Whether Scrapy's HTTP cache answered."""
+        return CACHED_FLAG in self.response.flags
 
     def header(self, name: str) -> str | None:
         """Return the first header of this name, read as Latin-1 (RFC 9110 §5.5)."""
-        values = self.headers.getlist(name)
+        values = self.response.headers.getlist(name)
         return values[0].decode("latin-1") if values else None
 
     def cache_headers(self) -> CacheHeaders:
         """Return the headers that say how long the response is fresh."""
-        cache_control = b", ".join(self.headers.getlist("Cache-Control"))
+        cache_control = b", ".join(self.response.headers.getlist("Cache-Control"))
         return CacheHeaders(
             cache_control=cache_control.decode("latin-1") or None,
             age=self.header("Age"),
@@ -145,33 +160,15 @@ class Exchange(NamedTuple):
     """The SHA-256 of the good copy that the request validates; None if there is none."""
 
 
-@dataclass(slots=True)
-class _Download:
-    """The state of one download. Times are seconds on the monotonic clock."""
-
-    clock: Clock
-    started: float
-    """When the request was given to Scrapy. Once there are headers: when it was sent."""
-    body: BodyReader = field(default_factory=BodyReader)
-    by_proxy: bool = False
-    by_system_proxy: bool = False
-    validators: Mapping[bytes, bytes] = field(default_factory=dict)
-    """The validators that this package put on the request."""
-    exchanges: list[Exchange] | None = None
-    """What was sent and received. None: it is not recorded."""
-
-
 def request_for(url: str, meta: Mapping[str, object]) -> Request:
     """Return a request for the robots.txt at ``url``.
 
     ``meta`` holds further keys. The keys that this module sets take precedence.
     """
-    request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, meta={**meta, **_META})
-    remove_browser_meta(request.meta)
-    if not request.meta.get(ZYTE_API):  # it decodes itself, and warns about this header
-        # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
-        request.headers["Accept-Encoding"] = "gzip"
-    return request
+    # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
+    headers = {"Accept-Encoding": "gzip"}
+    meta = {**meta, **_META}
+    return Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
 
 
 class RobotsTxtDownloader:
@@ -203,8 +200,8 @@ class RobotsTxtDownloader:
         seconds: float,
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
-    ) -> tuple[RobotsTxtResponse, float]:
-        """Return the response, and the seconds that it took.
+    ) -> Download:
+        """Send a request, and return its response.
 
         ``permit`` is that of this fetch. The download may take ``seconds``. The time that the
         request waits for its host does not count, up to ``max_wait`` seconds. Raises TimeoutError,
@@ -214,60 +211,42 @@ class RobotsTxtDownloader:
         component then fails or replaces it.
         """
         request.meta["download_timeout"] = seconds
-        with self._listening():
-            download = request.meta[DOWNLOAD] = _Download(
-                self._clock,
-                self._clock.monotonic(),
-                validators=_validators(request),
-                exchanges=[] if record is not None else None,
-            )
-            body: bytes | None = None
-            try:
-                try:
-                    response = await self._download(request, permit, seconds, max_wait)
-                except StopDownload as stop:  # another component stopped it, as a failure
-                    if stop.response is None:
-                        raise
-                    response = stop.response
-                body = _body_of(response, download.body)
-            finally:
-                if record is not None and download.exchanges:
-                    *others, last = download.exchanges
-                    for exchange in (*others, last._replace(file=body)):
-                        record(exchange)
+        download = Download(request.url, self._clock, self._clock.monotonic(), record)
+        download.is_conditional = any(name in request.headers for name in _VALIDATORS)
+        request.meta[DOWNLOAD] = download
+        try:
+            with self._listening():
+                response = await self._download(request, permit, seconds, max_wait)
+        except StopDownload as stop:  # another component stopped it, as a failure
+            if stop.response is None:
+                raise
+            response = stop.response
+        finally:
+            del request.meta[DOWNLOAD]  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
-        result = RobotsTxtResponse(
-            request.url,
-            response.status,
-            response.headers,
-            body,
-            bool(download.validators),
-            response.ip_address,
-            download.by_proxy,
-            download.by_system_proxy,
-            CACHED_FLAG in response.flags,
-        )
-        return result, self._clock.monotonic() - download.started
+        download.response = response
+        download.body = _body_of(response, download.reader)
+        return download
 
     async def _download(
         self, request: Request, permit: Permit, seconds: float, max_wait: float
     ) -> Response:
         engine = self._crawler.engine
         assert engine is not None
-        timeout = _Timeout(self._clock, seconds, max_wait, lambda: self._is_waiting(request))
-        permit.expire = timeout.expire
+
+        def is_waiting() -> bool:
+            return self._frontier.is_waiting(request) or self._engine.is_held(request)
+
         if not self._has_pool:  # else it would wait for a connection there
             self._engine.exclude(request)
         try:
-            return await timeout.run(engine.download_async(request), request.url)
+            download = engine.download_async(request)
+            return await run_within(seconds, max_wait, download, self._clock, permit, is_waiting)
         finally:
             self._engine.include(request)
             self._frontier.finish(request)
-
-    def _is_waiting(self, request: Request) -> bool:
-        return self._frontier.is_waiting(request) or self._engine.is_held(request)
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
@@ -294,189 +273,161 @@ class RobotsTxtDownloader:
                 self._crawler.signals.disconnect(handler, signal=signal)
 
 
-class _Timeout:
-    """Cancels a download that takes too long.
+async def run_within(
+    seconds: float,
+    max_wait: float,
+    download: Coroutine[Any, Any, T],
+    clock: Clock,
+    permit: Permit,
+    is_waiting: Callable[[], bool],
+) -> T:
+    """Return the result of a download. Raises TimeoutError if it takes too long.
 
-    Most download handlers keep ``download_timeout`` exactly. This class is for the others (FTP, and
-    handlers whose timeout is for a single read), and allows about a fifth more. The time that the
-    request waits for its host does not count, up to ``max_wait`` seconds.
+    Most download handlers keep ``download_timeout`` exactly. This is for the others (FTP, and
+    handlers whose timeout is for a single read), and allows about a fifth more. The time during
+    which ``is_waiting`` is true does not count, up to ``max_wait`` seconds. ``permit.expire`` ends
+    the download at once.
     """
+    deferred = deferred_from_coro(download)
+    timer, period = Timer(clock), max(seconds / 10, 0.01)
+    left, wait_left, has_expired = seconds + period, max_wait, False
 
-    def __init__(
-        self, clock: Clock, seconds: float, max_wait: float, is_waiting: Callable[[], bool]
-    ) -> None:
-        self._clock = clock
-        self._is_waiting = is_waiting
-        self._period = max(seconds / 10, 0.01)
-        self._left = seconds + self._period
-        self._wait_left = max_wait
-        self._cancel: Callable[[], object] | None = None
-        self._has_expired = False
+    def expire() -> None:
+        nonlocal has_expired
+        has_expired = True
+        deferred.cancel()
 
-    async def run(self, download: Coroutine[Any, Any, T], url: str) -> T:
-        """Return the response. Raises TimeoutError if the download takes too long.
-
-        With asyncio, the download runs in the task of the caller. A task of its own would take
-        three more turns of the event loop, and the first page of each site waits for these.
-        """
-        task = None
-        self._timer = self._clock.call_later(self._period, self._check)
-        try:
-            if is_asyncio_available():
-                task = asyncio.current_task()
-                assert task is not None
-                self._cancel = task.cancel
-                return await download
-            deferred = deferred_from_coro(download)
-            self._cancel = deferred.cancel
-            return await maybe_deferred_to_future(deferred)
-        except (asyncio.CancelledError, CancelledError):
-            if self._has_expired:
-                raise timeout_error(url) from None
-            raise
-        finally:
-            self._timer.cancel()
-            self._cancel = None
-            if task is not None and self._has_expired and hasattr(task, "uncancel"):
-                task.uncancel()  # since Python 3.11: the task goes on
-
-    def expire(self) -> None:
-        """Cancel the download, if it is in progress."""
-        if self._cancel is not None and not self._has_expired:
-            self._has_expired = True
-            self._cancel()
-
-    def _check(self) -> None:
-        if self._is_waiting() and self._wait_left > 0:
-            self._wait_left -= self._period
+    def check() -> None:
+        nonlocal left, wait_left
+        if is_waiting() and wait_left > 0:
+            wait_left -= period
         else:
-            self._left -= self._period
-        if self._left < 0:
-            self.expire()
+            left -= period
+        if left < 0:
+            expire()
         else:
-            self._timer = self._clock.call_later(self._period, self._check)
+            timer.start(period, check)
+
+    timer.start(period, check)
+    permit.expire = expire
+    try:
+        return await maybe_deferred_to_future(deferred)
+    except (asyncio.CancelledError, CancelledError):
+        if has_expired:
+            raise timeout_error() from None
+        raise
+    finally:
+        timer.cancel()
+        permit.expire = None
 
 
-def timeout_error(url: str) -> TimeoutError:
+def timeout_error() -> TimeoutError:
     """Return the error for an attempt that took too long."""
-    return TimeoutError(f"getting {url} took longer than REP_TIMEOUT")
-
-
-def allow_cache(request: Request, *, only: bool) -> None:
-    """Allow Scrapy's HTTP cache to store the response to a request that has not been sent yet.
-
-    A cache with RFC2616Policy must not answer itself. With ``only`` it answers first, because it
-    does not send the requests that it cannot answer.
-    """
-    del request.meta["dont_cache"]
-    if not only:
-        request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
-
-
-def _validators(request: Request) -> dict[bytes, bytes]:
-    found = {name: request.headers.get(name) for name in _VALIDATORS}
-    return {name: value for name, value in found.items() if value}
+    return TimeoutError("it took longer than REP_TIMEOUT")
 
 
 def _body_of(response: Response, reader: BodyReader) -> bytes | None:
-    body = reader.body_of(response)
+    # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
+    if reader.is_broken or (response.body and b"Content-Encoding" in response.headers):
+        return None
     is_cut_off = not _CUT_OFF.isdisjoint(response.flags)
-    return None if is_cut_off and len(body or b"") <= SIZE_LIMIT else body
+    body = response.body[: SIZE_LIMIT + 1]
+    return None if is_cut_off and len(body) <= SIZE_LIMIT else body
+
+
+def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:
+    """Remove the keys that make a download handler or a middleware use a browser."""
+    for key in tuple(meta):
+        if isinstance(key, str) and key.lstrip("_").startswith(_BROWSERS):
+            del meta[key]
 
 
 def _reached_downloader(request: Request) -> None:
-    download: _Download | None = request.meta.get(DOWNLOAD)
-    if download is None:
-        return
-    meta = request.meta
-    remove_browser_meta(meta)
-    if not meta.get("dont_cache"):
-        # Without this, the cache would decide alone: it may replace a 5xx by an older response.
-        meta.pop("cached_response", None)
-        for name in (b"Cache-Control", *_VALIDATORS):
-            request.headers.pop(name, None)
-        request.headers.update(download.validators)
-    download.by_proxy = bool(meta.get("proxy") or meta.get(ZYTE_API))
-    if meta.get(ZYTE_API):
-        request.headers.pop("Accept-Encoding", None)  # set by HttpCompressionMiddleware
-    download.by_system_proxy = bool(meta.get("_scheme_proxy"))
-    # BodyReader stops the download at the limit, so a longer Content-Length is no reason to fail.
-    request.meta["download_maxsize"] = 0
+    download: Download | None = request.meta.get(DOWNLOAD)
+    if download is not None:
+        remove_browser_meta(request.meta)
+        download.reader = BodyReader()  # a component may send the request again
+        download.by_proxy = bool(request.meta.get("proxy"))
+        download.by_system_proxy = bool(request.meta.get("_scheme_proxy"))
+        # BodyReader stops the download at the limit, so a longer Content-Length is no reason to
+        # fail.
+        request.meta["download_maxsize"] = 0
 
 
 def _headers_received(request: Request, headers: Headers) -> None:
-    download: _Download | None = request.meta.get(DOWNLOAD)
-    if download is None:
-        return
-    latency = request.meta.get("download_latency")
-    if latency is not None:
-        download.started = download.clock.monotonic() - latency
-    download.body = BodyReader(_content_encoding(headers))
+    download: Download | None = request.meta.get(DOWNLOAD)
+    if download is not None:
+        latency = request.meta.get("download_latency")
+        if latency is not None:
+            download.started = download.clock.monotonic() - latency
+        download.reader = _reader(headers)
 
 
 def _bytes_received(request: Request, data: bytes) -> None:
-    download: _Download | None = request.meta.get(DOWNLOAD)
+    download: Download | None = request.meta.get(DOWNLOAD)
     if download is not None:
-        download.body.feed(data)
-        if download.body.done:
+        download.reader.feed(data)
+        if download.reader.is_done:
             # fail=False: for all other components this is a normal response.
             raise StopDownload(fail=False)
 
 
 def _downloaded(request: Request, response: Response) -> None:
-    """Limit the response before a middleware sees it."""
-    download: _Download | None = request.meta.get(DOWNLOAD)
+    """Limit and decode the body before a middleware sees it."""
+    download: Download | None = request.meta.get(DOWNLOAD)
     if download is None:
         return
     request.meta["download_maxsize"] = WIRE_LIMIT  # for HttpCompressionMiddleware
-    headers, length = response.headers, len(response.body)
-    if download.exchanges is not None:
-        headers = headers.copy()
-    if not download.body.received:  # the download handler sends no signals
-        download.body = BodyReader(_content_encoding(response.headers))
-        download.body.feed(response.body)
-    reader = download.body
-    is_cut_off = not reader.full and not _CUT_OFF.isdisjoint(response.flags)
-    if is_cut_off or not _is_cacheable(response.status):
+    if not download.reader.received:  # the download handler sends no signals
+        download.reader = _reader(response.headers)
+        download.reader.feed(response.body)
+    reader = download.reader
+    is_cut_off = not reader.is_full and not _CUT_OFF.isdisjoint(response.flags)
+    if is_cut_off:
+        reader.is_broken = True
+    if download.record is not None:
+        download.record(_exchange(request, response, download))
+    if reader.is_broken or not _is_cacheable(response.status):
         request.meta["dont_cache"] = True
-    is_used = 200 <= response.status <= 299  # the body of any other status is ignored
-    if not reader.readable and not (is_used and reader.decoded_by_scrapy):
-        # A component that decodes this body would fail, or would inflate it without a limit.
+    if reader.is_supported or reader.is_broken or not 200 <= response.status <= 299:
+        # HttpCompressionMiddleware would fail, or would inflate the body again without this limit.
+        # It may be able to decode any other body, of a status whose body is used.
+        if (body := reader.body) is None:
+            reader.is_broken = True
         response.headers.pop("Content-Encoding", None)
-    if reader.done:
-        _set_body(response, response.body[: reader.consumed])
-    if download.exchanges is not None:
-        ago = download.clock.monotonic() - download.started
-        exchange = Exchange(
-            url=request.url,
-            sent_at=download.clock.time() - ago,
-            method=request.method,
-            request_fields=_fields(request.headers),
-            status=response.status,
-            response_fields=_fields(headers),
-            body=response.body,
-            truncated=_truncation(response, headers, reader, length),
-            protocol=response.protocol,
-            ip_address=response.ip_address,
-            by_proxy=download.by_proxy,
-            conditional=bool(download.validators),
-        )
-        download.exchanges.append(exchange)
+        _set_body(response, body or b"")
 
 
-def _truncation(
-    response: Response, headers: Headers, reader: BodyReader, length: int
-) -> Truncation | None:
-    """Return why the end of a body is missing, of which the handler returned ``length`` bytes."""
-    if len(response.body) < length:
-        return "length"
+def _exchange(request: Request, response: Response, download: Download) -> Exchange:
+    ago = download.clock.monotonic() - download.started
+    limit = WIRE_LIMIT if b"Content-Encoding" in response.headers else SIZE_LIMIT + 1
+    return Exchange(
+        url=request.url,
+        sent_at=download.clock.time() - ago,
+        method=request.method,
+        request_fields=_fields(request.headers),
+        status=response.status,
+        response_fields=_fields(response.headers),
+        body=response.body[:limit],
+        truncated=_truncation(response, limit, is_full=download.reader.is_full),
+        protocol=response.protocol,
+        ip_address=response.ip_address,
+        by_proxy=download.by_proxy,
+        file=download.reader.body,
+        conditional=download.is_conditional,
+    )
+
+
+def _truncation(response: Response, limit: int, *, is_full: bool) -> Truncation | None:
+    """Return why the end of a body is missing."""
     if "dataloss" in response.flags:
         return "disconnect"
     # The download is stopped at the limit even if the body ends there.
-    is_whole = headers.get("Content-Length") == str(length).encode()
-    if is_whole or "download_stopped" not in response.flags:
-        return None
-    return "length" if reader.full or reader.received > WIRE_LIMIT else "unspecified"
+    is_whole = response.headers.get("Content-Length") == str(len(response.body)).encode()
+    is_stopped = "download_stopped" in response.flags and not is_whole
+    if len(response.body) > limit or (is_stopped and is_full):
+        return "length"
+    return "unspecified" if is_stopped else None
 
 
 def _fields(headers: Headers) -> Fields:
@@ -496,8 +447,8 @@ def _is_cacheable(status: int) -> bool:
     return 200 <= status <= 499 and status not in (206, 304, 407, 429)
 
 
-def _content_encoding(headers: Headers) -> bytes:
-    return b",".join(headers.getlist("Content-Encoding"))
+def _reader(headers: Headers) -> BodyReader:
+    return BodyReader(b",".join(headers.getlist("Content-Encoding")))
 
 
 def _set_body(response: Response, body: bytes) -> None:

@@ -9,7 +9,7 @@ from scrapy.utils.python import global_object_name
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 MAX_LENGTH = 300
 """The number of characters of an error message that are kept and shown."""
@@ -55,18 +55,14 @@ def in_words(error: BaseException) -> str:
     return _cut(f"{type(causes[-1]).__name__}: {_text(causes[-1]) or 'no reason given'}")
 
 
-def raised_by(error: BaseException, classes: Iterable[type]) -> str:
-    """Return the import path of the class of ``classes`` that raised an error.
-
-    It is "A downloader middleware" if the traceback does not show that.
-    """
-    known = tuple(each for each in classes if isinstance(each, type))
-    name, traceback = "A downloader middleware", error.__traceback__
+def raised_by(error: BaseException) -> str:
+    """Return the import path of the class that raised an error, or else of the function."""
+    traceback, name = error.__traceback__, "A downloader middleware"
     while traceback is not None:
-        owner = traceback.tb_frame.f_locals.get("self")
-        if isinstance(owner, known):
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        if (owner := frame.f_locals.get("self")) is not None:
             name = global_object_name(type(owner))
-        traceback = traceback.tb_next
     return name
 
 

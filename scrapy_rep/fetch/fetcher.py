@@ -34,15 +34,8 @@ from ..protocol.lines import file_of
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.robotstxt import other_page
-from ..settings import downloader_middlewares
 from ..stores.entry import is_validator
-from .browsers import ZYTE_API, ZYTE_API_PARAMS, zyte_api_params_for
-from .downloader import (
-    RobotsTxtDownloader,
-    allow_cache,
-    request_for,
-    timeout_error,
-)
+from .downloader import RobotsTxtDownloader, request_for, timeout_error
 from .failures import in_words, raised_by
 from .redirects import RedirectPolicy, redirect_target
 
@@ -60,7 +53,7 @@ if TYPE_CHECKING:
     from ..origin import OriginFile
     from ..protocol.access import FetchResult
     from ..settings import Settings
-    from .downloader import Exchange, RobotsTxtResponse
+    from .downloader import Download, Exchange
 
 logger = get_logger(__name__)
 
@@ -119,8 +112,6 @@ class Fetcher:
         self._record = record
         self._ignoring: set[str] = set()
         """The middlewares that ignored a request, as far as that was logged."""
-        params = settings.zyte_api_params
-        self._zyte_api = None if params is None else zyte_api_params_for(params)
 
     def disconnect_idle(self) -> None:
         """Disconnect the signal handlers of downloads if no robots.txt is being downloaded."""
@@ -174,7 +165,7 @@ class Fetcher:
                 self._count(file, stat)
             request = self._request(file, page, url)
             timeout, max_wait = self._settings.timeout, self._settings.max_delay
-            response, _ = await self._downloader.send(request, permit, timeout, max_wait)
+            response = await self._downloader.send(request, permit, timeout, max_wait)
         except Exception as error:
             failed = self._failed(file, error, url)
             return failed if isinstance(failed, Cancelled) else event
@@ -225,7 +216,7 @@ class Fetcher:
         url = file.file_url
         file.redirects = ()
         visited: set[str] = set()
-        redirects = RedirectPolicy(allow_private=self._settings.allow_private_redirects)
+        redirects = RedirectPolicy()
         while True:
             visited.add(url)
             if not await cache.may_fetch(page, url):
@@ -234,32 +225,29 @@ class Fetcher:
             permit = await self._fetch_limit.acquire()
             started = self._clock.monotonic()
             deadline += started - asked
-            response = event = None
             try:
                 request = self._request(file, page, url)
                 try:
-                    response, took = await self._send(file, request, permit, left, deadline)
+                    response = await self._send(file, request, permit, left, deadline)
                 # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
                 except Exception as error:
-                    event, took = self._failed(file, error, url), self._clock.monotonic() - started
+                    return self._failed(file, error, url)
             finally:
                 self._fetch_limit.release(permit)
-            if response is not None:
-                refusal = redirects.response_refusal(response)
-                if refusal is not None:
-                    return Unreachable(refusal, url=url)
-                event = self._event(file, response)
-            if event is not None or response is None:
-                assert event is not None
+            refusal = redirects.response_refusal(response)
+            if refusal is not None:
+                return Unreachable(refusal, url=url)
+            event = self._event(file, response)
+            if event is not None:
                 return event
-            location = response.headers.get("Location") or b""
+            location = response.response.headers.get("Location") or b""
             target = redirect_target(url, location)
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", response.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 return self._too_many_redirects(response)
-            left -= took
+            left -= self._clock.monotonic() - response.started
             if left > 0:
                 started = self._clock.monotonic()
                 refusal = await redirects.refusal(response, target, left)
@@ -267,7 +255,7 @@ class Fetcher:
                     return Unreachable(refusal, response.status, url)
                 left -= self._clock.monotonic() - started
             if left <= 0:
-                return self._failed(file, timeout_error(url), url)
+                return self._failed(file, timeout_error(), url)
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)
             url = target
@@ -284,8 +272,8 @@ class Fetcher:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
             if (last_modified := _validator(copy.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
-        if self._settings.http_cache:
-            allow_cache(request, only=self._settings.http_cache_only)
+        if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
+            del request.headers["Accept-Encoding"]
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
@@ -293,19 +281,14 @@ class Fetcher:
 
         Every hop uses the proxy, as in Scrapy's own redirects. A download slot belongs to a host.
         """
-        keys = set(self._settings.inherit_meta) & set(page.meta)
-        if "proxy" in keys:
-            keys |= {"_auth_proxy"} & set(page.meta)
-            if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
-                keys -= {"proxy", "_auth_proxy"}
+        keys = {"bindaddress", "download_slot", "proxy"}
+        if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
+            keys.remove("proxy")
+        elif "proxy" in page.meta:
+            keys.add("_auth_proxy")
         if urlsplit(page.url).hostname != urlsplit(url).hostname:
-            keys.discard("download_slot")
-        meta = {key: page.meta[key] for key in keys}
-        if self._zyte_api is not None:
-            meta[ZYTE_API_PARAMS] = self._zyte_api
-            if self._settings.zyte_api_transparent_mode:
-                meta[ZYTE_API] = page.meta.get(ZYTE_API, True)
-        return meta
+            keys.remove("download_slot")
+        return {key: page.meta[key] for key in keys & page.meta.keys()}
 
     async def _send(
         self,
@@ -314,16 +297,16 @@ class Fetcher:
         permit: Permit,
         left: float,
         deadline: float,
-    ) -> tuple[RobotsTxtResponse, float]:
+    ) -> Download:
         self._count(file, "request_count")
         record = None
         if self._record is not None and file.resource.path == ROBOTS_TXT:
             record = partial(self._record_exchange, file)
         max_wait = deadline - self._clock.monotonic() - left
-        response, took = await self._downloader.send(request, permit, left, max_wait, record)
+        response = await self._downloader.send(request, permit, left, max_wait, record)
         self._count(file, "response_count")
         self._count(file, f"response_status_count/{response.status}")
-        return response, took
+        return response
 
     def _record_exchange(self, file: OriginFile[Any], exchange: Exchange) -> None:
         assert self._record is not None
@@ -334,14 +317,14 @@ class Fetcher:
     def _count(self, file: OriginFile[Any], stat: str) -> None:
         self._stats.inc_value(f"{file.resource.stats}/{stat}")
 
-    def _event(self, file: OriginFile[Any], response: RobotsTxtResponse) -> FetchResult | None:
+    def _event(self, file: OriginFile[Any], response: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
         now, cache_headers = self._now(), response.cache_headers()
         policy = status_policy(self._settings, file)
         mark = response.header("cf-mitigated")
         challenge = response.status >= 400 and access.is_challenge(mark, response.body)
         result = access.access_result(
-            response.status, policy, conditional=response.conditional, challenge=challenge
+            response.status, policy, conditional=response.is_conditional, challenge=challenge
         )
         match result:
             case AccessResult.RULES:
@@ -363,7 +346,7 @@ class Fetcher:
                 default = _default_lifetime(response.status)
                 return self._unavailable(response, result, cache_headers, now, default)
             case AccessResult.REDIRECT:
-                if response.headers.get("Location"):
+                if response.header("Location"):
                     return None
                 failure = f"status {response.status} without a Location"
                 return Unreachable(failure, response.status, response.url)
@@ -378,7 +361,7 @@ class Fetcher:
 
     def _unavailable(
         self,
-        response: RobotsTxtResponse,
+        response: Download,
         result: AccessResult,
         cache_headers: CacheHeaders,
         now: float,
@@ -390,7 +373,7 @@ class Fetcher:
     def _rules(
         self,
         file: OriginFile[Any],
-        response: RobotsTxtResponse,
+        response: Download,
         body: bytes,
         cache_headers: CacheHeaders,
         now: float,
@@ -425,7 +408,7 @@ class Fetcher:
             response.from_cache,
         )
 
-    def _too_many_redirects(self, response: RobotsTxtResponse) -> FetchResult:
+    def _too_many_redirects(self, response: Download) -> FetchResult:
         if self._settings.too_many_redirects == "unreachable":
             return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
         cache_headers = response.cache_headers()
@@ -450,7 +433,7 @@ class Fetcher:
 
     def _report_ignored(self, error: IgnoreRequest, url: str) -> None:
         """Log once for each middleware that it ignores requests for robots.txt files."""
-        middleware = raised_by(error, downloader_middlewares(self._crawler))
+        middleware = raised_by(error)
         if middleware not in self._ignoring:
             self._ignoring.add(middleware)
             logger.warning(

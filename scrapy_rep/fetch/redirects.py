@@ -2,8 +2,7 @@
 
 A redirect may lead to any host of the public web: "even across authorities (for example, hosts in
 the case of HTTP)". But a public site must not decide what the crawler requests inside its own
-network. So a redirect from a public address leads to public addresses only, unless
-REP_ALLOW_PRIVATE_REDIRECTS is on.
+network. So a redirect from a public address leads to public addresses only.
 """
 
 from __future__ import annotations
@@ -30,23 +29,16 @@ from .addresses import is_local_name, is_public, literal_address
 
 if TYPE_CHECKING:
     from .addresses import Address
-    from .downloader import RobotsTxtResponse
-
-NOT_PUBLIC = "is not a public address"
-"""The end of the reason for a refusal that REP_ALLOW_PRIVATE_REDIRECTS turns off."""
+    from .downloader import Download
 
 
 class RedirectPolicy:
-    """Decides about the redirects of one attempt to get a robots.txt.
+    """Decides about the redirects of one attempt to get a robots.txt."""
 
-    ``allow_private`` says whether a public site may redirect to an address that is not public.
-    """
+    _is_unrestricted: bool | None = None
+    """Whether the origin is not on the public web. None until the first redirect."""
 
-    def __init__(self, *, allow_private: bool) -> None:
-        self._is_unrestricted: bool | None = allow_private or None
-        """None until the first redirect."""
-
-    async def refusal(self, response: RobotsTxtResponse, target: str, seconds: float) -> str | None:
+    async def refusal(self, response: Download, target: str, seconds: float) -> str | None:
         """Return why a redirect to ``target`` is refused; None if it is followed.
 
         ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
@@ -72,13 +64,13 @@ class RedirectPolicy:
         private = next((each for each in addresses if not is_public(each)), None)
         return None if private is None else _refusal(target, str(private))
 
-    def response_refusal(self, response: RobotsTxtResponse) -> str | None:
+    def response_refusal(self, response: Download) -> str | None:
         """Return why the response to a redirect is not used; None if it is used.
 
         The decision is about the address of the connection. A name can resolve to another address
         for the connection than it did for :meth:`refusal`.
         """
-        address = response.ip_address
+        address = response.response.ip_address
         if self._is_unrestricted is not False or response.by_proxy or address is None:
             return None
         return None if is_public(address) else _refusal(response.url, str(address))
@@ -101,7 +93,7 @@ def redirect_target(url: str, location: bytes) -> str | None:
     return target if len(target) <= URL_LIMIT else None
 
 
-async def _is_private(response: RobotsTxtResponse, seconds: float) -> bool:
+async def _is_private(response: Download, seconds: float) -> bool:
     """Return whether the server that answered is not on the public web.
 
     The address of the connection decides, if the download handler reports it. The host name may
@@ -113,12 +105,12 @@ async def _is_private(response: RobotsTxtResponse, seconds: float) -> bool:
     address = literal_address(host)
     if address is None and response.by_proxy:
         return False
-    address = address or response.ip_address
+    address = address or response.response.ip_address
     addresses = (address,) if address is not None else await addresses_of(host, seconds)
     return bool(addresses) and not any(map(is_public, addresses))
 
 
-def _uses_proxy(response: RobotsTxtResponse, target: str) -> bool:
+def _uses_proxy(response: Download, target: str) -> bool:
     """Return whether the next request will use a proxy, as the last one did."""
     if not response.by_system_proxy:
         return response.by_proxy
@@ -131,7 +123,7 @@ def _host_of(url: str) -> str:
 
 
 def _refusal(target: str, address: str) -> str:
-    return f"redirect to {printable(target)} refused: {address} {NOT_PUBLIC}"
+    return f"redirect to {printable(target)} refused: {address} is not a public address"
 
 
 async def addresses_of(host: str, seconds: float) -> tuple[Address, ...]:

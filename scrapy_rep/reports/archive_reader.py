@@ -252,8 +252,7 @@ def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
     reader = BodyReader(coding.encode("latin-1", "replace"))
     if reader.is_supported:
         reader.feed(_beginning(stream, WIRE_LIMIT))
-        body = reader.data
-        if not reader.readable:
+        if (body := reader.body) is None:
             return None
     elif coding == "deflate":
         body = _beginning(BufferedReader(stream, decomp_type=coding), SIZE_LIMIT + 1)

@@ -18,7 +18,6 @@ from weakref import WeakSet
 
 import msgspec
 
-from ..fetch.browsers import page_url
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES
@@ -80,7 +79,6 @@ class CrawlLog:
 
     def __init__(self, run: Run, settings: Settings, clock: Clock, file: BackgroundFile) -> None:
         self.run = run
-        self._splash_url = settings.splash_url
         self._unreachable_policy = UnreachablePolicy(
             settings.unreachable == "allow", settings.unreachable_days
         )
@@ -133,7 +131,7 @@ class CrawlLog:
     def sent(self, request: Request, delay: float) -> None:
         """Log a request that a download handler gets."""
         self._sent.add(request)
-        meta, url = request.meta, page_url(request, self._splash_url)
+        meta, url = request.meta, request.url
         if meta.get(IS_ROBOTSTXT_REQUEST):
             self._add_request("robots.txt", url, delay)
         else:

@@ -10,12 +10,11 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from scrapy_rep.fetch.downloader import remove_browser_meta
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -63,16 +62,6 @@ class Assigns:
         request.meta["playwright"] = True
 
 
-class Updates:
-    def process_request(self, request: Request) -> None:
-        request.meta.update({"playwright": True, "playwright_include_page": False})
-
-
-class Defaults:
-    def process_request(self, request: Request) -> None:
-        request.meta.setdefault("playwright", True)
-
-
 class Rebuilds:
     """A downloader middleware that replaces every request by a new one."""
 
@@ -84,7 +73,7 @@ class Rebuilds:
 
 
 @pytest.mark.parametrize("place", [50, 950])
-@pytest.mark.parametrize("middleware", [Assigns, Updates, Defaults, Rebuilds])
+@pytest.mark.parametrize("middleware", [Assigns, Rebuilds])
 async def test_no_robots_txt_goes_through_a_browser(
     web: Web, crawl: Crawl, middleware: type, place: int
 ) -> None:
@@ -98,16 +87,21 @@ async def test_no_robots_txt_goes_through_a_browser(
     assert Browser.shown == ["/public"]
 
 
-async def test_no_robots_txt_goes_through_the_browser_of_its_page(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES)
-    pages = [Request(url, meta={"playwright": True}) for url in site.urls(*PATHS)]
-    settings = {
-        "DOWNLOAD_HANDLERS": {"http": Browser},
-        "REP_INHERIT_META": ["playwright", "playwright_context"],
-    }
-    await crawl(pages, settings)
-    assert outcome_of(site) == RULES_HOLD
-    assert Browser.shown == ["/public"]
+@pytest.mark.parametrize(
+    ("key", "is_removed"),
+    [
+        ("playwright", True),
+        ("playwright_page_methods", True),
+        ("_splash_processed", True),
+        ("selenium", True),
+        ("proxy", False),
+        (1, False),
+    ],
+)
+def test_the_keys_of_browsers_are_removed(key: object, is_removed: bool) -> None:
+    meta = {key: True}
+    remove_browser_meta(meta)
+    assert (not meta) is is_removed
 
 
 class Driver:
@@ -134,14 +128,13 @@ async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
 
 
 class Recorder:
-    """A download handler that records the meta of each robots.txt, as scrapy-zyte-api gets it."""
+    """A download handler that records each request for a robots.txt."""
 
     lazy = False
-    metas: list[dict[str, Any]]
-    codings: list[bool]
+    requests: list[Request]
 
     def __init__(self) -> None:
-        type(self).metas, type(self).codings = [], []
+        type(self).requests = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -149,87 +142,29 @@ class Recorder:
 
     async def download_request(self, request: Request) -> Response:
         if request.meta.get("is_robotstxt_request"):
-            self.metas.append(request.meta)
-            self.codings.append("Accept-Encoding" in request.headers)
+            self.requests.append(request)
         return Response(request.url, body=RULES)
 
     async def close(self) -> None:
         pass
 
 
-class Reader:
-    """A downloader middleware that records Accept-Encoding, in the place of scrapy-zyte-api."""
-
-    codings: list[bytes | None]
-
-    def __init__(self) -> None:
-        type(self).codings = []
-
-    def process_request(self, request: Request) -> None:
-        if request.meta.get("is_robotstxt_request"):
-            self.codings.append(request.headers.get("Accept-Encoding"))
+async def test_some_meta_keys_of_the_page_are_used(crawl: Crawl) -> None:
+    used = {"proxy": "http://127.0.0.1:1", "bindaddress": "127.0.0.1", "download_slot": "a slot"}
+    others = {"impersonate": "chrome", "cookiejar": 1, "handle_httpstatus_all": False}
+    page = Request("http://a.example/public", meta={**used, **others})
+    await crawl([page], {"DOWNLOAD_HANDLERS": {"http": Recorder}})
+    (request,) = Recorder.requests
+    assert {key for key in page.meta if request.meta.get(key) == page.meta[key]} >= used.keys()
+    assert not {key for key in others if request.meta.get(key) == others[key]}
+    assert request.meta["dont_obey_robotstxt"] is True
 
 
-HTTP = {"httpResponseBody": True, "httpResponseHeaders": True}
-TRANSPARENT = {"ZYTE_API_TRANSPARENT_MODE": True}
-BY_BROWSER = {"ZYTE_API_AUTOMAP_PARAMS": {"browserHtml": True, "geolocation": "US"}}
-
-
-@pytest.mark.parametrize(
-    ("settings", "page", "expected"),
-    [
-        ({}, {}, None),
-        ({}, {"zyte_api_automap": True}, None),
-        (BY_BROWSER, {"zyte_api": {"browserHtml": True}}, None),
-        (TRANSPARENT, {}, HTTP),
-        (TRANSPARENT, {"zyte_api_automap": False}, False),
-        (TRANSPARENT, {"zyte_api_automap": {"screenshot": True}}, HTTP),
-        ({**TRANSPARENT, **BY_BROWSER}, {}, {**HTTP, "browserHtml": None}),
-        (
-            {**TRANSPARENT, **BY_BROWSER},
-            {"zyte_api_automap": {"device": "mobile", "browserHtml": True}},
-            {**HTTP, "browserHtml": None, "device": "mobile"},
-        ),
-        ({"REP_INHERIT_META": ["zyte_api_automap"]}, {"zyte_api_automap": True}, HTTP),
-    ],
-)
-async def test_scrapy_zyte_api_gets_parameters_for_an_http_response(
-    crawl: Crawl, settings: dict[str, Any], page: dict[str, Any], expected: Mapping[str, Any] | None
-) -> None:
-    request = Request("http://a.example/public", meta=page)
-    handled = {"DOWNLOAD_HANDLERS": {"http": Recorder}, "DOWNLOADER_MIDDLEWARES": {Reader: 560}}
-    await crawl([request], {**handled, **settings})
-    (meta,) = Recorder.metas
-    assert meta.get("zyte_api_automap") == expected
-    assert Recorder.codings == [not expected], "scrapy-zyte-api warns about this header"
-    assert Reader.codings == [None if expected else b"gzip"]
-    assert "zyte_api" not in meta
-
-
-# Meta keys of the page
-
-
-async def test_rep_inherit_meta(crawl: Crawl) -> None:
-    given = {
-        "proxy": "http://127.0.0.1:1",
-        "bindaddress": "127.0.0.1",
-        "download_slot": "a slot",
-        "impersonate": "chrome",
-        "cookiejar": 1,
-        "dont_obey_robotstxt": False,
-        "handle_httpstatus_all": False,
-    }
-    expected: dict[object, set[str]] = {
-        None: {"proxy", "bindaddress", "download_slot"},
-        "": set(),
-        "impersonate, proxy": {"proxy", "impersonate"},
-        ("dont_obey_robotstxt", "handle_httpstatus_all", "cookiejar", "none"): {"cookiejar"},
-    }
-    for setting, inherited in expected.items():
-        settings: dict[str, Any] = {"DOWNLOAD_HANDLERS": {"http": Recorder}}
-        if setting is not None:
-            settings["REP_INHERIT_META"] = setting
-        await crawl([Request("http://a.example/public", meta=given)], settings)
-        (meta,) = Recorder.metas
-        assert {key for key in given if meta.get(key) == given[key]} == inherited
-        assert meta["dont_obey_robotstxt"] is meta["handle_httpstatus_all"] is True
+@pytest.mark.parametrize("transparent", [True, False])
+async def test_scrapy_zyte_api_gets_no_coding_of_ours(crawl: Crawl, transparent: bool) -> None:
+    """It decodes bodies itself, and warns about this header."""
+    handled = {"DOWNLOAD_HANDLERS": {"http": Recorder}, "COMPRESSION_ENABLED": False}
+    settings = {**handled, "ZYTE_API_TRANSPARENT_MODE": transparent}
+    await crawl(["http://a.example/public"], settings)
+    (request,) = Recorder.requests
+    assert ("Accept-Encoding" in request.headers) is not transparent

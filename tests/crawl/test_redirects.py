@@ -136,9 +136,8 @@ def public(monkeypatch: pytest.MonkeyPatch, names: Resolve) -> Callable[..., Non
     return make
 
 
-async def visit(crawl: Crawl, **settings: Any) -> Outcome:
-    urls = [f"http://public.example{path}" for path in PATHS]
-    return await crawl(urls, {**SETTINGS, **settings})
+async def visit(crawl: Crawl) -> Outcome:
+    return await crawl([f"http://public.example{path}" for path in PATHS], SETTINGS)
 
 
 def failure_of(outcome: Outcome, origin: str = "http://public.example") -> str:
@@ -196,13 +195,11 @@ class Case(NamedTuple):
     """The address that the handler reports."""
     resolved: tuple[str, ...] = (PUBLIC,)
     """The addresses of public.example after the download."""
-    settings: dict[str, Any] | None = None
 
 
 CASES = {
     "to the web": Case(RULES_HOLD, "http://second.example/r"),
     "through the web": Case(DISALLOWED, "http://second.example/on"),
-    "the setting": Case(RULES_HOLD, settings={"REP_ALLOW_PRIVATE_REDIRECTS": True}),
     "from a private network": Case(RULES_HOLD, address="10.0.0.1"),
     "from a name in a private network": Case(RULES_HOLD, address=None, resolved=("10.0.0.1",)),
     "from a name on the web": Case(DISALLOWED, address=None),
@@ -228,7 +225,7 @@ async def test_a_redirect_is_followed_unless_it_leads_from_the_web_into_a_privat
     public(web.site(pages=further), "rebound.example", "127.0.0.1")
     site = web.site(redirect(case.target.format(internal=internal.root)))
     public(site, address=case.address)
-    outcome = await visit(crawl, **(case.settings or {}))
+    outcome = await visit(crawl)
     assert outcome_of(site) == case.expected
     is_followed = case.expected == RULES_HOLD and case.target.startswith("{")
     assert internal.paths == ["/r"] * is_followed

@@ -57,5 +57,21 @@ def test_the_words_are_short_and_end() -> None:
     assert len(in_words(outer)) <= MAX_LENGTH
 
 
-def test_without_a_traceback_the_middleware_is_not_known() -> None:
-    assert raised_by(IgnoreRequest("odd"), [int]) == "A downloader middleware"
+def test_the_class_that_raised_an_error_is_named() -> None:
+    class Middleware:
+        def process_request(self) -> None:
+            raise IgnoreRequest
+
+    def call() -> None:
+        Middleware().process_request()
+
+    def fail() -> None:
+        raise IgnoreRequest
+
+    names = []
+    for raising in (call, fail):
+        with pytest.raises(IgnoreRequest) as error:
+            raising()
+        names.append(raised_by(error.value))
+    assert names == [f"{__name__}.{Middleware.__qualname__}", f"{__name__}.fail"]
+    assert raised_by(IgnoreRequest()) == "A downloader middleware"

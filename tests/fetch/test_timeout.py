@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.fetch.downloader import _Timeout
+from scrapy_rep.fetch.downloader import run_within
 from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.fetch_limit import Permit
 
-URL = "https://a.example/robots.txt"
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T = TypeVar("T")
 LONG = 3600
 
 
-def timeout(seconds: float = LONG, max_wait: float = 0, waiting: bool = False) -> _Timeout:
-    return _Timeout(Clock(), seconds, max_wait, lambda: waiting)
+def within(
+    download: Coroutine[Any, Any, T],
+    seconds: float = LONG,
+    max_wait: float = 0,
+    *,
+    waiting: bool = False,
+    permit: Permit | None = None,
+) -> Coroutine[Any, Any, T]:
+    return run_within(seconds, max_wait, download, Clock(), permit or Permit(), lambda: waiting)
 
 
 async def test_the_result_and_the_error_are_those_of_the_download() -> None:
@@ -25,12 +37,11 @@ async def test_the_result_and_the_error_are_those_of_the_download() -> None:
         await sleep(0)
         return 10 // value
 
-    limit = timeout()
-    limit.expire()  # nothing is in progress yet
-    assert await limit.run(give(5), URL) == 2
-    limit.expire()  # nothing is in progress any more
+    permit = Permit()
+    assert await within(give(5), permit=permit) == 2
+    assert permit.expire is None
     with pytest.raises(ZeroDivisionError):
-        await timeout().run(give(0), URL)
+        await within(give(0))
 
 
 @pytest.mark.parametrize("by_itself", [True, False])
@@ -43,17 +54,16 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
         finally:
             ends.append("ended")
 
-    limit = timeout(0.05 if by_itself else LONG)
+    permit = Permit()
 
     async def expire() -> None:
         await sleep(0.01)
-        if not by_itself:
-            limit.expire()
-            limit.expire()
+        if permit.expire is not None and not by_itself:
+            permit.expire()
 
     expiring = deferred_from_coro(expire())
-    with pytest.raises(TimeoutError, match=f"getting {URL} took longer than REP_TIMEOUT"):
-        await limit.run(download(), URL)
+    with pytest.raises(TimeoutError, match="it took longer than REP_TIMEOUT"):
+        await within(download(), 0.05 if by_itself else LONG, permit=permit)
     assert ends == ["ended"]
     await sleep(0.01)  # the caller is not cancelled
     await maybe_deferred_to_future(expiring)
@@ -64,8 +74,8 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
 
 async def test_the_time_that_a_request_waits_for_its_host_does_not_count() -> None:
     with pytest.raises(TimeoutError):
-        await timeout(0.02, max_wait=0.05, waiting=True).run(sleep(LONG), URL)
-    await timeout(0.02, max_wait=LONG, waiting=True).run(sleep(0.3), URL)
+        await within(sleep(LONG), 0.02, 0.05, waiting=True)
+    await within(sleep(0.3), 0.02, LONG, waiting=True)
 
 
 async def test_a_download_is_cancelled_with_its_caller() -> None:
@@ -78,7 +88,7 @@ async def test_a_download_is_cancelled_with_its_caller() -> None:
             ends.append(type(error).__name__)
             raise
 
-    caller = deferred_from_coro(timeout().run(download(), URL))
+    caller = deferred_from_coro(within(download()))
     await sleep(0.01)
     caller.cancel()
     with pytest.raises((asyncio.CancelledError, CancelledError)):
