@@ -21,9 +21,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 
 from scrapy_rep.fetch.redirects import addresses_of
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page, redirect, text
-from tests.commands.conftest import cli, run  # noqa: F401
-from tests.commands.test_view import viewed
+from testing.web import redirect, text
 
 from .conftest import Visitor, make_crawler
 
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from testing.web import Site, Web
-    from tests.commands.conftest import Cli
 
     from .conftest import Crawl, Outcome
 
@@ -380,30 +377,3 @@ async def test_addresses_come_from_the_dns_cache_of_scrapy(
         assert await addresses_of("no..host", 5) == ()
     finally:
         reactor.installNameResolver(installed)
-
-
-# Pages: the tool `view` shows their redirects and links, and follows none.
-
-INTERNAL = ("127.0.0.1", "127.1", "[::1]", "0x7f.1", "internal.example", "localhost")
-
-
-@pytest.mark.parametrize("host", INTERNAL)
-async def test_a_public_page_leads_to_no_internal_address(
-    web: Web,
-    cli: Cli,  # noqa: F811
-    public: Callable[..., None],
-    names: Resolve,
-    host: str,
-) -> None:
-    names["internal.example"] = ["127.0.0.1"]
-    internal = web.site(RULES)
-    inside = f"http://{host}:{internal.port}/x"
-    links = f'<link rel=canonical href="{inside}"><a href="{inside}">a</a>'
-    public(web.site(RULES, {"/r": redirect(inside), "/links": Page(f"<html>{links}")}))
-    for path in ("/r", "/links"):
-        page = (await viewed(cli, f"http://public.example{path}", settings=SETTINGS))["page"]
-        found = [page["location"], page["canonical"], *page["links"]]
-        assert [each["allowed"] for each in found if each is not None] == [None] * len(
-            [each for each in found if each is not None]
-        )
-    assert internal.received == []

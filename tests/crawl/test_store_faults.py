@@ -158,6 +158,3 @@ async def test_an_invalid_entry_is_ignored_and_replaced(
     assert site.paths == ["/robots.txt", "/", "/"]
     assert "x-injected" not in site.received[0].headers
     assert our_warnings(caplog) == []
-
-
-# Passwords

@@ -203,13 +203,6 @@ async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> No
     assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
 
 
-async def test_memory_stores_with_other_names_share_nothing(web: Web) -> None:
-    site = web.site(Page(PRIVATE, delay=0.1))
-    crawlers = [make_crawler(Visitor, {"REP_STORE": f"memory://{uuid4()}"}) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
-    assert sorted(site.paths) == ["/a", "/b", "/robots.txt", "/robots.txt"]
-
-
 # Invalid settings
 
 
@@ -292,9 +285,6 @@ async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) ->
     assert site.robots_fetches == 1
     assert min(gaps(site)) >= 0.95
     assert max(received.at for received in quick.received) < site.received[2].at
-
-
-# A spider that closes
 
 
 # Redis fails and works again

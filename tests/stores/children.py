@@ -22,7 +22,6 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 
 KILLS = 25
 MAX_LIFETIME = 0.04
-NOBODY = 65_534
 
 
 def entry(number: int) -> Entry:
@@ -97,24 +96,6 @@ def full(path: Path) -> None:
     found = everything(path)
     assert len(found) == 600 - failed + 1
     assert found["http://last.example"] == entry(5)
-
-
-def read_only(path: Path) -> None:
-    """Use a file as a user who can only read the file and its folder."""
-    writer = store(path)
-    writer._call(writer._put, "http://1.example", entry(1))
-    writer.disconnect()
-    path.chmod(0o444)
-    if os.getuid() == 0:
-        os.setuid(NOBODY)
-    before = path.read_bytes()
-    message = ""
-    try:
-        store(path).open()
-    except StoreError as error:
-        message = str(error)
-    assert "readonly" in message
-    assert path.read_bytes() == before
 
 
 def many(path: Path) -> None:

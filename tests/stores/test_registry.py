@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
-from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import StoreError, registry
+from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.registry import (
     STORE_TYPES,
@@ -23,9 +22,6 @@ from scrapy_rep.stores.registry import (
     without_password,
 )
 from scrapy_rep.stores.sqlite import MemoryStore
-
-if TYPE_CHECKING:
-    from scrapy_rep.stores import Store
 
 SQLITE, REDIS, MEMORY, PATH = STORE_TYPES
 
@@ -67,22 +63,6 @@ def test_an_unknown_url_is_an_error_that_lists_the_forms() -> None:
         open_store("postgres://h/db", jobdir=None, ttl=60)
     for store_type in STORE_TYPES:
         assert store_type.form in store_forms()
-
-
-def test_one_row_adds_a_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[str, float]] = []
-
-    def make_other(url: str, ttl: float) -> Store:
-        made.append((url, ttl))
-        return MemoryStore()
-
-    other = StoreType("'other://name'", re.compile("other://.+"), make_other)
-    monkeypatch.setattr(registry, "STORE_TYPES", (*STORE_TYPES, other))
-    settings = Settings.read(ScrapySettings({"REP_STORE": "other://x"}))
-    assert open_store(settings.store, jobdir=None, ttl=5) is not None
-    assert made == [("other://x", 5)]
-    with pytest.raises(SettingError, match=r"must be None, 'sqlite:///path', .* or 'other://name'"):
-        Settings.read(ScrapySettings({"REP_STORE": "another://x"}))
 
 
 class OwnStore(MemoryStore):

@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -64,12 +63,6 @@ def test_a_killed_process_leaves_complete_entries(path: Path) -> None:
 
 def test_a_full_disk_keeps_the_entries(path: Path) -> None:
     output(child("full", path))
-
-
-def test_a_read_only_file_is_an_error() -> None:
-    with tempfile.TemporaryDirectory() as folder:  # that other users can read
-        Path(folder).chmod(0o755)
-        output(child("read_only", Path(folder, "robots.db")))
 
 
 def test_several_processes_create_one_file_together(path: Path) -> None:
