@@ -36,18 +36,12 @@ def read(body: bytes) -> bytes:
     TypeError if the body is not bytes.
     """
     require_bytes(body)
-    text = lines_of(body)
-    return _without_nuls(text) if b"\0" in text else text
-
-
-def lines_of(body: bytes) -> bytes:
-    """Return what `read` returns, but keep the NUL bytes at the ends of values."""
     text = b"\n" + decoded(body)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if _INDENTATION.search(text):
         text = _INDENTATION.sub(b"\n", text)
-    return text
+    return _without_nuls(text) if b"\0" in text else text
 
 
 def decoded(body: bytes) -> bytes:

@@ -41,7 +41,6 @@ from .robotstxt import other_page
 from .usage import (
     POLICY_PREFIX,
     POLICY_TOKENS,
-    has_current_labels,
     has_known_signals,
     has_readable_signals,
     has_readable_usage,
@@ -334,8 +333,10 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
         yield _about_mark(source, body)
     for number, line in enumerate(source.written, 1):
         indentation = len(line) - len(line.lstrip(WHITE_SPACE))
-        if b"\0" in line:
-            yield from _about_nuls(source, number, line[indentation:])
+        nul = line.partition(b"#")[0].find(b"\0") - indentation
+        if nul >= 0:
+            message = "Google reads the line only up to the NUL byte in it"
+            yield source.finding(number, Code.NUL_BYTE, message, "remove it", (nul, nul + 1))
         if len(line) > _GOOGLE_LINE_LENGTH:
             message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} bytes of a line"
             yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
@@ -370,23 +371,6 @@ def _about_mark(source: Source, body: bytes) -> Finding:
     # Without the first of two marks, the second is one, and the first line has another meaning.
     is_fixable = source.is_correctable and decoded(octets) == octets
     return _about_file(code, message, advice, is_fixable=is_fixable)
-
-
-def _about_nuls(source: Source, number: int, line: bytes) -> Iterator[Finding]:
-    content = line.partition(b"#")[0]
-    value = content.rstrip(WHITE_SPACE + b"\0")
-    dropped = content[len(value) :]
-    if b"\0" in dropped:
-        start, end = len(value) + dropped.index(b"\0"), len(value) + dropped.rindex(b"\0") + 1
-        message = "NUL bytes at the end of the value are dropped"
-        replacement = start, end, content[start:end].replace(b"\0", b"")
-        yield source.finding(
-            number, Code.NUL_AT_END, message, "remove them", (start, end), correction=replacement
-        )
-    if b"\0" in value:
-        start = value.index(b"\0")
-        message = "Google reads the line only up to the NUL byte in it"
-        yield source.finding(number, Code.NUL_IN_LINE, message, "remove it", (start, start + 1))
 
 
 # Lines
@@ -678,8 +662,7 @@ def _about_value(line: _Line) -> Iterator[Finding]:
     for check in CHECKS.get(line.field, ()) if value or not is_rule else ():
         if not check.passes(line.value):
             message = check.message.format(value=quoted(line.value))
-            correction = (*span, check.correct(line.value)) if check.correct else None
-            yield line.finding(check.code, message, check.advice, span=span, correction=correction)
+            yield line.finding(check.code, message, check.advice, span=span)
             break
 
 
@@ -758,8 +741,6 @@ class Check(NamedTuple):
     message: str
     """The message. ``{value}`` stands for the quoted value."""
     advice: str
-    correct: Callable[[bytes], bytes] | None = None
-    """Returns the value that means the same and passes, if there is one."""
 
 
 def _readable(row: RecordType[Any, Any], expected: str) -> Check:
@@ -769,16 +750,6 @@ def _readable(row: RecordType[Any, Any], expected: str) -> Check:
         lambda value: row.parse(value) is not None,
         message,
         f"write {expected}",
-    )
-
-
-def _plain_times(row: RecordType[Any, Any]) -> Check:
-    return Check(
-        Code.TIME_FORMAT,
-        lambda value: b":" not in value and b"." not in value,
-        f"the times of day of {_text(row.field)} {{value}} are not read by every crawler",
-        "write them as 0600-0845",
-        correct=lambda value: value.translate(None, b":."),
     )
 
 
@@ -860,13 +831,9 @@ CHECKS = {
         ),
     ],
     REQUEST_RATE.field: [
-        _readable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845"),
-        _plain_times(REQUEST_RATE),
+        _readable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845")
     ],
-    VISIT_TIME.field: [
-        _readable(VISIT_TIME, "two times of day in UTC, such as 0600-0845"),
-        _plain_times(VISIT_TIME),
-    ],
+    VISIT_TIME.field: [_readable(VISIT_TIME, "two times of day in UTC, such as 0600-0845")],
     CLEAN_PARAM.field: [_readable(CLEAN_PARAM, "names, and perhaps a path: ref&sid /shop/")],
     CONTENT_SIGNAL.field: [
         Check(
@@ -896,16 +863,11 @@ CHECKS = {
             "write y or n, such as 'train-ai=n, search=y'",
         ),
         Check(
-            Code.OBSOLETE_LABEL,
-            has_current_labels,
-            "content-usage {value} has a label of an earlier draft of AIPREF, which states nothing",
-            "write train-ai, ai-use or search",
-        ),
-        Check(
-            Code.SIGNAL_NAME_IN_USAGE,
+            Code.OTHER_LABEL,
             has_usage_names,
-            "content-usage {value} has a label of content-signal, which states nothing",
-            "write train-ai for ai-train, and ai-use for ai-input",
+            "content-usage {value} has a label of an earlier draft or of content-signal, which "
+            "states nothing",
+            "write train-ai, ai-use or search",
         ),
     ],
     LICENSE.field: [_one_url(LICENSE), _absolute_url(LICENSE, "license.xml")],

@@ -293,14 +293,9 @@ def has_readable_usage(value: bytes) -> bool:
     return _read_usage(value)[1] is not None
 
 
-def has_current_labels(value: bytes) -> bool:
-    """Return whether a Content-Usage record has no label that only earlier drafts define."""
-    return AIPREF_EARLIER.isdisjoint(_read_usage(value)[1] or ())
-
-
 def has_usage_names(value: bytes) -> bool:
-    """Return whether a Content-Usage record has no label that only Content-Signal defines."""
-    return SAME_USE.keys().isdisjoint(_read_usage(value)[1] or ())
+    """Return whether a Content-Usage record has no label of an earlier draft or Content-Signal."""
+    return not (AIPREF_EARLIER | SAME_USE.keys()) & (_read_usage(value)[1] or {}).keys()
 
 
 def has_usage_values(value: bytes) -> bool:

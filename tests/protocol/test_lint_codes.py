@@ -27,4 +27,4 @@ def test_codes_of() -> None:
     assert codes_of([]) == frozenset()
     assert codes_of(["R"]) == frozenset(Code)
     assert codes_of(["r202", "MISSING-slash"]) == {Code.MISSING_COLON, Code.MISSING_SLASH}
-    assert {str(code) for code in codes_of(["R60"])} == {f"R60{number}" for number in range(1, 8)}
+    assert {str(code)[3] for code in codes_of(["R60"])} == set("123457")
