@@ -81,7 +81,7 @@ _REFRESH = re.compile(r"[\d.\s]+[;,\s]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGN
 """The value of a refresh that has a URL (HTML §4.2.5.3)."""
 
 _NO_TEXT = ("script", "style", "template", "head", "iframe", "svg")
-"""Elements whose content is no text of the page."""
+"""Elements whose content is not text of the page."""
 _BLOCK_NAMES = """
 address article aside blockquote br caption dd div dl dt fieldset figcaption figure footer form h1
 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table td th tr ul

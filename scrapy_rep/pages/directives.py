@@ -187,7 +187,7 @@ class PageDirectives:
 NO_DIRECTIVES = PageDirectives()
 """The directives of a page that states nothing."""
 
-# Each flag is the rule of the same name. ``expired`` is no rule: it follows from a date.
+# Each flag is the rule of the same name. ``expired`` is not a rule: it follows from a date.
 _FLAGS = frozenset(field.name for field in fields(PageDirectives) if field.type == "bool") - {
     "expired"
 }
@@ -285,7 +285,7 @@ def _number(digits: str) -> int:
 
 
 def _limit(number: int) -> float:
-    """Return a number by which limits are compared: -1 is no limit."""
+    """Return a number by which limits are compared: -1 means no limit."""
     return inf if number < 0 else number
 
 

@@ -156,7 +156,7 @@ def _parse_one(value: str | bytes) -> ProductTokens:
 
 
 def _parse_header(header: str) -> ProductTokens:
-    """Return the token of a User-Agent header: of its first product that is no browser's.
+    """Return the token of a User-Agent header: of its first product that is not a browser's.
 
     If there is none, that of a crawler that introduces itself in a comment.
     """

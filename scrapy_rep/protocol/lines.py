@@ -172,7 +172,7 @@ def file_of(body: bytes) -> bytes:
 
 
 def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
-    """Return the text that a browser shows in this page. None if it is no such page.
+    """Return the text that a browser shows in this page. None if it is another page.
 
     `cut_off` is true if a size limit may have removed the end of the page.
     """

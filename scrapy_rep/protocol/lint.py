@@ -159,7 +159,7 @@ class Finding(NamedTuple):
     is_fixable: bool = False
     """Whether `fix` corrects it: the correction is safe."""
     correction: Correction | None = None
-    """What `fix` writes, also if that is not safe. None for a mark, which is no part of a line."""
+    """What `fix` writes, also if that is not safe. None for a mark, which is not in a line."""
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.severity}: {self.message}; {self.advice} ({self.code})"

@@ -154,7 +154,7 @@ def records(text: bytes, *, strict: bool) -> Iterator[Record]:
 
 
 def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
-    """Return the record of one line, or None if the line is no record."""
+    """Return the record of one line, or None if the line is not a record."""
     content = line.partition(b"#")[0]
     name, colon, value = content.partition(b":")
     if not colon:

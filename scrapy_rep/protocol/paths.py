@@ -208,7 +208,7 @@ def _origin(scheme: str, netloc: str) -> str | None:
     scheme = _SCHEMES.get(scheme, "")
     if netloc.startswith("["):
         address, _, port = netloc[1:].partition("]")
-        if "%" in address:  # a zone is no part of an origin
+        if "%" in address:  # a zone does not belong to an origin
             return None
         host = f"[{IPv6Address(address).compressed}]" if port[:1] in ("", ":") else None
         port = port[1:]

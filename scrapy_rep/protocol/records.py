@@ -420,7 +420,7 @@ class ParameterCleaner:
         patterns: dict[str, str] = {}
         for name, path in islice(named, MAX_CLEAN_PARAM_NAMES):
             if path not in patterns:
-                # A "$" is no anchor for Yandex. With the "*" behind it, it is none here.
+                # A "$" is not an anchor for Yandex, nor here with the "*" behind it.
                 patterns[path], _ = pattern_of(path.encode() + b"*")
             self._patterns.setdefault(_comparable(name), []).append(patterns[path])
 

@@ -68,7 +68,7 @@ _MAX_USER_AGENTS = 64
 def other_page(
     body: bytes, content_type: str | None = None, cf_mitigated: str | None = None
 ) -> AccessResult | None:
-    r"""Return what a successful response means whose body is no robots.txt; None if it is one.
+    r"""Return what a successful response means whose body is not a robots.txt, else None.
 
     No robots.txt is a body that begins as HTML or XML and has no rules, or that the server calls
     HTML and that has no known field. The last two arguments are headers of the response.

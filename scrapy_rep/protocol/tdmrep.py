@@ -117,7 +117,7 @@ def _rule(element: object) -> TdmRule | None:
     location, reservation = element.get("location"), element.get("tdm-reservation")
     if not isinstance(location, str) or not location.startswith(("/", "*")):
         return None
-    # True is no number here, but it equals 1.
+    # True is not a number here, but it equals 1.
     if type(reservation) not in (float, str) or reservation not in _RESERVATIONS:
         return None
     policy = element.get("tdm-policy")

@@ -237,7 +237,7 @@ def _signal(word: str) -> dict[str, bool | str] | None:
 def _split_signal_path(value: bytes) -> tuple[bytes, bytes]:
     """Return the path of a Content-Signal, which may be empty, and the rest.
 
-    A comma between them is no part of the path.
+    A comma between them does not belong to the path.
     """
     if not value.startswith((b"/", b"*")):
         return b"", value
@@ -257,7 +257,7 @@ def _split_signal_path(value: bytes) -> tuple[bytes, bytes]:
 def content_usage(value: str) -> dict[str, bool] | None:
     """Return what a Content-Usage dictionary such as ``train-ai=n, search=y`` states.
 
-    None if it is no dictionary of RFC 9651. Keys are case-sensitive. Of duplicate keys the last
+    None if it is not a dictionary of RFC 9651. Keys are case-sensitive. Of duplicate keys the last
     holds. Values other than the tokens ``y`` and ``n`` state nothing. Labels that AIPREF does not
     define are listed.
     """

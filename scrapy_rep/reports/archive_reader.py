@@ -193,7 +193,7 @@ class _Records(WARCIterator):  # type: ignore[misc, unused-ignore]
         self.reader = _Reader(stream, PIECE, "gzip" if is_compressed else None)
 
     def _raise_invalid_gzip_err(self) -> None:
-        """Called by warcio where one gzip member has several records, which is no fault here."""
+        """Called by warcio where one gzip member has several records, which is not a fault here."""
 
 
 def _reason(error: Exception) -> str:

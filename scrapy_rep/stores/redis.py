@@ -293,7 +293,7 @@ class RedisStore(ThreadedStore):
 
 
 def _octets(value: object) -> bytes | None:
-    """Return the bytes of the entry in a value, without its fence. None if it is no entry."""
+    """Return the bytes of the entry in a value, without its fence. None if it is not one."""
     fence, space, octets = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
     return octets if space and fence.isdigit() else None
 
