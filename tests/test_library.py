@@ -15,10 +15,8 @@ from scrapy.utils.misc import load_object
 
 import scrapy_rep
 from scrapy_rep import (
-    Group,
     Reason,
     RobotsTxt,
-    Rule,
     Verdict,
     lint,
     robots_txt_url,
@@ -165,23 +163,6 @@ def test_a_url_that_has_no_robots_txt_is_refused(url: str) -> None:
 # What the file says
 
 
-def test_groups_are_listed_as_they_are_written(robots: RobotsTxt) -> None:
-    assert robots.groups == (
-        Group(("*",), (Rule(False, "/private", 2),)),
-        Group(
-            ("mybot", "mj12bot"),
-            (
-                Rule(True, "/private/open", 7),
-                Rule(False, "/private", 8),
-                Rule(False, "/*.pdf$", 9),
-                Rule(False, "/late", 13),
-            ),
-        ),
-    )
-    lines = [str(rule) for group in robots.groups for rule in group.rules]
-    assert lines[1] == "line 7, Allow: /private/open"
-
-
 @pytest.mark.parametrize(
     ("body", "groups"),
     [
@@ -255,25 +236,6 @@ def test_records_are_given_by_name(robots: RobotsTxt) -> None:
     assert robots.records("user-agent") == ("*", "MyBot", "MJ12bot/1.4")
     assert robots.records("user-agent", "mj12bot") == ("MJ12bot/1.4",)
     assert robots.records("nothing") == robots.records("") == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "agent", "values"),
-    [
-        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", None, ["0", "1", "2"]),
-        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", "a", ["1"]),
-        ("X-a: 0\nUser-agent: a\nX-a: 1\nUser-agent: b\nX-a: 2", "b", ["2"]),
-        ("User-agent: a\nX-b: 1\nUser-agent: b\nX-a: 2", "a", ["2"]),
-        ("User-agent: a\nX-a: 1\nDisallow: /\nX-a: 2\nUser-agent: b", "a", ["1", "2"]),
-        ("User-agent: a\nX-a: 1\nDisallow: /\nUser-agent: b\nX-a: 2\nUser-agent: a\nX-a: 3",
-         "a", ["1", "3"]),
-        ("User-agent: b\nX-a: 1", "a", []),
-        ("User-agent: *\nX-a: 1", "a", ["1"]),
-        ("X-a: caf\u00e9 # a comment\nX-A : b", None, ["caf\u00e9", "b"]),
-    ],
-)  # fmt: skip
-def test_records_of_a_group(text: str, agent: str | None, values: list[str]) -> None:
-    assert RobotsTxt.parse(text.encode()).records("x-a", agent) == tuple(values)
 
 
 # What a status means

@@ -12,7 +12,6 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredSemaphore
 
 from testing.faults import silence
-from testing.web import Page
 
 from .conftest import our_warnings
 from .test_waiting import NOTHING_PRIVATE
@@ -80,18 +79,6 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
     await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 2})
     assert live.page_paths == paths
     assert PoolHandler.most_robots == 2
-
-
-async def test_the_wait_for_a_connection_is_not_time_that_the_site_took(
-    web: Web, crawl: Crawl
-) -> None:
-    slow = web.site(NOTHING_PRIVATE, {"*": Page(delay=0.8)})
-    late = [web.site(NOTHING_PRIVATE, host=f"127.0.0.{number}") for number in (11, 12, 13)]
-    urls = [*slow.urls("/a", "/b", "/c", "/d"), *(site.url("/") for site in late)]
-    settings = {**POOLED, "CONCURRENT_REQUESTS": 1, "REP_TIMEOUT": 2.5}
-    outcome = await crawl(urls, settings)
-    assert not outcome.failures
-    assert [site.paths for site in late] == [["/robots.txt", "/"]] * 3
 
 
 async def test_a_robots_txt_is_fetched_while_requests_wait_for_the_pace(

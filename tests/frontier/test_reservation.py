@@ -127,31 +127,6 @@ async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> No
     assert shared.is_reserved
 
 
-async def test_a_host_is_not_released_before_its_renewal_has_ended() -> None:
-    # If the renewal came after the release, other crawlers would wait until its lease ends.
-    shared = await reserved_in_slow_store()
-    await shared.clock.run(LEASE / 3)
-    shared.reservations.release(shared.host, 1)
-    assert len(shared.store.reserved) == 2
-    assert shared.store.released == []
-    await shared.clock.run(5)
-    assert shared.store.released == [1]
-    await shared.clock.run(5)
-    assert shared.reservations.calls_in_progress == 0
-
-
-async def test_a_call_that_waits_for_another_one_can_be_canceled() -> None:
-    shared = await reserved_in_slow_store()
-    shared.reservations.release(shared.host, 1)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.reservations.cancel(shared.host)
-    await shared.clock.run(10)
-    assert shared.store.reserved == [0]
-    assert shared.reservations.calls_in_progress == 0
-    assert not shared.is_reserved
-
-
 async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
     shared = Shared(30.0)
     shared.reservations.request(shared.host)
