@@ -352,10 +352,10 @@ def _context(lines: list[bytes], line: int, group: str) -> list[Line]:
 REASONS = {
     "no-rules": "no group of the robots.txt applies to this crawler, or its group has no rules",
     "unavailable": "the robots.txt is unavailable, so that everything is allowed",
-    "not-robots-txt": "the site has another page in place of its robots.txt, so that everything is "
+    "not-robots-txt": "the site has another page instead of its robots.txt, so that everything is "
     "allowed",
     "refused": "the site refuses access to its robots.txt, so that everything is allowed",
-    "challenge": "the site has a challenge for browsers in place of its robots.txt, so that "
+    "challenge": "the site has a challenge for browsers instead of its robots.txt, so that "
     "everything is allowed",
     "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
     "unreachable": "the robots.txt is unreachable, so that everything is disallowed",

@@ -523,8 +523,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         if not self.frontier.has_queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
-                "requests wait in the downloader, at most %(most)d beside CONCURRENT_REQUESTS, and "
-                "sites that do not answer may delay others. See SCHEDULER_PRIORITY_QUEUE.",
+                "requests wait in the downloader, at most %(most)d in addition to "
+                "CONCURRENT_REQUESTS, and sites that do not answer may delay others. See "
+                "SCHEDULER_PRIORITY_QUEUE.",
                 {"most": MAX_EXTRA},
                 extra={"spider": self._crawler.spider},
             )

@@ -551,7 +551,7 @@ class PolicyCache(FileCache[Origin]):
             )
         elif file.unavailable is AccessResult.CHALLENGE:
             logger.warning(
-                "%(origin)s has a challenge for browsers in place of its robots.txt (status "
+                "%(origin)s has a challenge for browsers instead of its robots.txt (status "
                 "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
                 "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
                 values,

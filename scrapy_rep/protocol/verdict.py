@@ -30,11 +30,11 @@ class Reason(str, Enum):
     UNAVAILABLE = "unavailable"
     """There is no robots.txt (RFC 9309 §2.3.1.3). Everything is allowed."""
     NOT_ROBOTS_TXT = "not-robots-txt"
-    """The site has another page in place of its robots.txt, in HTML. Everything is allowed."""
+    """The site has another page instead of its robots.txt, in HTML. Everything is allowed."""
     REFUSED = "refused"
     """The status of the robots.txt is 401 or 403 (RFC 9309 §2.3.1.3). Everything is allowed."""
     CHALLENGE = "challenge"
-    """The site has a test that only a browser passes in place of its robots.txt. Everything is
+    """The site has a test that only a browser passes instead of its robots.txt. Everything is
     allowed."""
     DISALLOWED_STATUS = "disallowed-status"
     """The status of the robots.txt is one of REP_DISALLOW_STATUSES. Everything is disallowed."""

@@ -131,7 +131,7 @@ def _add(
     if not _is_log(path):
         raise ReportError(
             f"{path} is not an event log: one report of several crawls is made of their event "
-            "logs, which are beside their reports (.events.gz)"
+            "logs, which are next to their reports (.events.gz)"
         )
     log = _Log(path)
     events = iter(log)

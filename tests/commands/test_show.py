@@ -222,7 +222,7 @@ def test_the_group_of_a_policy_token_says_what_its_rules_mean(run: Run, tmp_path
 
 def test_a_page_in_place_of_a_robots_txt_is_not_shown_as_rules(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("<!doctype html>\n<p>Log in")
-    assert "another page in place of its robots.txt" in run("show", "robots.txt").out
+    assert "another page instead of its robots.txt" in run("show", "robots.txt").out
     assert (
         "not-robots-txt" in run("check", "--robots", "robots.txt", "/", "-a", "mybot", "--json").out
     )
