@@ -55,6 +55,7 @@ logger = get_logger(__name__)
 
 # In the form of the names that Scrapy's Headers use.
 _HEADERS = frozenset(name.title().encode() for name in HEADERS)
+_USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
 
 class _Page(NamedTuple):
@@ -183,9 +184,12 @@ class PageDirectivesMiddleware:
             policies = usage.policy_statements(robots.usage_policies(url))
             stated = [statement for _, statement in policies]
             stated += [robots.content_signals(url, tokens), robots.content_usage(url, tokens)]
-        stated += usage.of_response(
-            header_lines(response, "Content-Signal"), header_lines(response, "Content-Usage")
-        )
+        if not _USAGE_HEADERS.isdisjoint(response.headers):
+            stated += usage.of_response(
+                header_lines(response, "Content-Signal"), header_lines(response, "Content-Usage")
+            )
+        if not stated and directives is NO_DIRECTIVES:  # the usual case
+            return _Page(NO_DIRECTIVES, {})
         return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
 
     def _on_spider_opened(self) -> None:
