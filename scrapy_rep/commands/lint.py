@@ -67,7 +67,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     severity: str
     message: str
     advice: str
-    documentation: str
     fixable: bool
     correction: Correction | None
 
@@ -86,7 +85,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
             severity=found.severity.value,
             message=found.message,
             advice=found.advice,
-            documentation=found.code.documentation,
             fixable=found.is_fixable,
             correction=columns and Correction(*columns[:2], printable(columns.text)),
         )

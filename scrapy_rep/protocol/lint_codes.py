@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PAGE = "docs/reference/lint.md"
-"""The page of the documentation with a section for each code."""
-
 
 class Severity(str, Enum):
     """How much a finding matters. Each severity is also a `str`, which is its value."""
@@ -55,15 +52,6 @@ class Code(Enum):
     def short_name(self) -> str:
         """The name in words, such as ``missing-colon``."""
         return self.name.lower().replace("_", "-")
-
-    @property
-    def documentation(self) -> str:
-        """The link target: the page of the documentation, and the section of this code.
-
-        >>> Code.MISSING_COLON.documentation
-        'docs/reference/lint.md#r202-missing-colon'
-        """
-        return f"{PAGE}#{self.code.lower()}-{self.short_name}"
 
     # R1: the file
 
