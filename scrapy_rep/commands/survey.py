@@ -52,6 +52,11 @@ MAX_RATIO = 250
 """A tar file is read up to so many bytes, and as many for each byte of the file. Files that are all
 the same are compressed to a 75th. A bomb is compressed to a 1,000th or less."""
 
+INPUTS = (
+    "name a list of domains, a folder of robots.txt files, a tar file, the URL of a store, a WARC "
+    "file, or rows of other surveys"
+)
+
 _TAR = re.compile(r"\.(tar(\.\w+)?|t[bgx]z2?)\Z", re.IGNORECASE)
 """How the name of a tar file ends."""
 
@@ -246,14 +251,21 @@ class Inputs:
             yield row_of(str(policy.origin), body, policy.access.status, result)
 
     def _origins(self, name: str) -> Iterator[str]:
-        """Yield the origins of a list of domains or URLs, which may have a rank before each."""
+        """Yield the origins of a list of domains or URLs, which may have a rank before each.
+
+        Raises CommandError for a list without any.
+        """
+        has_sites = False
         for given in urls_from(name):
             site = given if "://" in given else given.rpartition(",")[2]
             origin = target_of(site).origin
             if origin is None:
                 self._problem(f"{given} in {name} is not a site")
             else:
+                has_sites = True
                 yield origin
+        if not has_sites:
+            raise CommandError(f"there is no site in {name}: {INPUTS}")
 
     def _of_folder(self, root: str) -> Iterator[Row]:
         """Read the regular files below a folder. Symbolic links are not followed."""
@@ -273,10 +285,7 @@ class Inputs:
                     continue
                 yield row_of(path.relative_to(root).as_posix(), body)
         if not number and not self.problems:
-            raise CommandError(
-                f"there is no file in {root}: name a list of domains, a folder of robots.txt "
-                "files, a tar file, the URL of a store, a WARC file, or rows of other surveys"
-            )
+            raise CommandError(f"there is no file in {root}: {INPUTS}")
 
     def _of_tar(self, name: str) -> Iterator[Row]:
         number = inflated = 0

@@ -66,7 +66,8 @@ def files(run: Run, tmp_path: Path) -> Run:
     (tmp_path / "latin.txt").write_bytes(b"\xff\xfe\0")
     (tmp_path / "none.txt").write_bytes(b"")
     (tmp_path / "path.txt").write_bytes(b"allow x /")
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(os.urandom(5000))[:4000])
+    for name in ("cut.gz", "cut.tgz"):
+        (tmp_path / name).write_bytes(gzip.compress(os.urandom(5000))[:4000])
     for name in ("rows.jsonl", "rows.parquet"):
         (tmp_path / name).write_bytes(b'{"site": "a", "result": "rules"}\n{"site"')
     store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e9)
@@ -105,7 +106,7 @@ FILE = ("--robots", "robots.txt")
          "Scrapy does not start with these settings: ModuleNotFoundError: No module named"),
         # Options and arguments that exclude each other
         (["show", "robots.txt", "--json", "--format", "text"], "exclude each other"),
-        (["show", "robots.txt", "--archive", "x"], "--archive belongs to archive:SITE (see"),
+        (["show", "robots.txt", "--archive", "x"], "belongs to archive:SITE, or to --only (see"),
         (["check", "/x", "--url-field", "a"], "--from-format and --url-field belong to a"),
         (["diff", *FILE[1:], "robots.txt", "--url-field", "a"], "belong to a file with URLs"),
         (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
@@ -164,9 +165,9 @@ FILE = ("--robots", "robots.txt")
         (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
         # Surveys
         (["survey", "none"], "cannot read none: No such file or directory"),
-        (["survey", "robots.txt"], "cannot read robots.txt as a tar file"),
+        (["survey", "cut.tgz"], "cannot read cut.tgz as a tar file"),
         (["survey", "https://example.com"], "https://example.com is not the URL of a store"),
-        (["survey", "empty"], "there is no file in empty: name a folder of robots.txt files"),
+        (["survey", "empty"], "there is no file in empty: name a list of domains, a folder"),
         (["survey", "none.jsonl"], "cannot read none.jsonl: No such file"),
         (["survey", "rows.jsonl"], "cannot read rows.jsonl as rows of a survey"),
         (["survey", ".", "--compare", "no.jsonl"], "cannot read no.jsonl"),

@@ -259,6 +259,12 @@ def test_one_row_for_each_site(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "y.jsonl").read_text().count("\n") == record.sites == 5
 
 
+async def test_a_robots_txt_is_not_a_list_of_sites(cli: Cli) -> None:
+    done = await cli("survey", "robots.txt")
+    assert (done.code, done.out) == (2, "")
+    assert "there is no site in robots.txt: name a list of domains, a folder" in done.err
+
+
 async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
     moved = web.site("User-agent: gptbot\nDisallow: /")
     sites = [
