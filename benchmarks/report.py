@@ -22,7 +22,7 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.meta_keys import ROBOTSTXT
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.reports.background_file import BackgroundFile, new_file
+from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import Run, json_text, utc
@@ -71,15 +71,13 @@ def log() -> Iterator[tuple[CrawlLog, Callable[[], int]]]:
     """Yield an event log in a file, and the function that makes the report of it."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "crawl.events.gz")
-        descriptor, _ = new_file(str(path))
         run = Run("run", "visitor", "", "mybot", utc(0), utc(0))
-        file = BackgroundFile(descriptor)
+        file = BackgroundFile(str(path))
         made = CrawlLog(run, Settings.read(ScrapySettings()), Clock(), file)
 
         def report() -> int:
             made.flush()
-            while file.waiting:
-                time.sleep(0.001)
+            file._thread.submit(int).result()  # after all writes
             return len(json_text(read_reports([path])))
 
         yield made, report

@@ -56,7 +56,7 @@ def run(options: Options) -> Result:
         for name, page in {
             "usual": usual,
             "troubled": report_page(report_samples.troubled()),
-            "survey": survey_page(report_samples.survey("a", "b")),
+            "survey": survey_page(report_samples.survey("a", "b", "c")),
             "hostile": report_page(report_samples.hostile(ATTACKS)),
             "hostile survey": survey_page(report_samples.survey(*ATTACKS)),
         }.items():

@@ -12,7 +12,7 @@ with another command than scrapy-rep, scrapy and python are left as they are.
 A command runs in a Scrapy project with these files. The store of the project has the file
 ``robots.txt`` as that of https://www.example.com, fetched two hours ago, so that no command uses
 the network. The archive ``crawl.warc.gz`` has the files ``robots.txt`` and ``new.txt`` as those of
-two days in 2025. ``reports/catalog.json`` is a report of :mod:`testing.report_samples`. In the
+two days in 2025. ``reports/catalog.events.gz`` is a log of :mod:`testing.report_samples`. In the
 output, other times are replaced.
 """
 
@@ -31,7 +31,6 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.reports.records import json_text
 from scrapy_rep.stores import Entry
 from scrapy_rep.stores.registry import open_store
 from testing import console_forks, report_samples
@@ -49,7 +48,7 @@ PAGES = DOCS / "usage" / "commands"
 ORIGIN = "https://www.example.com"
 SITE = "http://127.0.0.1:50080"
 """The site on loopback, whose real port has as many digits."""
-REPORT = "reports/catalog.json"
+REPORT = "reports/catalog.events.gz"
 AGE = 2 * 3600
 WIDTH = 80
 
@@ -77,6 +76,7 @@ _PROGRAMS = {
 }
 _TIMES = (
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?! UTC)"), "2026-11-23 09:00:00"),
+    (re.compile(r"(?<=, )(?!2025)\d{4}-\d\d-\d\d$", re.MULTILINE), "2026-11-23"),
     (re.compile(r"\b(?:\d+ s|\d minutes?) ago"), "just now"),
     (re.compile(r"(?!2025)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "2026-11-23 09:00:00 UTC"),
     (re.compile(r'"fetched_at":"[^"]*"'), '"fetched_at":"2026-11-22T10:00:00Z"'),
@@ -105,7 +105,7 @@ def with_real_output(page: str) -> str:
         (folder / "projectsettings.py").write_text(SETTINGS)
         if REPORT in page:
             (folder / REPORT).parent.mkdir()
-            (folder / REPORT).write_text(json_text(report_samples.report(6)))
+            report_samples.usual(6).write(folder / REPORT)
         for match in _FILE.finditer(page):
             path = folder / match[1]
             path.parent.mkdir(parents=True, exist_ok=True)

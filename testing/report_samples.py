@@ -1,21 +1,33 @@
-"""Reports without a crawl: one of a usual crawl, large ones, and one whose sites are hostile.
+"""Event logs without a crawl, made as a crawl makes them, and the reports of them.
 
-Also surveys, whose rows may come from another program.
+Also a report whose sites are hostile, and surveys, whose rows may come from another program.
 """
 
 from __future__ import annotations
 
-import hashlib
-import random
-from collections import Counter
-from statistics import median_high
+import gzip
+from contextlib import closing
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from scrapy import Request
+from scrapy.settings import Settings as ScrapySettings
 
+from scrapy_rep.meta_keys import DONT_OBEY, ROBOTSTXT
+from scrapy_rep.origin import Origin, UnreachablePolicy
+from scrapy_rep.pages.directives import PageDirectives
+from scrapy_rep.protocol.access import CopyInfo, FetchResult, Rules, Unavailable, Unreachable
+from scrapy_rep.protocol.paths import host_of, origin_of
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.reports.event_log import CrawlLog
+from scrapy_rep.reports.reading import Database
 from scrapy_rep.reports.records import (
     AskedPace,
     Counts,
     Deciding,
+    Event,
     Gaps,
     HostPace,
     OriginReport,
@@ -28,9 +40,119 @@ from scrapy_rep.reports.records import (
     utc,
 )
 from scrapy_rep.reports.survey import Survey
+from scrapy_rep.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
+
+
+class FakeClock:
+    """A clock that a test moves."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def time(self) -> float:
+        """The time."""
+        return self.now
+
+    def monotonic(self) -> float:
+        """The same time."""
+        return self.now
+
+
+class FakeFile:
+    """A file in memory. Its disk may be full."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.is_full = False
+        self.lost = 0
+
+    def append(self, size: int, make: Callable[[], bytes], records: int) -> None:
+        """Add a part."""
+        if self.is_full:
+            self.lost += records
+        else:
+            self.parts.append(make())
+
+
+class SampleLog(CrawlLog):
+    """The events of a run. `delay_of` is the delay that the crawl keeps for a host."""
+
+    def __init__(self, run: Run, clock: FakeClock, settings: Settings) -> None:
+        self.clock = clock
+        self.file = FakeFile()
+        self.delay_of: Callable[[str], float] = lambda _: 0.0
+        faked: Any = clock, self.file
+        super().__init__(run, settings, *faked)
+
+    def octets(self) -> bytes:
+        """The file."""
+        self.flush()
+        return b"".join(self.file.parts)
+
+    def write(self, path: Path) -> Path:
+        """Write the file."""
+        path.write_bytes(self.octets())
+        return path
+
+    def report(self, **limits: int) -> Report:
+        """The report of these events."""
+        return report_of(self, **limits)
+
+
+def report_of(*logs: SampleLog, **limits: int) -> Report:
+    """The report of several runs."""
+    with closing(Database()) as database:
+        for made in logs:
+            lines = gzip.decompress(made.octets()).splitlines()
+            database.add(made.run, [msgspec.json.decode(line, type=Event) for line in lines])
+        return database.report(**limits)
+
+
+def log(run_id: str = "run", now: float = START, **settings: Any) -> SampleLog:
+    """The log of a run."""
+    read = Settings.read(ScrapySettings(settings))
+    run = Run(run_id, "sample", "scrapy-rep", "mybot", utc(now), utc(now), ["mybot"])
+    return SampleLog(run, FakeClock(now), read)
+
+
+def sent(made: SampleLog, url: str, verdict: Verdict | None = None, **meta: Any) -> Request:
+    """Send a request."""
+    if verdict is not None:
+        meta[ROBOTSTXT] = verdict
+    key = origin_of(url)
+    request = Request(url, meta=meta)
+    made.sent(request, made.delay_of(host_of(key)) if key else 0.0)
+    return request
+
+
+def fetched(
+    made: SampleLog,
+    key: str,
+    body: bytes = b"User-agent: *\nDisallow: /a\n",
+    event: FetchResult | None = None,
+    origin: Origin | None = None,
+) -> Origin:
+    """Fetch a robots.txt. Returns its origin."""
+    origin = origin or Origin(key)
+    now = made.clock.now
+    if event is None:
+        copy = CopyInfo(f"{key}/robots.txt", sha256=sha256(body).hexdigest())
+        event = Rules(RobotsTxt.parse(body), 200, copy, now + 3600, body)
+    origin.start_fetch(now)
+    origin.apply(event, now)
+    received = event.body if isinstance(event, Rules) else None
+    made.fetched(origin, event, received)
+    return origin
+
+
+# The crawl of a catalog
 
 _FILE = """\
 # Rules for {host}
@@ -47,10 +169,11 @@ Disallow: /
 
 Sitemap: https://{host}/sitemap.xml
 """
-_NAMES = """
-    shop news forum wiki blog docs maps jobs music video photos books games travel health
-"""
-_SITES = _NAMES.split()
+_SITES = (
+    *("shop", "news", "forum", "wiki", "blog", "docs", "maps", "jobs", "music", "video"),
+    *("photos", "books", "games", "travel", "health"),
+)
+_TOKENS = ("catalogbot",)
 
 
 def run(**values: object) -> Run:
@@ -62,10 +185,12 @@ def run(**values: object) -> Run:
         "catalogbot/1.2 (+https://bot.example/about)",
         utc(START),
         utc(START + 2_700),
-        ["catalogbot"],
+        list(_TOKENS),
         {"REP_REPORT": "['reports/catalog.html']", "REP_STORE": "'sqlite:///robots.db'"},
         utc(START + 2_700),
         "finished",
+        archive="archive/catalog.warc.gz",
+        archive_sha256=sha256(b"catalog").hexdigest(),
         scrapy_settings={
             "USER_AGENT": "catalogbot/1.2 (+https://bot.example/about)",
             "HTTPCACHE_ENABLED": "True",
@@ -89,152 +214,106 @@ def empty(*runs: Run) -> Report:
     return Report(utc(START + 3_000), list(runs) or [run()])
 
 
-def finished(made: Report) -> Report:
-    """Return a report after its sums are made, and its origins are in order."""
-    for origin in made.origins:
-        counts = origin.counts
-        counts.sent = counts.sent_allowed + counts.sent_exempt
-        counts.sent += counts.sent_disallowed + counts.sent_unchecked
-        counts.dropped = sum(counts.dropped_for.values())
-        origin.state = origin.versions[-1].result if origin.versions else "unknown"
-    made.totals = Counts()
-    for name in Counts.__struct_fields__:
-        if name != "dropped_for":
-            setattr(made.totals, name, sum(getattr(each.counts, name) for each in made.origins))
-    reasons: Counter[str] = Counter()
-    for origin in made.origins:
-        reasons.update(origin.counts.dropped_for)
-    made.totals.dropped_for = dict(reasons)
-    made.origins.sort(
-        key=lambda each: (
-            not each.counts.disallowed,
-            each.state != "unreachable",
-            -each.counts.sent - each.counts.dropped,
-            each.origin,
-        )
-    )
-    return made
-
-
-def gaps(lengths: list[float]) -> Gaps:
-    """Return these gaps."""
-    if not lengths:
-        return Gaps()
-    return Gaps(len(lengths), min(lengths), median_high(lengths))
-
-
-def report(origins: int = 15, seed: int = 1) -> Report:
-    """Return the report of a crawl of this many origins. One in seven has no rules."""
-    chance = random.Random(seed)
-    made = empty()
+def usual(origins: int = 15, pages: int = 20) -> SampleLog:
+    """Return the log of a crawl of this many origins. Two in eleven have no rules."""
+    made = SampleLog(run(), FakeClock(START), Settings.read(ScrapySettings()))
     for number in range(origins):
-        _add_origin(made, number, chance)
-    finished(made)
+        host = f"{_SITES[number % 15]}{number // 15 or ''}.example"
+        _crawl(made, number, host, pages + number % 7)
     return made
 
 
-def _add_origin(made: Report, number: int, chance: random.Random) -> None:
-    name = _SITES[number % len(_SITES)]
-    number_text = str(number // len(_SITES) or "")
-    host = f"{name}{number_text}.example"
-    origin = OriginReport(f"https://{host}", host)
-    made.origins.append(origin)
-    result = "unreachable" if number % 11 == 5 else "unavailable" if number % 7 == 3 else "rules"
+def _verdict(origin: Origin, url: str, now: float) -> Verdict:
+    return origin.verdict(url, _TOKENS, now, UnreachablePolicy())
+
+
+def _crawl(made: SampleLog, number: int, host: str, pages: int) -> None:
+    """Crawl one site, as if each began at the same time."""
+    key, clock = f"https://{host}", made.clock
+    clock.now = START + number % 60
     delay = (0, 2, 0, 5, 0, 10, 0, 1)[number % 8]
-    body = _FILE.format(host=host, delay=delay or "none")
-    version = Version(
-        result,
-        {"rules": "rules", "unavailable": "allow", "unreachable": "disallow"}[result],
-        "site",
-        utc(START + number % 60),
-        utc(START + number % 60 + 1_800),
-        {"rules": 200, "unavailable": 404, "unreachable": 503}[result],
-        f"https://{host}/robots.txt",
-        fetches=2,
-        expires_at=utc(START + 86_400),
-    )
-    origin.versions.append(version)
-    requests = chance.randrange(20, 400)
-    counts = origin.counts
-    counts.robots_txt = 2
-    if result == "unreachable":
-        version.failure = "status 503"
-        counts.dropped_for["unreachable"] = requests
-        pages = [f"https://{host}/page/{page}" for page in range(3)]
-        origin.deciding.append(
-            Deciding("unreachable", False, dropped=requests, detail="status 503", examples=pages)
-        )
-    elif result == "unavailable":
-        counts.sent_allowed = requests
-        origin.deciding.append(Deciding("unavailable", True, sent=requests, detail="status 404"))
+    events: dict[int, FetchResult] = {
+        5: Unreachable("status 503", 503, f"{key}/robots.txt"),
+        3: Unavailable(f"{key}/robots.txt", START + 86_400, 404),
+    }
+    event = events.get(number % 11)
+    sent(made, f"{key}/robots.txt", is_robotstxt_request=True)
+    clock.now += 0.1
+    origin = fetched(made, key, _FILE.format(host=host, delay=delay or "none").encode(), event)
+    if event is None:
+        made.delay_of = lambda _: float(delay)
+        made.paced(origin, _TOKENS, 0.0, float(delay))
     else:
-        version.sha256 = hashlib.sha256(body.encode()).hexdigest()
-        version.octets = len(body)
-        made.files[version.sha256] = RobotsFile(len(body), body)
-        dropped = requests // 6
-        counts.sent_allowed, counts.dropped_for["rules"] = requests - dropped, dropped
-        items = [f"https://{host}/item/{page}" for page in range(5)]
-        searches = [f"https://{host}/search?q={q}" for q in "abc"]
-        about = [f"https://{host}/search/about"]
-        for rule, sent, kept_back, examples in (
-            (None, requests - dropped - 3, 0, items),
-            (RuleText(False, "/search", 3), 0, dropped, searches),
-            (RuleText(True, "/search/about", 5), 3, 0, about),
-        ):
-            by_rule = Deciding("rules", not kept_back, version.sha256, "*", rule)
-            by_rule.sent, by_rule.dropped, by_rule.examples = sent, kept_back, examples
-            origin.deciding.append(by_rule)
-    _add_pace(made, origin, delay if result == "rules" else 0, chance)
+        made.delay_of = lambda _: 0.0
+    paths = [f"/item/{page}" for page in range(pages)]
+    paths += ["/search/about", "/search?q=a", "/search?q=b", "/search?q=c"]
+    for page, path in enumerate(paths):
+        verdict = _verdict(origin, f"{key}{path}", clock.now)
+        if not verdict.allowed:
+            made.dropped(f"{key}{path}", verdict)
+            continue
+        clock.now += made.delay_of(host) + 0.05 * (1 + page % 5)
+        if made.delay_of(host):
+            made.waited(key, "pace", delay)
+        sent(made, f"{key}{path}", verdict)
     if number % 5 == 1:
-        origin.directives["noindex"] = Seen(4, 0, [f"https://{host}/item/2"])
-        origin.usage["train-ai"] = Seen(12, 0, [f"https://{host}/item/1"], refused=12)
+        for page in range(4):
+            made.page(f"{key}/item/{page}", PageDirectives(noindex=True), {"train-ai": False})
 
 
-def _add_pace(made: Report, origin: OriginReport, delay: int, chance: random.Random) -> None:
-    counts = origin.counts
-    sent = counts.sent_allowed
-    lengths = [
-        delay * (1 + 0.3 * chance.random() ** 3) if delay else 0.05 + 4 * chance.random()
-        for _ in range(min(sent, 40))
-    ]
-    pace = HostPace(origin.host, sent + 2, utc(START), utc(START + 2_700), gaps(lengths))
-    made.hosts.append(pace)
-    if delay:
-        pace.paced_gaps = gaps(lengths)
-        counts.delayed, counts.delay_seconds = sent - 1, 60.0 * delay
-        pace.shortest_delay = pace.longest_delay = float(delay)
-        origin.pace.append(AskedPace(utc(START), f"Crawl-delay: {delay}", 0.0, float(delay)))
+def report(origins: int = 15) -> Report:
+    """Return the report of a usual crawl."""
+    return msgspec.structs.replace(usual(origins).report(), generated_at=utc(START + 3_000))
 
 
 def troubled(origins: int = 15) -> Report:
     """Return a report in which the crawl did what it should not, and whose record has gaps."""
-    made = report(origins)
-    names = {origin.origin: origin for origin in made.origins}
-    first, second = names["https://shop.example"], names["https://news.example"]
-    first.counts.sent_disallowed = 2
-    first.deciding[1].sent = 2
-    first.versions.insert(
-        0,
-        Version(
-            "unavailable",
-            "allow",
-            "store",
-            utc(START - 5_000),
-            utc(START - 4_000),
-            404,
-            first.versions[0].url,
-            [f"{first.origin}/old"],
-        ),
-    )
-    second.counts.final_url_disallowed = second.counts.final_url_dropped = 1
-    second.counts.sent_exempt = 3
-    second.deciding.append(Deciding("exempt", sent=3, examples=[f"{second.origin}/mine"]))
-    made.hosts[1].too_short = 4
-    made.hosts[1].paced_gaps.count += 1
-    made.hosts[1].paced_gaps.smallest = 0.4
-    made.runs.append(run(id="2", ended_at=None, finish_reason=None, damage="line 7 cannot be read"))
-    made.limits.origins_left_out, made.limits.files_left_out = 120, 3
-    return finished(made)
+    made = usual(origins)
+    shop, news = "https://shop.example", "https://news.example"
+    made.clock.now, made.delay_of = START - 5_000, lambda _: 0.0
+    fetched(made, shop, event=Unavailable(f"{shop}/robots.txt", START, 404))
+    made.clock.now = START + 2_000
+    denied = _verdict(fetched(made, shop), f"{shop}/a", made.clock.now)
+    sent(made, f"{shop}/a/1", denied)
+    sent(made, f"{shop}/a/2", denied)
+    made.delay_of = lambda _: 2.0
+    origin = fetched(made, news)
+    made.final_url_disallowed(f"{news}/a", denied, dropped=True)
+    for page in range(3):
+        made.clock.now += 0.4
+        request = Request(f"{news}/a/mine/{page}", meta={DONT_OBEY: True})
+        made.excepted(request, _verdict(origin, request.url, made.clock.now))
+        made.sent(request, 2.0)
+    agreed = Verdict(True, Reason.LOCAL_RULE, detail="they agreed (mail)")
+    request = Request(f"{news}/a/ours", meta={ROBOTSTXT: agreed})
+    made.clock.now += 2.5
+    made.excepted(request, _verdict(origin, request.url, made.clock.now))
+    made.sent(request, 2.0)
+    other = run(id="2", ended_at=None, finish_reason=None, damage="line 7 cannot be read")
+    found = report_of(made, SampleLog(other, FakeClock(START), Settings.read(ScrapySettings())))
+    found.left_out.origins, found.left_out.files = 120, 3
+    return msgspec.structs.replace(found, generated_at=utc(START + 3_000))
+
+
+def large(origins: int = 10_000, rules: int = 20) -> Report:
+    """Return a report of many origins. Each has a file of its own, and this many deciding rules."""
+    made = usual(origins, pages=2).report()
+    for origin in made.origins:
+        sha256 = origin.versions[-1].sha256
+        if sha256 is not None:
+            origin.deciding += [
+                Deciding(
+                    "rules",
+                    False,
+                    sha256,
+                    "*",
+                    RuleText(False, f"/private/{rule}/*", 3),
+                    dropped=1,
+                    examples=[f"{origin.origin}/private/{rule}/{page}" for page in range(5)],
+                )
+                for rule in range(rules)
+            ]
+    return made
 
 
 def hostile(texts: list[str]) -> Report:
@@ -276,7 +355,7 @@ def hostile(texts: list[str]) -> Report:
                 licenses={text: Seen(1, 1, [text], [text])},
             )
         )
-        found = gaps([1.0])
+        found = Gaps(1, 1.0, 1.0)
         made.hosts.append(HostPace(f"{number}{text}", 2, at, at, found, 1.0, 2.0, found, 1))
         made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
     made.totals = made.origins[0].counts
@@ -297,27 +376,6 @@ def _hostile_run(text: str) -> Run:
     )
 
 
-def large(origins: int = 10_000, rules: int = 20) -> Report:
-    """Return a report of many origins. Each has a file of its own, and this many deciding rules."""
-    made = report(origins)
-    for origin in made.origins:
-        sha256 = origin.versions[-1].sha256
-        if sha256 is not None:
-            origin.deciding += [
-                Deciding(
-                    "rules",
-                    False,
-                    sha256,
-                    "*",
-                    RuleText(False, f"/private/{rule}/*", 3),
-                    dropped=1,
-                    examples=[f"{origin.origin}/private/{rule}/{page}" for page in range(5)],
-                )
-                for rule in range(rules)
-            ]
-    return made
-
-
 def survey(*texts: str) -> Survey:
     """Return a survey in which each figure has rows with these names."""
     counts = [{"name": text, "number": 1, "share": 0.5} for text in texts]
@@ -336,8 +394,10 @@ def survey(*texts: str) -> Survey:
     }  # fmt: skip
     return msgspec.convert(
         {
-            "type": "survey", "version": 3, "made_at": texts[0], "complete": False, "problems": 0,
-            "sites": 2, "files": 2, "figures": figures, "left_out": {"features": 30},
+            "type": "survey", "version": 3, "made_at": "2026-11-22T09:20:00Z",
+            "sources": list(texts), "first_date": texts[0], "last_date": texts[-1],
+            "complete": False, "problems": 0, "sites": 2, "files": 2, "figures": figures,
+            "left_out": {"features": 30},
         },
         Survey,
     )  # fmt: skip

@@ -125,7 +125,7 @@ def survey_tool(
             if rows is not None:
                 database.write(Path(rows))
             found = database.survey(
-                made_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                [without_password(name) if "://" in name else name for name in names],
                 complete=is_complete and not inputs.problems,
                 problems=inputs.problems,
                 compared=compare is not None,
@@ -248,7 +248,7 @@ class Inputs:
             if has_rules and policy.body is None:  # the list has the site twice
                 continue
             body = policy.body if has_rules else None
-            yield row_of(str(policy.origin), body, policy.access.status, result)
+            yield row_of(str(policy.origin), body, policy.access.status, result, time.time())
 
     def _origins(self, name: str) -> Iterator[str]:
         """Yield the origins of a list of domains or URLs, which may have a rank before each.
@@ -275,7 +275,8 @@ class Inputs:
             for name in names:
                 path = Path(folder, name)
                 try:
-                    if not stat.S_ISREG(path.lstat().st_mode):
+                    found = path.lstat()
+                    if not stat.S_ISREG(found.st_mode):
                         continue
                     number += 1
                     with path.open("rb") as file:
@@ -283,7 +284,7 @@ class Inputs:
                 except OSError as error:
                     self._unreadable(error, path)
                     continue
-                yield row_of(path.relative_to(root).as_posix(), body)
+                yield row_of(path.relative_to(root).as_posix(), body, at=found.st_mtime)
         if not number and not self.problems:
             raise CommandError(f"there is no file in {root}: {INPUTS}")
 
@@ -301,7 +302,7 @@ class Inputs:
                         raise tarfile.ReadError(text)
                     handle = tar.extractfile(member) if member.isreg() else None
                     if handle is not None:
-                        yield row_of(member.name, handle.read(MAX_BODY))
+                        yield row_of(member.name, handle.read(MAX_BODY), at=member.mtime)
                         number += 1
         except _DAMAGED as error:
             if not number:
@@ -315,7 +316,7 @@ class Inputs:
                     self._problem(f"the entry of {key} cannot be read")
                 elif origin_of(key) == key:  # the key of another file is its URL
                     body = entry.body if entry.result is AccessResult.RULES else None
-                    yield row_of(key, body, entry.status, entry.result.value)
+                    yield row_of(key, body, entry.status, entry.result, entry.fetched_at)
 
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Row]:
         try:
@@ -324,6 +325,6 @@ class Inputs:
                 if found.status is not None:
                     result = access_result(found.status, StatusPolicy(), conditional=True)
                 body = found.body if result is AccessResult.RULES else None
-                yield row_of(found.origin, body, found.status, result.value)
+                yield row_of(found.origin, body, found.status, result, found.time)
         except OSError as error:
             self._unreadable(error, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,13 +15,16 @@ from ..protocol.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
 
     from .explain import Answer
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
 """The word for each answer, and its color."""
+
+MAX_WORD = 30
+"""Characters of a word that a column keeps on one line."""
 
 MAX_CELL = 400
 """Characters of a URL in a table."""
@@ -111,15 +115,45 @@ def laid_out(text: str, styles: Mapping[str, str]) -> Iterator[RenderableType]:
     for each in tables:
         title, heads, *lines = each.splitlines()
         names = (heads if heads[0] != SEPARATOR else title + heads).split(SEPARATOR)
-        numbers = [number for number, name in enumerate(names) if name.endswith(">")]
-        made = table(*(name.removesuffix(">") for name in names), right=numbers)
-        for number in numbers:
-            made.columns[number].no_wrap = True
-        if SEPARATOR not in lines[-1]:
-            made.caption, made.caption_justify = lines.pop(), "left"
-        for line in lines:
-            made.add_row(*map(Text, line.split(SEPARATOR)))
+        caption = lines.pop() if SEPARATOR not in lines[-1] else ""
         yield Text()
         if heads[0] != SEPARATOR:
             yield Text(title, style="bold")
+        yield Fitting(names, [line.split(SEPARATOR) for line in lines], caption)
+
+
+class Fitting:
+    """A table that fits into a terminal. A narrow one gets its first columns, and the names of the
+    others. Columns wrap between words. The names of columns of numbers end in ``>``.
+    """
+
+    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
+        self._names, self._rows, self._caption = names, rows, caption
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Called by rich."""
+        made, spare = table(), options.max_width
+        wished: list[int] = []
+        for number, name in enumerate(self._names):
+            head, is_number = name.removesuffix(">"), name.endswith(">")
+            cells = [head, *(row[number] for row in self._rows)]
+            words = cells if is_number else [word for cell in cells for word in cell.split()]
+            least = min(max(map(cell_len, words), default=1), MAX_WORD)
+            if number and spare < least:
+                break
+            spare -= least + len("   ")
+            wished.append(max(map(cell_len, cells)) - least)
+            made.add_column(head, overflow="fold", width=least)
+            made.columns[-1].justify = "right" if is_number else "left"
+        spare += len("   ")
+        for column, more in zip(made.columns, wished, strict=True):
+            assert column.width is not None
+            added = max(min(more, spare), 0)
+            column.width, spare = column.width + added, spare - added
+        for row in self._rows:
+            made.add_row(*map(Text, row[: len(wished)]))
         yield made
+        if self._caption:
+            yield Text(self._caption)
+        if rest := [name.removesuffix(">") for name in self._names[len(wished) :]]:
+            yield Text(f"left out, because the terminal is narrow: {', '.join(rest)}")

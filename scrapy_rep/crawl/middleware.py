@@ -44,7 +44,7 @@ from ..startup import (
     warn_that_nothing_is_obeyed,
 )
 from .policy_cache import PolicyCache
-from .recording import open_event_log
+from .recording import open_archive, open_event_log
 from .summary import DropSummary
 
 if TYPE_CHECKING:
@@ -94,10 +94,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._stats = crawler.stats
         self._settings = settings = read_settings(crawler)
         self._clock = clock = Clock()
-        self.events = open_event_log(crawler, settings, clock)
+        archive = open_archive(crawler, settings, clock)
+        self.events = open_event_log(crawler, settings, clock, archive)
         """The events for the report; None without REP_REPORT."""
         self._engine = Engine(crawler)
-        self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events)
+        self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events, archive)
         """The policies of the crawl."""
         self.frontier = self.policies.frontier
         self._in_progress = self.frontier.in_progress
@@ -197,6 +198,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         found = await self._wait_exempt(request, key, is_from_queue=is_from_queue)
         if found is None and not request.meta.get(IS_ROBOTSTXT_REQUEST):
             self._stats.inc_value("robotstxt/exempt_count")
+            self._log_exception(request)
         return found
 
     async def _wait_exempt(
@@ -348,11 +350,21 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
 
+    def _log_exception(self, request: Request) -> None:
+        """Tell the report what the robots.txt in memory says about a request that starts anyway."""
+        if self.events is None:
+            return
+        tokens = self.policies.tokens(request)
+        verdict = self.policies.known_site_verdict(request.url, tokens)
+        if verdict is not None:
+            self.events.excepted(request, verdict)
+
     def _record_exception(self, request: Request) -> None:
         """Count and log a request that starts because a local rule allows it."""
         verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
         if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/allowed")
+            self._log_exception(request)
             logger.debug(
                 "Allowed by a local rule: %(request)s (%(verdict)s)",
                 {"request": request, "verdict": verdict},

@@ -26,7 +26,6 @@ from ..protocol.records import describe
 from ..robotparser import RepRobotParser
 from .file_cache import FileCache
 from .policy_store import open_policy_store
-from .recording import open_archive
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ..protocol.records import Pacing
     from ..protocol.robotstxt import RobotsTxt
     from ..protocol.verdict import Verdict
+    from ..reports.archive import Archive
     from ..reports.event_log import CrawlLog
     from ..settings import Settings
     from .local_rules import LocalRulesFile
@@ -63,6 +63,8 @@ fewer."""
 
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
+_ANSWERED = (State.UNAVAILABLE, State.UNREACHABLE)
+
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
@@ -83,6 +85,7 @@ class PolicyCache(FileCache[Origin]):
         engine: Engine,
         clock: Clock,
         events: CrawlLog | None,
+        archive: Archive | None,
     ) -> None:
         assert crawler.stats is not None
         self.local_rules: LocalRulesFile | None = None
@@ -112,7 +115,6 @@ class PolicyCache(FileCache[Origin]):
         self._fetch_limit = FetchLimit(
             settings.concurrent_robotstxt_requests, clock, engine, settings.connections
         )
-        archive = open_archive(crawler, settings, clock)
         self.fetcher = Fetcher(
             crawler,
             settings,
@@ -155,6 +157,13 @@ class PolicyCache(FileCache[Origin]):
 
             return rules.verdict(origin, url, self._clock.time(), verdict_on)
         return origin.verdict(url, tokens, now, policy)
+
+    def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
+        """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
+        origin = self._files.find(origin_of(url) or "")
+        if origin is None or (origin.content is None and origin.state not in _ANSWERED):
+            return None
+        return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
 
     def has_conditions(self, origin: Origin) -> bool:
         """Whether more than a verdict is needed before a request may start, beside a pace."""

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-def open_event_log(crawler: Crawler, settings: Settings, clock: Clock) -> CrawlLog | None:
+def open_event_log(
+    crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
+) -> CrawlLog | None:
     """Open the event log of a crawl, which writes its report; None without REP_REPORT.
+
+    The report has the hash of the archive, so it closes the archive.
 
     Raises :class:`SettingError` for a path that cannot be written, and if a library is missing.
     """
@@ -36,7 +40,7 @@ def open_event_log(crawler: Crawler, settings: Settings, clock: Clock) -> CrawlL
         raise SettingError(
             f"REP_REPORT needs the package {error.name}: pip install scrapy-rep[report]"
         ) from None
-    log: CrawlLog = open_log(crawler, settings, clock)
+    log: CrawlLog = open_log(crawler, settings, clock, archive)
     return log
 
 
@@ -67,7 +71,8 @@ def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive 
             f"REP_ARCHIVE is {settings.archive!r}, which cannot be used: {path}: {reason}"
         ) from None
     crawler.signals.connect(archive.start, signal=signals.spider_opened)
-    crawler.signals.connect(archive.close, signal=signals.spider_closed)
+    if not settings.report:
+        crawler.signals.connect(archive.close, signal=signals.spider_closed)
     return archive
 
 

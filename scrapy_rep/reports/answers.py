@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
-from .records import EXEMPT, UNCHECKED
+from .records import EMPTY, EXEMPT, REDIRECT_LOOP, UNCHECKED
 
 if TYPE_CHECKING:
     from .records import Deciding, HostPace, OriginReport, Report, Run
@@ -43,11 +43,48 @@ def reason_text(reason: str) -> str:
     return REASONS.get(reason, reason) if reason.strip() else "unknown"
 
 
+def is_rule(deciding: Deciding) -> bool:
+    """Whether a rule of a robots.txt decided. An exception has the rule that it breaks."""
+    return deciding.rule is not None and deciding.reason not in (EXEMPT, Reason.LOCAL_RULE)
+
+
 def deciding_text(deciding: Deciding) -> str:
     """Return a rule as it is written, or what the reason means."""
-    if deciding.rule is not None:
+    if is_rule(deciding):
         return str(deciding.rule)
     return NO_MATCH if deciding.reason == Reason.RULES else reason_text(deciding.reason)
+
+
+STATES = {
+    "rules": ("Rules", "good"),
+    EMPTY: ("Empty", "warn"),
+    "not-robots-txt": ("Not a robots.txt", "warn"),
+    "challenge": ("Challenge", "warn"),
+    "unavailable": ("No robots.txt (404)", "warn"),
+    "refused": ("Refused (401, 403)", "warn"),
+    REDIRECT_LOOP: ("Redirect loop", "warn"),
+    "disallowed": ("All disallowed", "warn"),
+    "unreachable": ("Unreachable", "bad"),
+    "unknown": ("Not fetched", "plain"),
+}
+"""What each state of a robots.txt is called, and its kind, in the order of charts."""
+
+
+def state_text(state: str) -> str:
+    """Return what a state is called. A later version may have others."""
+    return STATES.get(state, (state, ""))[0]
+
+
+def state_kind(state: str) -> str:
+    """Return the kind of a state: good, warn, bad or plain."""
+    return STATES.get(state, ("", "plain"))[1]
+
+
+def states(report: Report) -> list[tuple[str, int]]:
+    """Return how many origins are in each state."""
+    found = Counter(origin.state for origin in report.origins)
+    order = [*STATES, *sorted(found.keys() - STATES.keys())]
+    return [(state, found[state]) for state in order if found[state]]
 
 
 class Obedience(Enum):
@@ -73,6 +110,17 @@ def obedience(report: Report) -> Obedience:
     return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
 
 
+def disallowed(report: Report) -> list[Deciding]:
+    """Return what disallowed pages that were requested or received, most requests first."""
+    found = [
+        each
+        for origin in report.origins
+        for each in origin.deciding
+        if each.allowed is False and (each.sent or each.final_url)
+    ]
+    return sorted(found, key=lambda each: -(each.sent + each.final_url))
+
+
 class Pace(NamedTuple):
     """The pace that sites asked for, and the pace that the crawl kept."""
 
@@ -89,14 +137,7 @@ class Pace(NamedTuple):
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-    asked = [
-        host
-        for host in report.hosts
-        if host.shortest_delay
-        and host.paced_gaps.count
-        # Another program may have left them out.
-        and None not in (host.paced_gaps.smallest, host.paced_gaps.median)
-    ]
+    asked = [host for host in report.hosts if host.shortest_delay and host.paced_gaps.count]
     asked.sort(
         key=lambda host: round((host.paced_gaps.smallest or 0) / (host.shortest_delay or 1), 3)
     )
@@ -133,7 +174,7 @@ def frequent(report: Report) -> list[Rule]:
     origins: dict[tuple[str, bool, bool | None], set[str]] = {}
     for origin in report.origins:
         for deciding in origin.deciding:
-            key = deciding_text(deciding), deciding.rule is not None, deciding.allowed
+            key = deciding_text(deciding), is_rule(deciding), deciding.allowed
             requests[key] = requests.get(key, 0) + deciding.requests
             origins.setdefault(key, set()).add(origin.origin)
     rules = [Rule(*key, number, len(origins[key])) for key, number in requests.items()]
@@ -155,7 +196,7 @@ SETTINGS = (
 """The settings of Scrapy on which the judgment depends."""
 
 # The lookbehind lets a mail address begin only where a word begins, so that a search is linear.
-_CONTACT = re.compile(r"https?://[^\s/]+\.[^\s/]+|(?<![^\s@])[^\s@]+@[^\s@]+\.[^\s@]+")
+_CONTACT = re.compile(r"https?://[^\s/]+\.[^\s);,]+|(?<![^\s@])[^\s@]+@[^\s@]+\.[^\s@);,]+")
 _DEFAULT_USER_AGENT = re.compile(r"Scrapy/\S+ \(\+https://scrapy\.org\)")
 
 
@@ -164,12 +205,13 @@ def is_on(run: Run, name: str) -> bool:
     return run.scrapy_settings.get(name, "").lower() in {"true", "1", "yes", "on"}
 
 
-def user_agents(report: Report) -> dict[str, bool]:
-    """Return each user agent, and whether it names a URL or an address of its own."""
+def user_agents(report: Report) -> dict[str, str]:
+    """Return each user agent, and its contact: a URL or an address of its own, or nothing."""
     names = {run.scrapy_settings.get("USER_AGENT", run.user_agent) for run in report.runs}
+    found = {name: _CONTACT.search(name) for name in sorted(names)}
     return {
-        name: not _DEFAULT_USER_AGENT.fullmatch(name) and bool(_CONTACT.search(name))
-        for name in sorted(names)
+        name: contact[0] if contact and not _DEFAULT_USER_AGENT.fullmatch(name) else ""
+        for name, contact in found.items()
     }
 
 

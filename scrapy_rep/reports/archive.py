@@ -2,7 +2,7 @@
 
 Each crawl has a file of its own, in which each record is a gzip member. A thread writes, so that a
 slow or full disk does not delay the crawl. What is lost is counted, and the first loss is logged.
-:func:`read` reads an archive.
+:mod:`~scrapy_rep.reports.archive_reader` reads an archive.
 
 The block of a record is the message as it was on the wire, as far as Scrapy's download handlers
 report it. They do not report the reason phrase and the spelling of header names, and they remove
@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from datetime import datetime, timezone
 from hashlib import sha256
 from http import HTTPStatus
@@ -38,8 +37,8 @@ from ..crawl.recording import user_agent_text
 from ..logs import get_logger
 from ..protocol.lines import file_of
 from ..settings import changed_settings
-from .archive_reader import DIGEST_FIELD, ORIGIN_FIELD, ArchivedRobotsTxt, ArchiveProblem, read
-from .background_file import BackgroundFile, new_file
+from .archive_reader import DIGEST_FIELD, ORIGIN_FIELD
+from .background_file import BackgroundFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,12 +49,7 @@ if TYPE_CHECKING:
     from ..frontier.clock import Clock
     from ..settings import Settings
 
-__all__ = ["Archive", "ArchiveProblem", "ArchivedRobotsTxt", "read"]
-
 logger = get_logger(__name__)
-
-QUEUE_LIMIT = 1 << 26
-"""The bytes of the exchanges that may wait for the thread. The largest exchange has 1.5 MB."""
 
 EXCHANGE_OVERHEAD = 4096
 """The bytes that an exchange counts in addition to its bodies."""
@@ -85,70 +79,38 @@ class Archive:
         self._clock = clock
         self._info = _info(spider, settings)
         self._records = Records()
-        descriptor, self._path = new_file(path)
-        self._file = BackgroundFile(descriptor, QUEUE_LIMIT)
-        self._lost: Counter[str] = Counter()
-        self._failure: str | None = None
-        """Why the first exchange was lost."""
-        self._has_info = False
+        self.file = BackgroundFile(path)
         self._has_logged = False
-        self._closed = False
 
     def start(self) -> None:
         """Add the record that describes the crawl."""
-        at, name = self._clock.time(), os.path.basename(self._path)
-        self._has_info = True
-        self._file.append(0, lambda: self._records.warcinfo(name, at, self._info))
+        at, name = self._clock.time(), os.path.basename(self.file.path)
+        self.file.append(0, lambda: self._records.warcinfo(name, at, self._info), records=0)
 
     def record(self, exchange: Exchange) -> None:
         """Add a request and its response. This neither blocks nor raises."""
         octets = EXCHANGE_OVERHEAD + len(exchange.body) + len(exchange.file or b"")
-        if self._closed:
-            self._lose("too_late", "a response arrived after the spider had closed")
-        elif not self._file.append(octets, lambda: self._records.exchange(exchange)):
-            self._lose("queue_full", "records arrive faster than the disk can write them")
+        self.file.append(octets, lambda: self._records.exchange(exchange))
         self._report()
 
     async def close(self) -> None:
         """Return when all records are written, or after some seconds."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            await self._file.close(self._clock)
-        except TimeoutError:
-            self._lose("too_slow", "the disk did not write all records in time")
-        except OSError as error:
-            self._lose("write_failed", str(error))
-        else:
-            if waiting := len(self._file.waiting):
-                self._lose("write_failed", "the disk did not take them", waiting)
+        await self.file.close(self._clock)
         self._report()
-
-    def _lose(self, reason: str, failure: str, number: int = 1) -> None:
-        self._lost[reason] += number
-        self._failure = self._failure or failure
 
     def _report(self) -> None:
         """Update the stats, and log the first failure."""
-        for error in self._file.failures():
-            self._failure = self._failure or str(error) or type(error).__name__
-            if not isinstance(error, OSError):  # the next write tries again after an OSError
-                self._lost["write_failed"] += 1
-        written = self._file.written - self._has_info
-        if written > 0:
-            self._stats.set_value("robotstxt/archive/exchange_count", written)
-        for reason, number in self._lost.items():
-            self._stats.set_value(f"robotstxt/archive/lost_count/{reason}", number)
-        if self._lost:
-            self._stats.set_value("robotstxt/archive/lost_count", self._lost.total())
-        if self._failure is not None and not self._has_logged:
+        if self.file.written:
+            self._stats.set_value("robotstxt/archive/exchange_count", self.file.written)
+        if self.file.lost:
+            self._stats.set_value("robotstxt/archive/lost_count", self.file.lost)
+        if self.file.failure and not self._has_logged:
             self._has_logged = True
             logger.error(
                 "A record could not be added to the archive %(path)s (REP_ARCHIVE): %(failure)s. "
                 "The crawl continues. The stat robotstxt/archive/lost_count counts all lost "
                 "records.",
-                {"path": self._path, "failure": self._failure},
+                {"path": self.file.path, "failure": self.file.failure},
             )
 
 

@@ -1,19 +1,19 @@
 """A file to which a crawl appends without waiting for the disk.
 
-One thread writes. What it cannot write waits in memory, up to a limit, and is tried again.
+One thread writes. A part that the disk does not take is lost, and the file is as it was before.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..frontier.clock import Clock
 
@@ -27,68 +27,77 @@ CLOSE_TIMEOUT = 30.0
 
 POLL_INTERVAL = 0.02
 
+MAX_FILES = 1_000
+"""Files of one name, which differ by their number."""
+
 _write = os.write
 
 _NAME = re.compile(r"(.*?)((?:\.[A-Za-z]{2,6}){0,2})", re.DOTALL)
 """The name of a file, and its suffixes."""
 
 
-def new_file(path: str, most: int = 1_000) -> tuple[int, str]:
-    """Create a file. Returns its descriptor and its path, which may have a number.
-
-    Neither an existing file nor what a symbolic link leads to is ever changed. Raises OSError.
-    """
+def _new_file(path: str) -> tuple[int, str]:
+    """Create a file. Returns its descriptor and its path, which may have a number."""
     folder, name = os.path.split(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
     found = _NAME.fullmatch(name)
     assert found is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    for number in range(1, most):
+    for number in range(1, MAX_FILES):
         numbered = name if number == 1 else f"{found[1]}-{number}{found[2]}"
         with suppress(FileExistsError):
             path = os.path.join(folder, numbered)
             return os.open(path, flags, 0o666), path
-    raise FileExistsError(f"there are {most - 1} files of this name already")
+    raise FileExistsError(f"there are {MAX_FILES - 1} files of this name already")
 
 
 class BackgroundFile:
-    """A file that only this object writes. If a write fails, the file is as it was before."""
+    """A new file that only this object writes. Raises OSError or ValueError if it cannot be made.
 
-    def __init__(self, file: int, size_limit: int = QUEUE_LIMIT) -> None:
-        self._file = file
-        self._size_limit = size_limit
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-report")
-        self._appended = 0
-        """The bytes of all parts. Of the next four attributes, only the thread changes numbers."""
-        self._done = 0
-        self.written = 0
-        """How many parts the file has."""
-        self.waiting: deque[tuple[int, Callable[[], bytes]]] = deque()
-        """The parts that the disk has not taken."""
-        self._failures: deque[Exception] = deque()
+    Neither an existing file nor what a symbolic link leads to is ever changed: the path gets a
+    number.
+    """
 
-    def append(self, size: int, make: Callable[[], bytes]) -> bool:
+    def __init__(self, path: str) -> None:
+        self._file, self.path = _new_file(path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-file")
+        self._digest = sha256()
+        self.sha256: str | None = None
+        """The SHA-256 of the file, when it is closed. None if the disk did not answer."""
+        self.failure = ""
+        """Why records were lost, at first."""
+        self._queued = self._added = self._refused = 0
+        """The bytes and the records that were added, and the records that were not."""
+        # Only the thread changes these.
+        self.written = self._unwritten = 0
+        """How many records the file has, and how many the disk did not take."""
+        self._done = self._end = 0
+        """The bytes of the parts that do not wait any more, and those of the file."""
+
+    @property
+    def lost(self) -> int:
+        """How many records were lost."""
+        return self._refused + self._unwritten
+
+    def append(self, size: int, make: Callable[[], bytes], records: int = 1) -> None:
         """Add what ``make`` returns to the end of the file. The thread calls it.
 
-        While it waits, it uses ``size`` bytes. Returns False if too many wait already.
+        While it waits, it uses ``size`` bytes. If too many wait already, its records are lost.
         """
-        if self._appended - self._done + size > self._size_limit:
-            return False
-        self._appended += size
-        self.waiting.append((size, make))
-        self.retry()
-        return True
+        if self._queued - self._done + size > QUEUE_LIMIT:
+            return self._refuse(records, "records arrive faster than the disk can write them")
+        try:
+            self._thread.submit(self._write, size, make, records)
+        except RuntimeError:
+            return self._refuse(records, "a record arrived after the file was closed")
+        self._queued += size
+        self._added += records
+        return None
 
-    def retry(self) -> None:
-        """Try to write what waits."""
-        with suppress(RuntimeError):  # the interpreter is shutting down
-            self._thread.submit(self._write_all)
-
-    def failures(self) -> Iterator[Exception]:
-        """Yield why writes have failed since the last call."""
-        while self._failures:
-            yield self._failures.popleft()
+    def _refuse(self, records: int, failure: str) -> None:
+        self._refused += records
+        self.failure = self.failure or failure
 
     async def call(self, function: Callable[[], T], clock: Clock, timeout: float) -> T:
         """Return the result of a function that the thread calls after all writes.
@@ -108,42 +117,33 @@ class BackgroundFile:
         return future.result()
 
     async def close(self, clock: Clock) -> None:
-        """Close the file after all writes. Raises TimeoutError if the disk does not answer."""
+        """Close the file after all writes, or give up if the disk does not answer."""
         try:
             await self.call(lambda: os.close(self._file), clock, CLOSE_TIMEOUT)
-        finally:
-            self._thread.shutdown(wait=False)
-
-    def abandon(self) -> None:
-        """Close the file once the thread is idle. Nobody waits for it."""
-        with suppress(RuntimeError):
-            self._thread.submit(os.close, self._file)
+            self.sha256 = self._digest.hexdigest()
+        except TimeoutError:
+            left = self._added - self.written - self._unwritten
+            self._refuse(left, "the disk did not write all records in time")
+        except OSError as error:
+            self.failure = self.failure or str(error)
         self._thread.shutdown(wait=False)
 
-    def _write_all(self) -> None:
-        """Write what waits. The thread calls this."""
-        while self.waiting:
-            size, make = self.waiting[0]
-            try:
-                self._write(make())
-                self.written += 1
-            except OSError as error:
-                self._failures.append(error)
-                return
-            # No other code reads the result: nothing that happens here may end in silence.
-            except Exception as error:
-                self._failures.append(error)
-            self.waiting.popleft()
-            self._done += size
-
-    def _write(self, octets: bytes) -> None:
-        end = os.lseek(self._file, 0, os.SEEK_CUR)
+    def _write(self, size: int, make: Callable[[], bytes], records: int) -> None:
+        """Write a part. The thread calls this."""
         try:
+            octets = make()
             left = memoryview(octets)
             while left:
                 left = left[_write(self._file, left) :]
-        except OSError:
+        # No other code sees it: nothing that happens here may end in silence.
+        except Exception as error:
             with suppress(OSError):
-                os.ftruncate(self._file, end)
-                os.lseek(self._file, end, os.SEEK_SET)
-            raise
+                os.ftruncate(self._file, self._end)
+                os.lseek(self._file, self._end, os.SEEK_SET)
+            self.failure = self.failure or str(error) or type(error).__name__
+            self._unwritten += records
+        else:
+            self._digest.update(octets)
+            self._end += len(octets)
+            self.written += records
+        self._done += size

@@ -6,12 +6,10 @@ A failure to write is logged once, and the crawl continues.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from errno import EACCES, EISDIR, ELOOP
+from errno import EACCES, EISDIR
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
-from stat import S_ISDIR, S_ISLNK
 from typing import TYPE_CHECKING
 
 import scrapy
@@ -27,9 +25,9 @@ from ..protocol.agents import product_tokens
 from ..protocol.printable import cut, printable
 from ..settings import changed_settings, scrapy_settings
 from .answers import SETTINGS
-from .background_file import BackgroundFile, new_file
+from .background_file import BackgroundFile
 from .event_log import CrawlLog
-from .reading import ReportError, read_reports
+from .reading import read_reports
 from .records import MAX_NAMES, MAX_TEXT, Run, json_text, utc
 
 if TYPE_CHECKING:
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..frontier.clock import Clock
     from ..settings import Settings
+    from .archive import Archive
     from .records import Report
 
 logger = get_logger(__name__)
@@ -88,19 +87,21 @@ class CrawlReport(CrawlLog):
     Raises :class:`~scrapy_rep.exceptions.SettingError` for a path that cannot be written.
     """
 
-    def __init__(self, crawler: Crawler, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
+    ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
         self._clock = clock
+        self._archive = archive
         now = clock.time()
         run_id = f"{utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(
             settings.report, crawler.spider, run_id, now, settings.jobdir
         )
         self._is_job = bool(settings.jobdir)
-        self._is_abandoned = False
-        self._has_failed = False
+        self._failures = 0
         tokens = product_tokens(settings.user_agent(None))[:MAX_NAMES]
         run = Run(
             run_id,
@@ -111,10 +112,10 @@ class CrawlReport(CrawlLog):
             utc(now),
             [cut(token, MAX_TEXT) for token in tokens],
             _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
+            archive=None if archive is None else cut(archive.file.path, MAX_TEXT),
             scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
         )
-        descriptor, _ = new_file(str(self._log_path))
-        self._file = BackgroundFile(descriptor)
+        self._file = _opened(settings.report[0], self._log_path)
         super().__init__(run, settings, clock, self._file)
         self._looping = create_looping_call(self._write)
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
@@ -125,24 +126,26 @@ class CrawlReport(CrawlLog):
 
     def _write(self) -> None:
         self.flush()
-        for error in self._file.failures():
-            self._report_failure(self._log_path, error)
+        if self._file.failure and not self._failures:
+            self._report_failure(self._log_path, self._file.failure)
 
     async def _on_spider_closed(self, reason: str) -> None:
         if self._looping.running:
             self._looping.stop()
+        if self._archive is not None:
+            await self._archive.close()
+            self.run.archive_sha256 = self._archive.file.sha256
         self.end(self._downloads(), reason)
+        failures: list[tuple[Path, object]] = []
         try:
-            failures = await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
-            await self._file.close(self._clock)
+            failures += await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
         except Exception as error:
-            self._is_abandoned = True
-            self._file.abandon()
-            failures = [(self._log_path, error)]
-        # What hindered the log comes first: the report may lack a log because of it.
-        earlier = [(self._log_path, error) for error in self._file.failures()]
-        for path, failure in [*earlier, *failures]:
+            failures.append((self._log_path, error))
+        await self._file.close(self._clock)
+        if self._file.failure:  # comes first: the report may lack events because of it
+            failures.insert(0, (self._log_path, self._file.failure))
+        for path, failure in failures:
             self._report_failure(path, failure)
 
     def _downloads(self) -> dict[str, int]:
@@ -154,11 +157,11 @@ class CrawlReport(CrawlLog):
         }
         return {name: found[name] for name in sorted(found)[:MAX_DOWNLOAD_STATS]}
 
-    def _report_failure(self, path: Path, error: Exception) -> None:
-        self._stats.inc_value("robotstxt/report_error_count")
-        if self._has_failed:
+    def _report_failure(self, path: Path, error: object) -> None:
+        self._failures += 1
+        self._stats.set_value("robotstxt/report_error_count", self._failures)
+        if self._failures > 1:
             return
-        self._has_failed = True
         logger.error(
             "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. The "
             "crawl continues. Later failures are counted in the stat robotstxt/report_error_count.",
@@ -168,35 +171,27 @@ class CrawlReport(CrawlLog):
 
     # The thread of the file calls these.
 
-    def _write_report(self) -> list[tuple[Path, Exception]]:
+    def _write_report(self) -> list[tuple[Path, object]]:
         """Write the report. Returns the paths that cannot be written."""
         logs = [self._log_path]
         if self._is_job:
             logs = sorted(self._log_path.parent.glob(f"*{LOG_SUFFIX}"))
-        try:
-            report = read_reports(logs, self._note, skip=self._is_job)
-        except ReportError as error:
-            return [(self._log_path, error)]
-        failures: list[tuple[Path, Exception]] = []
+        report = read_reports(logs, self._note, skip=self._is_job)
+        failures: list[tuple[Path, object]] = []
         for path in self._targets:
             try:
-                self._write_target(path, report)
+                text = RENDERERS[path.suffix.lower()](report)
+                write_atomically(path, text.encode("utf-8", "backslashreplace"))
             # One form that fails must not cost the other.
             except Exception as error:
                 failures.append((path, error))
+            else:
+                logger.info(
+                    "The report of the crawl is %(path)s.",
+                    {"path": path},
+                    extra={"spider": self._crawler.spider},
+                )
         return failures
-
-    def _write_target(self, path: Path, report: Report) -> None:
-        text = RENDERERS[path.suffix.lower()](report)
-        if self._is_abandoned:  # the crawl has said that it is not written
-            return
-        _check_file(path)
-        write_atomically(path, text.encode("utf-8", "backslashreplace"))
-        logger.info(
-            "The report of the crawl is %(path)s.",
-            {"path": path},
-            extra={"spider": self._crawler.spider},
-        )
 
     def _note(self, message: str) -> None:
         logger.warning(
@@ -214,7 +209,7 @@ def _cut(settings: dict[str, str]) -> dict[str, str]:
 def paths_of(
     templates: Sequence[str], spider: object, run_id: str, started_at: float, jobdir: str | None
 ) -> tuple[list[Path], Path]:
-    """Return the paths of the reports of a run and of its event log, after creating their folders.
+    """Return the paths of the reports of a run, after creating their folders, and of its event log.
 
     Raises :class:`~scrapy_rep.exceptions.SettingError` if one of them cannot be written.
     """
@@ -226,39 +221,33 @@ def paths_of(
         if path.suffix.lower() == ".html" and find_spec("jinja2") is None:
             problem = "a page needs the package jinja2: pip install scrapy-rep[report]"
             raise _error(template, problem)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, "it is a directory")
+            if not os.access(path.parent, os.W_OK):
+                raise PermissionError(EACCES, "its folder cannot be written to")
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise _not_writable(template, path, error) from None
         targets.append(path)
-        _check_folder(template, path)
     if jobdir:
-        log = Path(jobdir, JOB_FOLDER, f"{run_id}{LOG_SUFFIX}")
-    else:
-        first = targets[0]
-        # A file name has at most 255 bytes.
-        stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
-        log = first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")
-    _check_folder(templates[0], log)
-    return targets, log
+        return targets, Path(jobdir, JOB_FOLDER, f"{run_id}{LOG_SUFFIX}")
+    first = targets[0]
+    # A file name has at most 255 bytes.
+    stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
+    return targets, first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")
 
 
-def _check_folder(template: str, path: Path) -> None:
-    """Create the folder of a file, and check that the file can be written."""
+def _opened(template: str, log: Path) -> BackgroundFile:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _check_file(path)
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(EACCES, "its folder cannot be written to")
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        problem = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise _error(template, f"{path} cannot be written: {problem}") from None
+        return BackgroundFile(str(log))
+    except (OSError, ValueError) as error:
+        raise _not_writable(template, log, error) from None
 
 
-def _check_file(path: Path) -> None:
-    """Raise OSError for a directory, and for a symbolic link, which another user may have made."""
-    with suppress(FileNotFoundError):
-        mode = path.lstat().st_mode
-        if S_ISDIR(mode):
-            raise IsADirectoryError(EISDIR, "it is a directory")
-        if S_ISLNK(mode):
-            raise OSError(ELOOP, "it is a symbolic link: use the path of the file itself")
+def _not_writable(template: str, path: Path, error: Exception) -> SettingError:
+    problem = getattr(error, "strerror", None) or error
+    return _error(template, f"{path} cannot be written: {problem}")
 
 
 def _error(template: str, problem: str) -> SettingError:

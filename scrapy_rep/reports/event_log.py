@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import msgspec
 
@@ -27,11 +27,14 @@ from ..protocol.printable import cut, without_credentials
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
 from .records import (
+    ALLOWED_ANYWAY,
+    EMPTY,
     EXEMPT,
     LATEST,
     MAX_FILE_TEXT,
     MAX_NAMES,
     MAX_TEXT,
+    REDIRECT_LOOP,
     UNCHECKED,
     Event,
     FetchEvent,
@@ -89,9 +92,10 @@ class CrawlLog:
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
         self._size = 0
-        self._lost = 0
         self._sent: WeakSet[Request] = WeakSet()
         """The requests that were sent and have not ended."""
+        self._excepted: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
+        """What the robots.txt says about requests that start as exceptions."""
         self._known_files: OrderedDict[str, int] = OrderedDict()
         self._add(RunEvent(run))
 
@@ -99,14 +103,13 @@ class CrawlLog:
         """Give what there is to the file."""
         lines, self._lines, self._size = self._lines, [], 0
         if not lines:
-            self._file.retry()
             return
+        events = len(lines)
+        if self._file.lost:  # the first line of the file may be lost, too
+            self.run.damage = f"the disk did not take {self._file.lost:,} events"
+            lines.insert(0, self._encode(RunEvent(self.run)) + b"\n")
         octets = b"".join(lines)
-        if not self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION)):
-            self._lost += len(lines) - (self._lost > 0)  # without the line about the loss
-            self.run.damage = f"the disk did not take {self._lost:,} events"
-            # Not with `_add`, which would flush a run that is longer than the buffer without end.
-            self._lines.append(self._encode(RunEvent(self.run)) + b"\n")
+        self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
         """Add the end of the run."""
@@ -128,6 +131,10 @@ class CrawlLog:
 
     # Requests.
 
+    def excepted(self, request: Request, verdict: Verdict) -> None:
+        """Note what the robots.txt says about a request that starts as an exception."""
+        self._excepted[request] = verdict
+
     def sent(self, request: Request, delay: float) -> None:
         """Log a request that a download handler gets."""
         self._sent.add(request)
@@ -135,7 +142,8 @@ class CrawlLog:
         if meta.get(IS_ROBOTSTXT_REQUEST):
             self._add_request("robots.txt", url, delay)
         else:
-            self._add_request("sent", url, delay, _verdict_in(meta))
+            broken = self._excepted.pop(request, None) if self._excepted else None
+            self._add_request("sent", url, delay, _verdict_in(meta), broken=broken)
 
     def ended(self, request: Request) -> None:
         """Note that a request has ended which its site may have received."""
@@ -163,7 +171,13 @@ class CrawlLog:
         self._add_request("final-url-dropped" if dropped else "final-url", url, 0.0, verdict)
 
     def _add_request(
-        self, kind: Any, url: str, delay: float, verdict: Verdict | str = "", *waits: float
+        self,
+        kind: str,
+        url: str,
+        delay: float,
+        verdict: Verdict | str = "",
+        *waits: float,
+        broken: Verdict | None = None,
     ) -> None:
         key = origin_of(url)
         if key is not None:
@@ -172,13 +186,20 @@ class CrawlLog:
             path = _text(_USERINFO.sub("//", url, count=1))
         else:  # data:, file: and other schemes without a robots.txt
             return
-        decided: Any = (verdict, *(None,) * 6)
+        allowed, rule, agent, detail = None, None, None, None
         if isinstance(verdict, Verdict):
             allowed, reason, rule, agent, detail = verdict
-            allow, pattern, line = rule or (None, None, None)
-            texts = _optional(agent), allow, _optional(pattern), line, _optional(detail)
-            decided = reason.value, allowed, *texts
-        self._add(RequestEvent(kind, self._at(), key, path, delay, *decided, *waits))
+            verdict = reason.value
+        if broken is not None:  # an exception
+            if not broken.allowed:
+                rule, agent = broken.rule, broken.agent
+            if rule is None:
+                detail = detail or (ALLOWED_ANYWAY if broken.allowed else str(broken))
+        allow, pattern, line = rule or (None, None, None)
+        texts = _optional(agent), allow, _optional(pattern), line, _optional(detail)
+        self._add(
+            RequestEvent(kind, self._at(), key, path, delay, verdict, allowed, *texts, *waits)
+        )
 
     # Robots.txt files.
 
@@ -188,12 +209,13 @@ class CrawlLog:
         ``body`` is the file as it was received; None if none was received.
         """
         copy, digest = origin.copy, None
+        text = None if origin.robots is None else origin.robots.text
         if origin.robots is not None:
             digest = copy.sha256 if copy is not None else None
             if body is not None:
                 digest = digest or sha256(body).hexdigest()
                 if digest not in self._known_files:
-                    self._add_file(digest, body, origin.robots.text)
+                    self._add_file(digest, body, text)
         status, url, failure = origin.status, origin.url, None
         if isinstance(event, Unreachable):
             # The state of the origin may still be that of an earlier fetch.
@@ -201,12 +223,17 @@ class CrawlLog:
         elif origin.state is State.UNREACHABLE:
             failure = origin.failure
         is_unreachable = failure is not None
+        result = (AccessResult.UNREACHABLE if is_unreachable else origin.result).value
+        if text is not None and not is_unreachable and (not text or text.isspace()):
+            result = EMPTY
+        elif origin.state is State.UNAVAILABLE and status is None:
+            result = REDIRECT_LOOP
         self._add(
             FetchEvent(
                 self._at(),
                 origin.key,
                 min(origin.fetched_at, LATEST),
-                (AccessResult.UNREACHABLE if is_unreachable else origin.result).value,
+                result,
                 self._effect(origin),
                 "store" if event is None else "http-cache" if origin.from_cache else "site",
                 status,

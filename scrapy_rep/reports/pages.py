@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from ..protocol.printable import printable
 from . import answers
+from .records import MAX_DECIDING, MAX_EXAMPLES, MAX_ORIGINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +32,6 @@ if TYPE_CHECKING:
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
 """The links to other pages. Nothing loads them until the reader follows them."""
-
-STATES = {
-    "rules": "Has rules",
-    "unavailable": "No robots.txt",
-    "not-robots-txt": "Not a robots.txt",
-    "refused": "Refused",
-    "challenge": "Challenge",
-    "disallowed": "All disallowed",
-    "unreachable": "Unreachable",
-    "unknown": "Not fetched",
-}
-"""What each state of an origin is called."""
 
 MAX_TEXT = 2_000
 """Characters of one value that are shown."""
@@ -65,7 +54,7 @@ ROWS_TOGETHER = 200
 """The rows of one table of origins. A browser lays out a table when it becomes visible."""
 
 SECTIONS = (
-    ("answers", "Answers"),
+    ("summary", "Summary"),
     ("charts", "Charts"),
     ("origins", "Origins"),
     ("practice", "Best practice"),
@@ -77,57 +66,51 @@ SECTIONS = (
 def report_page(report: Report) -> str:
     """Return the page of a report."""
     spiders = ", ".join(dict.fromkeys(shown(run.spider, 100) for run in report.runs[:100]))
-    disallowed = [
-        each
-        for origin in report.origins
-        for each in origin.deciding
-        if each.allowed is False and (each.sent or each.final_url)
-    ]
+    days = {moment(day)[:10] for run in report.runs for day in (run.started_at, run.written_at)}
     return render(
         "report.html",
-        title=f"Crawl report: {spiders}",
+        title=f"Crawl report: {spiders}, {period(min(days), max(days))}",
         description="What the robots.txt files of the sites said, and what the crawl did.",
         script_name="page.js",
         report=report,
         sections=SECTIONS,
-        obedience=answers.obedience(report).value,
-        disallowed=sorted(disallowed, key=lambda each: -(each.sent + each.final_url)),
-        unreachable=answers.unreachable(report),
-        pace=answers.pace(report),
-        frequent=answers.frequent(report),
         rows_together=ROWS_TOGETHER,
         details=Details(report),
         judged=answers.judged(report),
-        agents=answers.user_agents(report),
         methods=answers.downloads(report, "request_method_count/"),
         statuses=answers.downloads(report, "response_status_count/"),
+        max_origins=MAX_ORIGINS,
+        max_deciding=MAX_DECIDING,
+        max_examples=MAX_EXAMPLES,
     )
 
 
 def report_summary(report: Report) -> str:
     """Return the summary of a report for a terminal, as ``templates/summary.html`` describes it."""
-    return render_text(
-        "summary.html",
-        report=report,
-        obedience=answers.obedience(report).value,
-        unreachable=answers.unreachable(report),
-        pace=answers.pace(report),
-    )
+    return render_text("summary.html", report=report)
 
 
 def survey_page(survey: Survey) -> str:
     """Return the page of a survey: one HTML file, which loads nothing and has no script."""
     return render(
         "survey.html",
-        title=f"Survey of {survey.sites:,} robots.txt files",
+        title=_survey_title(survey),
         description="The state of the robots.txt files of many sites.",
         survey=survey,
     )
 
 
+def _survey_title(survey: Survey) -> str:
+    """Return what was counted: its source, and the date of the files."""
+    sources, others = survey.sources[:5], len(survey.sources[5:])
+    more = [count(others, "other")] if others else []
+    dates = [period(survey.first_date, survey.last_date)] if survey.first_date else []
+    return f"Survey of robots.txt files: {', '.join([*sources, *more, *dates])}"
+
+
 def survey_summary(survey: Survey) -> str:
     """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
-    return render_text("survey_summary.html", survey=survey)
+    return render_text("survey_summary.html", title=_survey_title(survey), survey=survey)
 
 
 # The details of origins
@@ -237,16 +220,26 @@ def environment() -> Environment:
         "asset": asset,
         "count": count,
         "deciding_text": answers.deciding_text,
+        "disallowed": answers.disallowed,
+        "frequent": answers.frequent,
+        "is_rule": answers.is_rule,
         "link": link,
         "moment": moment,
         "number": "{:,}".format,
+        "obedience": lambda report: answers.obedience(report).value,
         "octets": octets,
+        "pace": answers.pace,
         "percent": percent,
         "reason_text": answers.reason_text,
+        "round_up": round_up,
         "seconds": seconds,
         "shown": shown,
         "source": source,
-        "state_text": lambda state: STATES.get(state, state),  # a later version has others
+        "state_kind": answers.state_kind,
+        "state_text": answers.state_text,
+        "states": answers.states,
+        "unreachable": answers.unreachable,
+        "user_agents": answers.user_agents,
     }
     return made
 
@@ -340,11 +333,21 @@ def octets(number: int) -> str:
     return f"{kibibytes:.1f} KiB" if kibibytes < 10 else f"{kibibytes:,.0f} KiB"
 
 
-def moment(time: datetime | float, parts: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """Return a time in UTC; seconds are since 1970. A file may have any time."""
-    try:
-        if not isinstance(time, datetime):
-            return datetime.fromtimestamp(time, timezone.utc).strftime(parts)
-        return time.astimezone(timezone.utc).strftime(parts)
-    except (OverflowError, OSError, ValueError):
-        return "unknown"
+def moment(time: datetime) -> str:
+    """Return a time in the one format of pages and summaries: ``2026-11-22 09:30:00 UTC``."""
+    return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def period(first: str, last: str | None) -> str:
+    """Return the days from the first one to the last one."""
+    return first if first == last else f"{first} to {last}"
+
+
+def round_up(number: int) -> int:
+    """Return the end of an axis from 0: a round number, as its half is.
+
+    >>> round_up(7), round_up(412), round_up(1_300)
+    (10, 1000, 2000)
+    """
+    power = int(10 ** len(str(number)))
+    return min(end for end in (power // 5, power * 2 // 5, power) if end >= number)

@@ -1,7 +1,6 @@
-"""Reads event logs and JSON reports.
+"""Makes the report of event logs, with SQL: ``report.sql`` has the queries.
 
-The report of one or more event logs is computed with SQL: ``report.sql`` has the queries. The
-events are rows of a temporary database, which SQLite keeps on the disk if there are many. The
+The events are rows of a temporary database, which SQLite keeps on the disk if there are many. The
 memory that this uses depends on the limits of a report, not on the number of events.
 """
 
@@ -12,9 +11,8 @@ import sqlite3
 import time
 import zlib
 from contextlib import closing
-from functools import lru_cache, partial
+from functools import partial
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,8 +20,12 @@ from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
 from .records import (
+    MAX_DECIDING,
     MAX_EXAMPLES,
-    VERSION,
+    MAX_FILES_TEXT,
+    MAX_NAMES,
+    MAX_ORIGINS,
+    MAX_VERSIONS,
     AskedPace,
     Counts,
     Deciding,
@@ -31,7 +33,7 @@ from .records import (
     FetchEvent,
     FileEvent,
     HostPace,
-    Limits,
+    LeftOut,
     OriginReport,
     PaceEvent,
     PageEvent,
@@ -46,6 +48,7 @@ from .records import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from .records import Run
 
@@ -54,10 +57,6 @@ MAX_LINE = 1 << 20
 
 MAX_DAMAGED = 1_000
 """Lines that cannot be read, after which a log is not read any further."""
-
-_GZIP = b"\x1f\x8b"
-
-_UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 
 _decode = msgspec.json.Decoder(Event).decode
 
@@ -100,16 +99,12 @@ def read_reports(
     *,
     skip: bool = False,
 ) -> Report:
-    """Return the report of one or more event logs, or of one JSON report.
+    """Return the report of one or more event logs.
 
     ``note`` gets a sentence for each file that is damaged, and for each that is not used because
     another file has the same run. With ``skip``, it also gets files that are not event logs.
     Raises :class:`ReportError`.
     """
-    if not paths:
-        raise ReportError("there is no file to read")
-    if len(paths) == 1 and not _is_log(paths[0]):
-        return _read_json(paths[0])
     try:
         with closing(Database()) as database:
             known: set[str] = set()
@@ -121,101 +116,73 @@ def read_reports(
                         raise
                     note(str(error))
             return database.report()
-    except (sqlite3.Error, msgspec.MsgspecError) as error:
+    # A line may have any number in place of a time, or any text in place of an origin.
+    except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
+        if isinstance(error, ReportError):
+            raise
         raise ReportError(f"the events make no report: {error}") from None
 
 
 def _add(
     database: Database, path: str | Path, known: set[str], note: Callable[[str], object]
 ) -> None:
-    if not _is_log(path):
-        raise ReportError(
-            f"{path} is not an event log: one report of several crawls is made of their event "
-            "logs, which are next to their reports (.events.gz)"
-        )
-    log = _Log(path)
-    events = iter(log)
+    damage: list[str] = []
+    events = _events(path, damage)
     first = next(events, None)
     if not isinstance(first, RunEvent):
-        raise ReportError(f"{path} is not a report of a crawl: it is not an event log")
+        raise ReportError(f"{path} is not an event log of a crawl (.events.gz)")
     if first.run.id in known:
         note(f"{path} is not used: another file has the same run")
         return
     known.add(first.run.id)
     run = database.add(first.run, events)
-    if log.damage is not None:
-        run.damage = log.damage
+    run.damage = next(iter(damage), run.damage)
     if run.damage is not None:
         note(f"{path} is damaged: {run.damage}. The rest of it is used")
 
 
-class _Log:
-    """The events of a file. Iterating over it raises ReportError for a file that cannot be read."""
+def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
+    """Yield the events of a file. ``damage`` gets what cannot be read.
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
-        self.damage: str | None = None
-        """What cannot be read, when all events are read."""
-
-    def __iter__(self) -> Iterator[Event]:
-        damaged: list[int] = []
-        number = 0
-        try:
-            with gzip.open(self._path) as file:
-                for line in iter(lambda: file.readline(MAX_LINE), b""):
-                    number += 1
-                    try:
-                        event = _decode(line)
-                    except _UNREADABLE:
-                        damaged.append(number)
-                        if len(damaged) > MAX_DAMAGED:
-                            raise zlib.error("too many lines cannot be read") from None
-                    else:
-                        yield event
-        except (OSError, EOFError, zlib.error) as error:
-            if number == 0 and isinstance(error, OSError):
-                raise ReportError(f"cannot read {self._path}: {_problem(error)}") from None
-            self.damage = f"the end after line {number:,} cannot be read"
-        else:
-            if damaged:
-                more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-                self.damage = f"line {damaged[0]:,}{more} cannot be read"
-
-
-def _is_log(path: str | Path) -> bool:
-    """Whether a file begins as an event log. Raises ReportError."""
+    Raises ReportError for a file that cannot be read at all.
+    """
+    number, damaged = 0, []
     try:
-        with Path(path).open("rb") as file:
-            return file.read(len(_GZIP)) == _GZIP
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise ReportError(f"cannot read {path}: {_problem(error)}") from None
-
-
-def _read_json(path: str | Path) -> Report:
-    octets = Path(path).read_bytes()
-    try:
-        return msgspec.json.decode(octets, type=Report)
-    except _UNREADABLE as error:
-        raise ReportError(
-            f"{path} is not a report of a crawl in version {VERSION}: {error}"
-        ) from None
-
-
-def _problem(error: Exception) -> str:
-    problem = error.strerror if isinstance(error, OSError) else None
-    return problem or str(error)
+        with gzip.open(path) as file:
+            for line in iter(lambda: file.readline(MAX_LINE), b""):
+                number += 1
+                try:
+                    event = _decode(line)
+                except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                    damaged.append(number)
+                    if len(damaged) > MAX_DAMAGED:
+                        raise zlib.error("too many lines cannot be read") from None
+                else:
+                    yield event
+    # ValueError: a NUL in the path
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        if number == 0:
+            problem = getattr(error, "strerror", None) or error
+            if isinstance(error, gzip.BadGzipFile):
+                problem = "it is not an event log of a crawl (.events.gz)"
+            raise ReportError(f"cannot read {path}: {problem}") from None
+        damage.append(f"the end after line {number:,} cannot be read")
+    if damaged:
+        more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+        damage.append(f"line {damaged[0]:,}{more} cannot be read")
 
 
 # Computing a report
 
 
-@lru_cache(10_000)
-def _host_of(origin: str) -> str:
-    """Return the host of an origin, which another program may have written."""
-    try:
-        return host_of(origin)
-    except ValueError:
-        return origin
+LIMITS = {
+    "origins": MAX_ORIGINS,
+    "deciding": MAX_DECIDING,
+    "versions": MAX_VERSIONS,
+    "files_text": MAX_FILES_TEXT,
+    "names": MAX_NAMES,
+}
+"""What a report has at most."""
 
 
 class Database:
@@ -252,7 +219,7 @@ class Database:
                 host = None
                 if not isinstance(event, FileEvent):
                     last = max(last, event.at)
-                    host = None if event.origin is None else _host_of(event.origin)
+                    host = None if event.origin is None else host_of(event.origin)
                 if isinstance(event, FetchEvent):
                     event.redirects = msgspec.json.encode(event.redirects).decode()  # type: ignore
                 values = structs.astuple(event)
@@ -272,13 +239,14 @@ class Database:
                 self._sql.executemany(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
                 values.clear()
 
-    def report(self, limits: Limits | None = None) -> Report:
-        """Return the report of all runs. The database cannot be used after that."""
-        limits = limits or Limits()
-        fields = structs.asdict(limits)
-        self._sql.execute(f"CREATE TABLE limits({', '.join(fields)})")
-        marks = ", ".join("?" * len(fields))
-        self._sql.execute(f"INSERT INTO limits VALUES ({marks})", list(fields.values()))
+    def report(self, **limits: int) -> Report:
+        """Return the report of all runs. The database cannot be used after that.
+
+        ``limits`` replace some of `LIMITS`.
+        """
+        most = LIMITS | limits
+        columns = ", ".join(f"{number} AS max_{name}" for name, number in most.items())
+        self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
         for view, field, kind in (
@@ -299,7 +267,7 @@ class Database:
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
-            limits=structs.replace(limits, **left_out),
+            left_out=convert(left_out, LeftOut),
             totals=convert(totals, Counts),
             origins=list(origins.values()),
             hosts=hosts,

@@ -2,7 +2,7 @@
 -- record; those with [msgspec] in their name are JSON, which a converter of reading.py decodes.
 --
 -- request, fetch, pace, page, file: the events. ``place`` is the position of an event in all logs,
--- and ``run`` the number of its log. limits: the fields of `Limits`, in one row.
+-- and ``run`` the number of its log. limits: what a report has at most, in one row.
 
 CREATE INDEX fetch_of ON fetch(run, origin, place);
 
@@ -29,9 +29,9 @@ CREATE TABLE counts AS SELECT origin,
   sum(sent * (reason = 'exempt')) AS sent_exempt, sum(sent * (allowed IS 0)) AS sent_disallowed,
   sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
   sum(final_url) AS final_url_disallowed, sum(final_url_dropped) AS final_url_dropped,
-  sum(delayed) AS delayed, min(round(sum(delay_seconds), 6), 1e12) AS delay_seconds,
-  sum(waited) AS waited, min(round(sum(wait_seconds), 6), 1e12) AS wait_seconds, sum(robots_txt) AS robots_txt,
-  sum(backoffs) AS backoffs, min(round(sum(backoff_seconds), 6), 1e12) AS backoff_seconds
+  sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
+  sum(waited) AS waited, round(sum(wait_seconds), 6) AS wait_seconds, sum(robots_txt) AS robots_txt,
+  sum(backoffs) AS backoffs, round(sum(backoff_seconds), 6) AS backoff_seconds
 FROM decided GROUP BY origin;
 
 CREATE VIEW totals AS SELECT
@@ -39,9 +39,9 @@ CREATE VIEW totals AS SELECT
   total(sent_disallowed) AS sent_disallowed, total(sent_unchecked) AS sent_unchecked,
   total(dropped) AS dropped, total(final_url_disallowed) AS final_url_disallowed,
   total(final_url_dropped) AS final_url_dropped, total(delayed) AS delayed,
-  min(round(total(delay_seconds), 6), 1e12) AS delay_seconds, total(waited) AS waited,
-  min(round(total(wait_seconds), 6), 1e12) AS wait_seconds, total(robots_txt) AS robots_txt,
-  total(backoffs) AS backoffs, min(round(total(backoff_seconds), 6), 1e12) AS backoff_seconds,
+  round(total(delay_seconds), 6) AS delay_seconds, total(waited) AS waited,
+  round(total(wait_seconds), 6) AS wait_seconds, total(robots_txt) AS robots_txt,
+  total(backoffs) AS backoffs, round(total(backoff_seconds), 6) AS backoff_seconds,
   (SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
     FROM decided WHERE dropped > 0 GROUP BY 1 ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
 FROM counts;
@@ -96,7 +96,7 @@ FROM decided JOIN listed USING (origin) WHERE reason != '';
 
 CREATE VIEW deciding AS SELECT origin, reason, allowed, sha256, agent,
   CASE WHEN pattern IS NOT NULL THEN
-    json_object('allow', coalesce(allow, 0), 'pattern', pattern, 'line', coalesce(line, 0)) END AS "rule [msgspec]",
+    json_object('allow', allow, 'pattern', pattern, 'line', line) END AS "rule [msgspec]",
   detail, sent, dropped, final_url, examples AS "examples [msgspec]"
 FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, number;
 
@@ -142,10 +142,10 @@ FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin, kind
 WHERE number <= max_names ORDER BY origin, kind, number;
 
 -- The gaps between two requests to a host in one run. A request may have passed the middleware
--- before the delay was known. A log that another program has written may go back in time.
+-- before the delay was known.
 CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND delay > 0 AND (before > 0 OR gap >= delay)
   AS is_paced
-FROM (SELECT host, at, delay, max(round(at - lag(at) OVER one, 6), 0) AS gap, lag(delay) OVER one AS before
+FROM (SELECT host, at, delay, round(at - lag(at) OVER one, 6) AS gap, lag(delay) OVER one AS before
   FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
   WINDOW one AS (PARTITION BY run, host ORDER BY place));
 
@@ -173,9 +173,9 @@ WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) 
 
 CREATE VIEW left_out AS SELECT
   (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin IS NOT NULL
-    AND origin NOT IN (SELECT origin FROM listed)) AS origins_left_out,
-  (SELECT coalesce(sum(requests), 0) FROM host_rank WHERE rank > max_origins) AS hosts_left_out,
-  (SELECT coalesce(sum(deciding_left_out), 0) FROM origins) AS deciding_left_out,
-  (SELECT coalesce(sum(versions_left_out), 0) FROM origins) AS versions_left_out,
-  (SELECT count(*) FROM texts WHERE text IS NULL) AS files_left_out
+    AND origin NOT IN (SELECT origin FROM listed)) AS origins,
+  (SELECT coalesce(sum(requests), 0) FROM host_rank WHERE rank > max_origins) AS hosts,
+  (SELECT coalesce(sum(deciding_left_out), 0) FROM origins) AS deciding,
+  (SELECT coalesce(sum(versions_left_out), 0) FROM origins) AS versions,
+  (SELECT count(*) FROM texts WHERE text IS NULL) AS files
 FROM limits;

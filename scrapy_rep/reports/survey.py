@@ -6,6 +6,7 @@ are in a file, so that they need not fit into memory.
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from importlib.resources import files
 from types import UnionType
 from typing import TYPE_CHECKING, Literal, get_args
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 from msgspec import Struct, structs
 
 from ..protocol.access import AccessResult
+from ..protocol.printable import printable
 from .survey_row import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 VERSION = 3
@@ -34,7 +36,12 @@ class Survey(Struct, kw_only=True):
 
     type: Literal["survey"] = "survey"
     version: int = VERSION
-    made_at: str
+    made_at: datetime
+    sources: list[str]
+    """The inputs, as they were named."""
+    first_date: str | None
+    last_date: str | None
+    """The days of the first and the last file: when they were requested, or have changed."""
     complete: bool
     """Whether all of the input is counted."""
     problems: int
@@ -147,7 +154,9 @@ class Rows:
         except self._error as error:
             raise RowFileError(f"cannot write {path}: {error}") from None
 
-    def survey(self, *, made_at: str, complete: bool, problems: int, compared: bool) -> Survey:
+    def survey(
+        self, sources: Sequence[str], *, complete: bool, problems: int, compared: bool
+    ) -> Survey:
         """Return the figures. ``compared``: with the differences to the survey before."""
         figures = {}
         left_out = {}
@@ -162,10 +171,12 @@ class Rows:
             figures[name] = [dict(zip(columns, row[:-1], strict=True)) for row in found]
             if found and found[0][-1] > len(found):
                 left_out[name] = found[0][-1] - len(found)
-        [(sites, read)] = self._database.execute(
-            "SELECT count(*), count(size) FROM rows WHERE survey = 'now'"
+        [(sites, read, first, last)] = self._database.execute(
+            "SELECT count(*), count(size), min(date), max(date) FROM rows WHERE survey = 'now'"
         ).fetchall()
         return Survey(
-            made_at=made_at, complete=complete, problems=problems, sites=sites, files=read,
+            made_at=datetime.now(timezone.utc), sources=[printable(each) for each in sources],
+            first_date=first, last_date=last,
+            complete=complete, problems=problems, sites=sites, files=read,
             figures=figures, left_out=left_out,
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
 from ..protocol.robotstxt import other_page
 from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
+from .records import EMPTY, REDIRECT_LOOP, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +42,10 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     site: str
     result: str
+    """The state of the robots.txt, such as ``rules``, ``empty`` and ``unavailable``."""
     status: int | None = None
+    date: str | None = None
+    """The day on which the file was requested, or has changed: ``2026-11-22``."""
     size: int | None = None
     """Bytes."""
     lines: int | None = None
@@ -74,18 +79,32 @@ def row_of(
     site: str,
     body: bytes | None,
     status: int | None = None,
-    result: str = AccessResult.RULES.value,
+    result: str = AccessResult.RULES,
+    at: float | None = None,
 ) -> Row:
     """Return the row of a site, whose content never raises an error.
 
     ``site`` is the origin, or the name of the file. ``body`` is None if there is no file.
-    ``result`` is what the response means: a value of `AccessResult`.
+    ``result`` is what the response means, as a value of `AccessResult`. ``at`` is the time of the
+    file in seconds since 1970.
     """
     page = None if body is None else other_page(body)
     if page is not None:
         body, result = None, page.value
-    facts: dict[str, Any] = {} if body is None else _facts(body)
-    return Row(site=printable(site), result=result, status=status, **facts)
+    state = str(result)
+    facts: dict[str, Any] = {}
+    if body is not None:
+        facts = _facts(body)
+        if result == AccessResult.RULES and not body.strip(b"\xef\xbb\xbf \t\r\n"):
+            state = EMPTY
+    elif result == AccessResult.UNAVAILABLE and status is None:
+        state = REDIRECT_LOOP
+    date = None
+    with suppress(
+        ValueError, OverflowError, OSError
+    ):  # a tar file may have any time, and 0 for none
+        date = None if not at else f"{utc(at):%Y-%m-%d}"
+    return Row(site=printable(site), result=state, status=status, date=date, **facts)
 
 
 def _facts(body: bytes) -> dict[str, Any]:

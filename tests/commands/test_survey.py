@@ -122,10 +122,11 @@ def test_a_folder(run: Run, folder: Path) -> None:
 def test_a_tar_file(run: Run, tmp_path: Path, folder: Path, mode: str) -> None:
     (tmp_path / "sites.tar").write_bytes(tar_of(FILES, mode))
     records = [record_of(run("survey", name, "--json")) for name in (str(folder), "sites.tar")]
-    assert (
-        len({msgspec.json.encode(msgspec.structs.replace(each, made_at="")) for each in records})
-        == 1
-    )
+    for record in records:
+        assert record.first_date == record.last_date
+        record.made_at, record.sources = records[0].made_at, []
+        record.first_date = record.last_date = None
+    assert records[0] == records[1]
 
 
 def test_a_tar_file_from_standard_input() -> None:
@@ -220,7 +221,7 @@ def test_an_archive(run: Run, tmp_path: Path) -> None:
     assert numbers(record, "statuses") == dict.fromkeys(("200", "301", "304", "404", "503"), 1)
     assert record.files == numbers(record, "features")["everything disallowed for *"] == 1
     page = run("survey", "a.warc.gz", "--html", "x.html")
-    assert "unreachable" in page.out
+    assert "Unreachable" in page.out
     assert "<h2>Statuses</h2>" in (tmp_path / "x.html").read_text("utf-8")
 
 

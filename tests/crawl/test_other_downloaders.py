@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from scrapy.core.downloader import Downloader
 
 from scrapy_rep.reports.answers import Obedience, obedience
-from scrapy_rep.reports.reading import read_reports
+from scrapy_rep.reports.records import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ async def test_a_report_says_whether_the_downloader_shows_what_it_sends(
     settings = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
     await crawl(urls, {**settings, "DOWNLOADER": downloader, "REP_REPORT": str(path)})
     assert site.page_paths == ["/a"]
-    report = read_reports([path])
+    report = msgspec.json.decode(path.read_bytes(), type=Report)
     is_shown = downloader is Downloader
     assert report.runs[0].sent_is_known is is_shown
     assert report.totals.sent == is_shown

@@ -75,9 +75,7 @@ def test_a_page_needs_jinja2_from_the_start(
         ("100%.json", "it is not a template such as"),
         ("file/report.json", "cannot be written: .*[Ff]ile exists|Not a directory"),
         ("folder.json", "folder.json cannot be written: it is a directory"),
-        ("link.json", "link.json cannot be written: it is a symbolic link"),
         ("x" * 300 + ".json", "cannot be written: File name too long"),
-        ("a\0b.json", "cannot be written: .*null"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_named(
@@ -86,6 +84,5 @@ def test_a_path_that_cannot_be_used_is_named(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "folder.json").mkdir()
-    (tmp_path / "link.json").symlink_to("elsewhere.json")
     with pytest.raises(SettingError, match=f"^REP_REPORT is .*: .*({problem})"):
         files_of(template)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import sqlite3
 from datetime import datetime, timezone
@@ -19,12 +18,10 @@ from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import AccessResult, NotModified, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
-from scrapy_rep.reports.pages import report_page
 from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
-from scrapy_rep.reports.records import MAX_NAMES, Limits, Report, json_text, utc
-from testing.hostile_texts import ATTACKS
-
-from .samples import NOW, SampleLog, fetched, log, sent
+from scrapy_rep.reports.records import MAX_NAMES, Report, json_text, utc
+from testing.report_samples import START as NOW
+from testing.report_samples import SampleLog, fetched, log, sent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,16 +57,6 @@ def read(*paths: Path) -> tuple[Report, list[str]]:
     return msgspec.structs.replace(report, generated_at=utc(NOW)), notes
 
 
-@pytest.mark.parametrize("made", [log(), crawled()])
-def test_a_log_and_a_json_report_have_the_same_report(made: SampleLog, tmp_path: Path) -> None:
-    report, notes = read(made.write(tmp_path / "one.events.gz"))
-    (tmp_path / "one.json").write_text(json_text(report))
-    assert read(tmp_path / "one.json") == (report, notes) == (report, [])
-    assert report.limits == Limits()
-    if made.run.ended_at is not None:
-        assert (report.runs[0].finish_reason, report.runs[0].ended_at) == ("finished", utc(NOW + 6))
-
-
 def test_a_log_that_is_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     made = crawled()
     octets = made.octets()
@@ -96,16 +83,14 @@ def test_a_broken_line_does_not_hide_the_others(tmp_path: Path) -> None:
     lines[1:1] = [
         b"\xff\x00",
         b"[]",
-        b'["request","sent",-1,"a","b",0]',
+        b'["request","sent","now","a","b",0]',
         b'["later event",1]',
         b"[" * 100_000,
-        b'["request","sent",1,"' + b"x" * 400 + b'","b",0]',
-        b'["request","dropped",1,"a","b",0,"no known reason"]',
     ]
     path = tmp_path / "one.events.gz"
     path.write_bytes(gzip.compress(b"\n".join(lines)))
     report, _ = read(path)
-    assert report.runs[0].damage == "line 2 and 6 more cannot be read"
+    assert report.runs[0].damage == "line 2 and 4 more cannot be read"
     assert report.totals.sent == 6
     assert len(report.origins) == 2
 
@@ -128,42 +113,6 @@ def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
         except ReportError:
             continue
         json_text(report)
-
-
-def any_event(chance: random.Random) -> list[Any]:
-    """An event of another program: whatever the types of its fields allow."""
-    text, other = (chance.choice([*ATTACKS, "a\0b", "null", "", "1.5", "http://a"]) for _ in "12")
-    at = chance.choice([0, 5.5, 1_795_336_200.123, 253_402_200_000.0])
-    number, seconds = chance.choice([None, 0, 304, 1 << 53]), chance.choice([0, 0.5, 1e12])
-    flag, origin = chance.choice([None, True, False]), chance.choice([text, "http://a"])
-    kind = chance.choice(["sent", "robots.txt", "dropped", "final-url", "waited"])
-    reason = chance.choice(["", "rules", "local-rule", "unchecked"])
-    verdict = [reason, flag, text, flag, chance.choice([None, other]), number, other]
-    said = chance.choice(["directive", "usage", "terms", "license"])
-    fetched = [text, other, text, number, other, [text, other], text, other, number, at]
-    return chance.choice(
-        [
-            ["request", kind, at, origin, other, seconds, *verdict, seconds, seconds],
-            ["fetch", at, origin, at, *fetched],
-            ["file", text, 1 << 53, other],
-            ["pace", at, origin, other, seconds, seconds],
-            ["page", said, at, origin, other, text, other, bool(flag), bool(number)],
-        ]
-    )
-
-
-def test_a_log_of_another_program_has_a_report(tmp_path: Path) -> None:
-    chance = random.Random(1)
-    path = tmp_path / "one.events.gz"
-    start = gzip.decompress(log().octets())
-    for _ in range(200):
-        lines = [json.dumps(any_event(chance)).encode() + b"\n" for _ in range(20)]
-        path.write_bytes(gzip.compress(start + b"".join(lines)))
-        report, _ = read(path)
-        text = json_text(report)
-        assert text.isascii()
-        assert msgspec.json.decode(text, type=Report) == report
-        report_page(report)
 
 
 def test_a_line_without_an_end_is_not_kept(tmp_path: Path) -> None:
@@ -243,32 +192,14 @@ def test_events_without_a_report(
 
 
 @pytest.mark.parametrize(
-    "octets",
-    [
-        b"",
-        b"\xff\xfe\x00",
-        b"[" * 200_000,
-        b"{}",
-        b'{"type":"report","version":2}',
-        b'{"type":"a"}',
-    ],
+    "octets", [b"", b"\xff\xfe\x00", b"[" * 200_000, b'{"type":"report","version":1}']
 )
 def test_another_file_is_refused_by_name(tmp_path: Path, octets: bytes) -> None:
     path = tmp_path / "other"
-    path.write_bytes(octets)
-    with pytest.raises(ReportError, match="other is not a report of a crawl"):
-        read_reports([path])
-    path.write_bytes(gzip.compress(octets))
-    with pytest.raises(ReportError, match=r"other is not a report of a crawl|cannot read .*other"):
-        read_reports([path])
-
-
-def test_json_reports_are_not_merged(tmp_path: Path) -> None:
-    made = crawled()
-    path = tmp_path / "one.json"
-    path.write_text(json_text(made.report()))
-    with pytest.raises(ReportError, match=r"one\.json is not an event log: .*\.events\.gz"):
-        read_reports([made.write(tmp_path / "one.events.gz"), path])
+    for content in (octets, gzip.compress(octets)):
+        path.write_bytes(content)
+        with pytest.raises(ReportError, match=r"other is not an event log|cannot read .*other"):
+            read_reports([path])
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
@@ -276,8 +207,6 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
         read_reports([tmp_path / "missing"])
     with pytest.raises(ReportError, match=r"cannot read .*null"):
         read_reports(["a\0b"])
-    with pytest.raises(ReportError, match="no file to read"):
-        read_reports([])
 
 
 # The report of events, and its limits
@@ -300,11 +229,11 @@ def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
         made.dropped_for_directive(f"http://{number}.example/", "noindex")
         made.dropped_for_usage(f"http://{number}.example/", ["search"])
     made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
-    report = made.report(max_origins=2)
+    report = made.report(origins=2)
     assert (len(report.origins), len(report.hosts)) == (2, 2)
     assert (report.totals.sent, report.totals.dropped) == (5, 6)
-    assert (report.limits.origins_left_out, report.limits.hosts_left_out) == (6, 3)
-    assert report.limits.deciding_left_out == 0
+    assert (report.left_out.origins, report.left_out.hosts) == (6, 3)
+    assert report.left_out.deciding == 0
 
 
 def test_the_origins_with_problems_come_first() -> None:
@@ -321,10 +250,10 @@ def test_the_most_rules() -> None:
     made = log()
     for line in range(1, 6):
         made.dropped(f"{A}/a", denied(line))
-    report = made.report(max_deciding=3)
+    report = made.report(deciding=3)
     (origin,) = report.origins
     assert [row.rule.line for row in origin.deciding if row.rule] == [1, 2, 3]
-    assert origin.deciding_left_out == report.limits.deciding_left_out == 2
+    assert origin.deciding_left_out == report.left_out.deciding == 2
     assert origin.counts.dropped_for == {"rules": 5}
 
 
@@ -349,10 +278,10 @@ def test_the_text_of_files_has_a_limit() -> None:
     bodies = [*BODIES, BODIES[0], b"#" * 20_001]
     for number, body in enumerate(bodies):
         fetched(made, f"http://{number}.example", body)
-    report = made.report(max_files_text=40)
+    report = made.report(files_text=40)
     assert [file.text for file in report.files.values()] == [None, BODIES[1].decode(), None]
     assert [file.octets for file in report.files.values()] == [27, 27, 20_001]
-    assert report.limits.files_left_out == 2
+    assert report.left_out.files == 2
 
 
 def test_the_most_states_keep_the_first_and_the_last() -> None:
@@ -364,10 +293,10 @@ def test_the_most_states_keep_the_first_and_the_last() -> None:
         if number == 4:
             made.dropped(f"{A}/a", denied(1))
         made.clock.now += 7200
-    report = made.report(max_versions=4)
+    report = made.report(versions=4)
     found = report.origins[0].versions
     assert [(version.first_at - utc(NOW)).seconds // 7200 for version in found] == [0, 1, 7, 8]
-    assert report.origins[0].versions_left_out == report.limits.versions_left_out == 5
+    assert report.origins[0].versions_left_out == report.left_out.versions == 5
     texts = [file.text for file in report.files.values()]
     assert texts == ["# 0", "# 1", "# 4", "# 7", "# 8"]
 
@@ -405,7 +334,7 @@ def test_a_state_lasts_until_another_one_is_fetched() -> None:
         (Unreachable("reset"), {}, "disallow", "unreachable"),
         (Unreachable("reset"), {"REP_UNREACHABLE": "allow"}, "allow", "unreachable"),
         (Unavailable(A, NOW + 9, 403, AccessResult.DISALLOWED), {}, "disallow", "disallowed"),
-        (Unavailable(A, NOW + 9, None), {}, "allow", "unavailable"),
+        (Unavailable(A, NOW + 9, None), {}, "allow", "redirect-loop"),
     ],
 )
 def test_what_a_fetch_without_a_file_means(
@@ -533,7 +462,7 @@ def test_the_pace_is_listed_when_it_changes() -> None:
     for records, local_delay in asked:
         origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
         made.paced(origin, ("mybot",), local_delay, 0)
-    (report,) = made.report(max_versions=2).origins
+    (report,) = made.report(versions=2).origins
     assert [(pace.records, pace.local_delay) for pace in report.pace] == [
         ("Crawl-delay: 1", 0),
         ("", 5),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import json
 
+from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports.survey_row import MAX_NAMES, MAX_TEXT, Row, encode, row_of
 from testing.hostile import HOSTILE
@@ -51,7 +52,7 @@ def test_numbers() -> None:
 
 
 def test_a_site_without_a_file() -> None:
-    row = row_of("https://a.example\n", None, 404, "unavailable")
+    row = row_of("https://a.example\n", None, 404, AccessResult.UNAVAILABLE)
     assert row.site == r"https://a.example\n"
     assert json.decode(encode(row), type=Row) == row
     assert set(json.decode(encode(row))) == {"site", "status", "result"}
