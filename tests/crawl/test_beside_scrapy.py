@@ -115,25 +115,6 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
 # HttpCacheMiddleware
 
 
-async def test_a_cached_page_is_checked_against_the_current_robots_txt(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    settings = {
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path),
-        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
-    }
-    kept = {path: text("a page", Cache_Control="max-age=3600") for path in PATHS}
-    site = web.site(text(RULES, Cache_Control="max-age=3600"), kept)
-    await crawl(site.urls(*PATHS), settings)
-    outcome = await crawl(site.urls(*PATHS), settings)
-    assert site.paths == ["/robots.txt", "/public", "/robots.txt"]
-    assert outcome.responses[site.url("/public")].flags == ["cached"]
-    site.pages["/robots.txt"] = text("User-agent: *\nDisallow: /\n")
-    outcome = await crawl(site.urls(*PATHS), settings)
-    assert len(outcome.failures) == 2
-
-
 # The engine: pausing, closing, its own downloads
 
 

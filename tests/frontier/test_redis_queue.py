@@ -55,17 +55,6 @@ def set_delay(crawl: FakeCrawl, seconds: float) -> None:
     crawl.frontier.set_delay("a.example", A, seconds, None)
 
 
-async def test_each_request_is_given_to_one_worker(worker: Callable[..., Worker]) -> None:
-    one, other = worker(), worker()
-    urls = {f"{root}/{number}" for root in (A, B) for number in range(3)}
-    one.push(*urls)
-    for crawl in (one, other):
-        crawl.set_ready(A, B)
-    got = [one.pop_url(), *other.pop_all(), *one.pop_all()]
-    assert sorted(map(str, got)) == sorted(urls)
-    assert other.pop() is None
-
-
 async def test_a_host_is_leased_while_its_robots_txt_is_fetched(
     worker: Callable[..., Worker],
 ) -> None:
@@ -180,22 +169,6 @@ async def test_the_next_request_of_a_known_site_comes_before_a_new_site(
             assert crawl.policies.fetched == []
     assert urls == [f"{A}/{number}" for number in range(20)]
     assert crawl.policies.fetched == [B]  # after some pages it is its turn
-
-
-async def test_sites_whose_robots_txt_cannot_be_fetched_now_hide_no_known_site(
-    worker: Callable[..., Worker],
-) -> None:
-    one, other = worker(), worker()
-    others = [f"http://{number}.example" for number in range(50)]
-    one.set_ready(*others)
-    one.push(*others)
-    other.set_ready(A)
-    other.push(f"{A}/1")
-    other.policies.free = 0
-    urls = [url for _ in range(6) for url in other.pop_all()]
-    assert urls == [f"{A}/1"]
-    assert other.policies.fetched == []
-    assert other.engine.woken > 0
 
 
 async def test_another_worker_may_add_another_origin_of_a_leased_host(
