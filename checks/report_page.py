@@ -75,7 +75,7 @@ def run(options: Options) -> Result:
             Path(images).mkdir(parents=True, exist_ok=True)
             for name, arguments in IMAGES.items():
                 image = Path(images, f"{name}.png").resolve()
-                _chromium(browser, path, *arguments, f"--screenshot={image}")
+                _chromium(browser, path, "--hide-scrollbars", *arguments, f"--screenshot={image}")
     rows = [Row("pages", len(names), "pages"), Row("problems", len(problems), "problems", 0)]
     return Result(rows, problems)
 
