@@ -61,16 +61,9 @@ POLICY_PREFIX = "__usage_"
 POLICY_TOKENS = {"__usage_ai-training": TRAIN_AI}
 """The policy tokens in user-agent lines, and the use that the rules of their groups are about."""
 
-_EARLIER_NAMES = {
-    "ai": TRAIN_AI,
-    "ai-output": AI_USE,
-    "genai": TRAIN_AI,
-    "inference": AI_USE,
-    "train-genai": TRAIN_AI,
-}
-"""Labels of earlier drafts of AIPREF, and the labels that are nearest to them now."""
-
-AIPREF_EARLIER = frozenset([*_EARLIER_NAMES, "all", "bots", "tdm"])
+AIPREF_EARLIER = frozenset(
+    ["ai", "ai-output", "all", "bots", "genai", "inference", "tdm", "train-genai"]
+)
 """Labels that only earlier drafts of AIPREF define. They are listed, and evaluated for nothing."""
 
 AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
@@ -451,8 +444,4 @@ def refused(required: Iterable[str], preferences: Preferences) -> list[str]:
 def nearest_use(name: str) -> str | None:
     """Return the name that a crawl can require and that is meant by a name, or None."""
     plain = name.strip().lower().replace("_", "-")
-    if name in REQUIRABLE:
-        return name
-    if plain in _EARLIER_NAMES:
-        return _EARLIER_NAMES[plain]
     return next(iter(get_close_matches(plain, REQUIRABLE, 1)), None)
