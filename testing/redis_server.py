@@ -5,21 +5,17 @@ The environment variable ``REDIS_SERVER`` names another executable, such as that
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import redis
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -164,48 +160,6 @@ class RedisCluster:
     def _call(self, node: RedisServer, *command: object) -> Any:
         with node.client as client:
             return client.execute_command("CLUSTER", *command)
-
-
-class TlsProxy:
-    """Accepts TLS on loopback, and passes the octets on to a server."""
-
-    def __init__(self, server: RedisServer, context: ssl.SSLContext) -> None:
-        self._server = server
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        start = asyncio.start_server(self._pass_on, "127.0.0.1", 0, ssl=context)
-        self._listening = asyncio.run_coroutine_threadsafe(start, self._loop).result(10)
-        self.port: int = self._listening.sockets[0].getsockname()[1]
-
-    def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _close(self) -> None:
-        self._listening.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        from_server, to_server = await asyncio.open_connection("127.0.0.1", self._server.port)
-        try:
-            await asyncio.gather(_copy(reader, to_server), _copy(from_server, writer))
-        finally:
-            to_server.transport.abort()
-            writer.transport.abort()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while octets := await reader.read(65_536):
-            writer.write(octets)
-            await writer.drain()
-    writer.transport.abort()
 
 
 def _free_port() -> int:

@@ -18,7 +18,6 @@ from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.exceptions import IgnoreRequest, StopDownload
-from scrapy.http import Response
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
@@ -444,21 +443,6 @@ async def test_a_robots_txt_that_is_ignored_is_unreachable(
     (warning,) = [each for each in our_warnings(caplog) if "ignored_count" in each]
     assert warning.startswith(f"{Blocker.__module__}.Blocker raised IgnoreRequest: not there for ")
     assert outcome.middleware.origins[sites[0].root].failure == "IgnoreRequest: not there"
-
-
-class Answerer:
-    """A downloader middleware that returns a robots.txt of its own."""
-
-    def process_request(self, request: Request) -> Any:
-        if request.meta.get("is_robotstxt_request"):
-            return Response(request.url, body=RULES)
-        return None
-
-
-async def test_the_response_of_a_middleware_is_read(web: Web, crawl: Crawl) -> None:
-    site = web.site("User-agent: *\nDisallow: /\n")
-    await crawl(site.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Answerer: 200}})
-    assert site.paths == ["/public"]
 
 
 # The proxy and the address of the page

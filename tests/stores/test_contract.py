@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import TYPE_CHECKING
 
 import pytest
-import trustme
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry
@@ -14,7 +12,7 @@ from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore
 from scrapy_rep.testing import SharedStoreTests
-from testing.redis_server import RedisCluster, TlsProxy
+from testing.redis_server import RedisCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,21 +84,14 @@ class TestRedisCluster(TestRedis):
 ACL = "on >secret ~news:rep:* +getrange +eval +set +del +pttl"
 
 
-class TestRedisWithTlsAndUser(TestRedis):
+class TestRedisWithUser(TestRedis):
     """The user may use the keys with the prefix only, and only the commands that are needed."""
 
     @pytest.fixture(autouse=True)
-    def _choose_server(self, redis_server: RedisServer, tmp_path: Path) -> Iterator[None]:
-        authority = trustme.CA()
-        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("localhost").configure_cert(context)
-        proxy = TlsProxy(redis_server, context)
+    def _choose_server(self, redis_server: RedisServer) -> Iterator[None]:
         with redis_server.client as client:
             client.execute_command("ACL", "SETUSER", "crawler", *ACL.split())
-        options = f"ssl_ca_certs={tmp_path}/ca.pem&prefix=news:"
-        self.url = f"rediss://crawler:secret@localhost:{proxy.port}/0?{options}"
+        self.url = f"redis://crawler:secret@127.0.0.1:{redis_server.port}/0?prefix=news:"
         yield
         with redis_server.client as client:
             client.execute_command("ACL", "DELUSER", "crawler")
-        proxy.close()
