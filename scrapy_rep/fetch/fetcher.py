@@ -180,9 +180,7 @@ class Fetcher:
             {"origin": file.key, "status": response.status, "url": url},
             extra={"spider": self._crawler.spider},
         )
-        result, default = AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME
-        headers = response.cache_headers()
-        found = self._unavailable(response, result, headers, self._now(), default)
+        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
         return found._replace(url=event.url or file.file_url)
 
     async def _attempt(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
@@ -319,7 +317,6 @@ class Fetcher:
 
     def _event(self, file: OriginFile[Any], response: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
-        now, cache_headers = self._now(), response.cache_headers()
         policy = status_policy(self._settings, file)
         mark = response.header("cf-mitigated")
         challenge = response.status >= 400 and access.is_challenge(mark, response.body)
@@ -331,11 +328,11 @@ class Fetcher:
                 if response.body is None:
                     failure = "a body that is cut off or cannot be decoded"
                     return Unreachable(failure, response.status, response.url)
-                return self._rules(file, response, response.body, cache_headers, now)
+                return self._rules(file, response, response.body)
             case AccessResult.NOT_MODIFIED:
                 # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
                 lifetime = file.copy.lifetime if file.copy is not None else None
-                return NotModified(self._expires_at(cache_headers, now, lifetime))
+                return NotModified(self._expires_at(response.cache_headers(), lifetime))
             case (
                 AccessResult.UNAVAILABLE
                 | AccessResult.DISALLOWED
@@ -343,8 +340,8 @@ class Fetcher:
                 | AccessResult.CHALLENGE
                 | AccessResult.NOT_ROBOTS_TXT
             ):
-                default = _default_lifetime(response.status)
-                return self._unavailable(response, result, cache_headers, now, default)
+                default = None if response.status in (404, 410) else freshness.ERROR_LIFETIME
+                return self._unavailable(response, result, default)
             case AccessResult.REDIRECT:
                 if response.header("Location"):
                     return None
@@ -353,31 +350,20 @@ class Fetcher:
             case AccessResult.UNREACHABLE:
                 retry_after = None
                 if response.status == 429 or response.status >= 500:
-                    retry_after = access.retry_after(response.header("Retry-After"), now)
+                    retry_after = access.retry_after(response.header("Retry-After"), self._now())
                 failure = f"status {response.status}{', a challenge' if challenge else ''}"
                 return Unreachable(failure, response.status, response.url, retry_after)
             case unknown:
                 assert_never(unknown)
 
     def _unavailable(
-        self,
-        response: Download,
-        result: AccessResult,
-        cache_headers: CacheHeaders,
-        now: float,
-        default: float | None = None,
+        self, response: Download, result: AccessResult, default: float | None = None
     ) -> Unavailable:
-        expires_at = self._expires_at(cache_headers, now, default)
+        expires_at = self._expires_at(response.cache_headers(), default)
         return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
 
-    def _rules(
-        self,
-        file: OriginFile[Any],
-        response: Download,
-        body: bytes,
-        cache_headers: CacheHeaders,
-        now: float,
-    ) -> FetchResult:
+    def _rules(self, file: OriginFile[Any], response: Download, body: bytes) -> FetchResult:
+        cache_headers = response.cache_headers()
         text = file_of(body)
         if text is not body:
             self._count(file, "unwrapped_count")
@@ -391,19 +377,19 @@ class Fetcher:
                 what = "a challenge, " if page is AccessResult.CHALLENGE else ""
                 failure = f"status {response.status}, {what}{NO_ROBOTS_TXT}"
                 return Unreachable(failure, response.status, response.url)
-            return self._unavailable(response, page, cache_headers, now)
+            return self._unavailable(response, page)
         copy = CopyInfo(
             response.url,
             etag=_validator(response.header("ETag")),
             last_modified=_validator(response.header("Last-Modified")),
-            lifetime=freshness.lifetime(cache_headers, now, shared=self._shared),
+            lifetime=freshness.lifetime(cache_headers, self._now(), shared=self._shared),
             sha256=sha256(body).hexdigest(),
         )
         return Rules(
             file.resource.parse(body, strict=self._settings.strict, url=response.url),
             response.status,
             copy,
-            self._expires_at(cache_headers, now),
+            self._expires_at(cache_headers),
             body,
             response.from_cache,
         )
@@ -411,14 +397,13 @@ class Fetcher:
     def _too_many_redirects(self, response: Download) -> FetchResult:
         if self._settings.too_many_redirects == "unreachable":
             return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
-        cache_headers = response.cache_headers()
-        expires_at = self._expires_at(cache_headers, self._now(), freshness.ERROR_LIFETIME)
-        return Unavailable(response.url, expires_at)
+        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
+        return found._replace(status=None)
 
     def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
         """Return the result if a robots.txt disallows a file. No request is sent."""
         self._count(file, "disallowed")
-        expires_at = self._expires_at(CacheHeaders(), self._now(), freshness.ERROR_LIFETIME)
+        expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
         return Unavailable(url, expires_at, from_cache=True)
 
     def _failed(self, file: OriginFile[Any], error: BaseException, url: str) -> FetchResult:
@@ -444,13 +429,11 @@ class Fetcher:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _expires_at(
-        self, cache_headers: CacheHeaders, now: float, default: float | None = None
-    ) -> float:
-        """Return when a response expires, on the steady clock. The site's clock shows ``now``."""
+    def _expires_at(self, cache_headers: CacheHeaders, default: float | None = None) -> float:
+        """Return when a response that has just arrived expires, on the steady clock."""
         expires_at = freshness.expires_at(
             cache_headers,
-            now,
+            self._now(),
             least=self._settings.cache_min,
             most=self._settings.cache_max,
             default=freshness.DEFAULT_LIFETIME if default is None else default,
@@ -466,10 +449,6 @@ def status_policy(settings: Settings, file: OriginFile[Any]) -> StatusPolicy:
         settings.unreachable_statuses,
         server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
-
-
-def _default_lifetime(status: int) -> float | None:
-    return None if status in (404, 410) else freshness.ERROR_LIFETIME
 
 
 def _is_plain_server_error(event: Unreachable) -> bool:
