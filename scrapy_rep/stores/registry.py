@@ -6,7 +6,6 @@ settings and their error message read this table.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -95,8 +94,6 @@ def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
         path = _sqlite_path(url)
         if must_exist and not (path.exists() and path.stat().st_size):
             raise StoreError(f"there is no store at {path}")
-        if not must_exist and path.exists() and not os.access(path, os.W_OK):
-            raise StoreError(f"{path} is read-only")
         from .sqlite import SQLiteStore
 
         store = SQLiteStore(path, ttl=TTL)

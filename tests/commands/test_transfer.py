@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -235,14 +234,6 @@ def test_a_store_that_fails_is_one_line(
     assert done.code == 3
     assert "failed" in done.err
     assert "disk I/O error" in done.err
-
-
-def test_a_store_that_is_read_only(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("export", "sqlite:///a.sqlite", "x.jsonl")
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    done = run("import", "sqlite:///a.sqlite", "x.jsonl")
-    assert done.code == 2
-    assert "a.sqlite is read-only" in done.err
 
 
 def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
