@@ -254,6 +254,8 @@ class Settings:
     """The concurrency of the slots in DOWNLOAD_SLOTS that set one."""
     connections: int | None = None
     """How many connections the download handler of HTTP has; None if it has no limit of its own."""
+    http_cache_only: bool = False
+    """Whether Scrapy's HTTP cache ignores requests that it has no response to."""
     zyte_api_transparent_mode: bool = False
     """Whether scrapy-zyte-api downloads every request."""
     page_agent: str | bytes | None = None
@@ -285,6 +287,7 @@ class Settings:
             domain_concurrency=_integer(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"),
             slot_concurrency=slot_concurrency(settings),
             connections=connection_limit(settings),
+            http_cache_only=_flag(settings, "HTTPCACHE_IGNORE_MISSING"),
             zyte_api_transparent_mode=_flag(settings, "ZYTE_API_TRANSPARENT_MODE"),
             page_agent=agent,
             has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,

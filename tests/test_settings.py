@@ -143,6 +143,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
         ("CONCURRENT_REQUESTS", "abc", "a whole number"),
         ("CONCURRENT_REQUESTS_PER_DOMAIN", [8], "a whole number"),
+        ("HTTPCACHE_IGNORE_MISSING", "maybe", "True or False"),
         ("ZYTE_API_TRANSPARENT_MODE", "x", "True or False"),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),
         ("DOWNLOAD_SLOTS", {"a": 5}, SLOTS),

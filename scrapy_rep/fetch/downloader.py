@@ -85,8 +85,8 @@ class Download:
     """When the request was given to Scrapy. Once there are headers: when it was sent."""
     record: Callable[[Exchange], object] | None = None
     """Called with each response that a download handler receives."""
-    is_conditional: bool = False
-    """Whether the request has a validator."""
+    validators: Mapping[str, bytes] = field(default_factory=dict)
+    """The validators that this package put on the request."""
     reader: BodyReader = field(default_factory=BodyReader)
     by_proxy: bool = False
     """The request used a proxy, which resolves host names."""
@@ -212,7 +212,8 @@ class RobotsTxtDownloader:
         """
         request.meta["download_timeout"] = seconds
         download = Download(request.url, self._clock, self._clock.monotonic(), record)
-        download.is_conditional = any(name in request.headers for name in _VALIDATORS)
+        validators = {name: request.headers.get(name) for name in _VALIDATORS}
+        download.validators = {name: value for name, value in validators.items() if value}
         request.meta[DOWNLOAD] = download
         try:
             with self._listening():
@@ -222,7 +223,7 @@ class RobotsTxtDownloader:
                 raise
             response = stop.response
         finally:
-            del request.meta[DOWNLOAD]  # it has a reference to the request
+            request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
@@ -346,6 +347,12 @@ def _reached_downloader(request: Request) -> None:
     download: Download | None = request.meta.get(DOWNLOAD)
     if download is not None:
         remove_browser_meta(request.meta)
+        # Without this, Scrapy's HTTP cache would decide alone: it may replace a 5xx by an older
+        # response.
+        request.meta.pop("cached_response", None)
+        for name in ("Cache-Control", *_VALIDATORS):
+            request.headers.pop(name, None)
+        request.headers.update(download.validators)
         download.reader = BodyReader()  # a component may send the request again
         download.by_proxy = bool(request.meta.get("proxy"))
         download.by_system_proxy = bool(request.meta.get("_scheme_proxy"))
@@ -387,15 +394,16 @@ def _downloaded(request: Request, response: Response) -> None:
         reader.is_broken = True
     if download.record is not None:
         download.record(_exchange(request, response, download))
-    if reader.is_broken or not _is_cacheable(response.status):
-        request.meta["dont_cache"] = True
     if reader.is_supported or reader.is_broken or not 200 <= response.status <= 299:
         # HttpCompressionMiddleware would fail, or would inflate the body again without this limit.
         # It may be able to decode any other body, of a status whose body is used.
-        if (body := reader.body) is None:
-            reader.is_broken = True
+        body = reader.body
+        reader.is_broken = body is None
         response.headers.pop("Content-Encoding", None)
-        _set_body(response, body or b"")
+        if body != response.body:
+            _set_body(response, body or b"")
+    if reader.is_broken or not _is_cacheable(response.status):
+        request.meta["dont_cache"] = True
 
 
 def _exchange(request: Request, response: Response, download: Download) -> Exchange:
@@ -414,7 +422,7 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         ip_address=response.ip_address,
         by_proxy=download.by_proxy,
         file=download.reader.body,
-        conditional=download.is_conditional,
+        conditional=bool(download.validators),
     )
 
 

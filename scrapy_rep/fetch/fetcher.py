@@ -270,6 +270,8 @@ class Fetcher:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
             if (last_modified := _validator(copy.last_modified)) is not None:
                 request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
+        if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
+            request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
         if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
             del request.headers["Accept-Encoding"]
         return request
@@ -321,7 +323,7 @@ class Fetcher:
         mark = response.header("cf-mitigated")
         challenge = response.status >= 400 and access.is_challenge(mark, response.body)
         result = access.access_result(
-            response.status, policy, conditional=response.is_conditional, challenge=challenge
+            response.status, policy, conditional=bool(response.validators), challenge=challenge
         )
         match result:
             case AccessResult.RULES:

@@ -51,10 +51,16 @@ def expect_rules(outcome: Any, site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "ignore_missing"), [(DUMMY, False), (DUMMY, True), (RFC2616, False), (RFC2616, True)]
+    ("policy", "ignore_missing", "asked_again"),
+    [
+        pytest.param(DUMMY, False, 0, id="DummyPolicy answers with every copy"),
+        pytest.param(DUMMY, True, 0, id="DummyPolicy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, True, 0, id="RFC2616Policy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, False, 1, id="RFC2616Policy fetches robots.txt for a cached page"),
+    ],
 )
-async def test_the_cache_answers_for_robots_txt_as_for_pages(
-    web: Web, crawl: Crawl, tmp_path: Path, policy: str, ignore_missing: bool
+async def test_the_cache_policy_decides_whether_robots_txt_is_fetched_again(
+    web: Web, crawl: Crawl, tmp_path: Path, policy: str, ignore_missing: bool, asked_again: int
 ) -> None:
     settings = cache_settings(tmp_path, policy)
     site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
@@ -62,7 +68,8 @@ async def test_the_cache_answers_for_robots_txt_as_for_pages(
     settings["HTTPCACHE_IGNORE_MISSING"] = ignore_missing
     outcome = await crawl(site.urls(*PATHS), settings)
     expect_rules(outcome, site)
-    assert site.paths == ["/robots.txt", "/public"]
+    assert site.paths == ["/robots.txt", "/public"] + ["/robots.txt"] * asked_again
+    assert all("cache-control" not in received.headers for received in site.received)
 
 
 @pytest.mark.parametrize("policy", [DUMMY, RFC2616])
@@ -75,35 +82,23 @@ async def test_a_redirected_and_compressed_file_is_replayed_without_the_site(
         site = web.site(redirect("/moved.txt"), KEPT)
         site.pages["/moved.txt"] = Page(body, headers={**FRESH, "Content-Encoding": "gzip"})
         await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = policy == RFC2616
     outcome = await crawl(site.urls(*PATHS), settings)
     expect_rules(outcome, site)
     reasons = {str(outcome.failures[url].verdict.reason) for url in outcome.failures}  # type: ignore[attr-defined]
     assert reasons == {"rules"}
 
 
-@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
-@pytest.mark.parametrize(
-    "bad",
-    [
-        pytest.param(Page(status=503, headers=FRESH), id="503"),
-        pytest.param(Page(status=429, headers=FRESH), id="429"),
-        pytest.param(
-            raw(
-                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=9\r\nContent-Length: 99\r\n\r\n" + RULES
-            ),
-            id="cut off",
-        ),
-    ],
-)
-async def test_unreachable_responses_are_not_cached(
-    web: Web, crawl: Crawl, tmp_path: Path, policy: str, bad: Any
+@pytest.mark.parametrize("bad", [Page(status=503), raw(reset=True)], ids=["503", "no answer"])
+async def test_the_cache_answers_for_no_origin_that_is_unreachable(
+    web: Web, crawl: Crawl, tmp_path: Path, bad: Any
 ) -> None:
-    settings = cache_settings(tmp_path, policy)
-    site = web.site(bad)
-    await crawl(site.urls("/public"), settings)
-    site.pages["/robots.txt"] = text(RULES)
-    outcome = await crawl(site.urls("/public"), settings)
-    assert list(outcome.responses) == site.urls("/public")
+    settings = {**cache_settings(tmp_path, RFC2616), "REP_RETRY_TIMES": 0}
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+    await crawl(site.urls(*PATHS), settings)
+    site.pages["/robots.txt"] = bad
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert not outcome.responses
 
 
 async def test_a_replayed_file_is_not_saved_for_other_crawls(
