@@ -1,8 +1,9 @@
-"""A crawl of thirty live sites and twenty that never answer.
+"""A crawl of thirty live sites, and of others that never answer or ask for fewer requests.
 
 With the default of 16 CONCURRENT_REQUESTS, each middleware crawls the live sites alone, and then
-together with the silent ones. A robots.txt times out after 4 seconds and is retried once. The
-ratio compares the seconds from the first request to the last live page.
+together with twenty silent ones. A robots.txt times out after 4 seconds and is retried once. The
+ratio compares the seconds from the first request to the last live page. This package also crawls
+them beside three sites whose pages answer 429 with a Retry-After of 2 seconds.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ DURATION = Duration(100, 50)
 PARAMETERS = {
     "silent": Parameter(20, 8, "sites that never answer"),
     "live": Parameter(30, 15, "sites that do"),
+    "busy": Parameter(3, 3, "sites that ask for fewer requests"),
 }
 PAGES = 10
 MOST_OWN, MOST_TO_SCRAPYS = 2, 1 / 2
 """The largest ratio of scrapy-rep beside silent sites to the live sites alone, and to Scrapy's own
 middleware beside the same sites. README.md has both.
 """
+MOST_BESIDE_BUSY = 1.05
+"""The largest ratio of scrapy-rep beside sites that ask for fewer requests."""
 ROBOTS = Page("User-agent: *\nDisallow: /private/\n", delay=0.05)
 
 
@@ -66,9 +70,9 @@ def crawl(middleware: str, roots: list[str]) -> None:
     process.start()
 
 
-def seconds_of_live(middleware: str, live: list[Site], silent: list[Site]) -> float:
+def seconds_of_live(middleware: str, live: list[Site], others: list[Site]) -> float:
     """Return the seconds from the first request that a server received to the last live page."""
-    sites = silent + live
+    sites = others + live
     call(crawl, middleware, [site.root for site in sites], timeout=300)
     assert all(len(site.page_paths) == PAGES for site in live)
     first = min(received.at for site in sites for received in site.received)
@@ -90,6 +94,11 @@ def run(options: Options) -> Result:
         web.site(ROBOTS, {"*": page}, host=f"127.0.3.{number + 1}")
         for number in range(options.number("live"))
     ]
+    too_many = {"*": Page(b"", 429, {"Retry-After": "2"})}
+    busy = [
+        web.site(ROBOTS, too_many, host=f"127.0.4.{number + 1}")
+        for number in range(options.number("busy"))
+    ]
     rows = []
     besides = {}
     for middleware in MIDDLEWARES:
@@ -101,6 +110,10 @@ def run(options: Options) -> Result:
             Row(f"{middleware}: beside silent sites", beside, "s"),
             Row(f"{middleware}: times as long", beside / alone, "ratio", most),
         ]
+        if middleware == "ours":
+            ratio = seconds_of_live(middleware, live, busy) / alone
+            text = "ours: times as long beside sites that ask for less"
+            rows.append(Row(text, ratio, "ratio", MOST_BESIDE_BUSY))
     web.close()
     ratio = besides["ours"] / besides["Scrapy's"]
     rows.append(Row("beside silent sites, Scrapy's is 1", ratio, "ratio", MOST_TO_SCRAPYS))
