@@ -250,15 +250,11 @@ def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
     if is_chunked:
         stream = ChunkedDataReader(stream)
     reader = BodyReader(coding.encode("latin-1", "replace"))
-    if reader.is_supported:
-        reader.feed(_beginning(stream, WIRE_LIMIT))
-        if (body := reader.body) is None:
-            return None
-    elif coding == "deflate":
-        body = _beginning(BufferedReader(stream, decomp_type=coding), SIZE_LIMIT + 1)
-    else:
+    if not reader.is_supported:
         return None
-    if truncated is not None and len(body) <= SIZE_LIMIT:
+    reader.feed(_beginning(stream, WIRE_LIMIT))
+    body = reader.body
+    if body is None or (truncated is not None and len(body) <= SIZE_LIMIT):
         return None
     return file_of(body)
 

@@ -20,10 +20,10 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime, timezone
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 VERSION = 1
 """The version of the JSON form. A field may be added without a new version."""
@@ -63,6 +63,12 @@ ALLOWED_ANYWAY = "its robots.txt allows it"
 EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 """The states of a robots.txt that a crawl does not tell from others: as ``rules`` and as
 ``unavailable``, everything is allowed."""
+
+
+# A damaged log may have any number. Sums of these stay exact and finite.
+Count = Annotated[int, Meta(ge=0, le=1 << 53)]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+Time = Annotated[datetime, Meta(tz=True)]
 
 
 def utc(seconds: float) -> datetime:
@@ -315,14 +321,14 @@ class Run(Struct):
     """The versions of this package and of Scrapy."""
     user_agent: str
     """The value that selects the rules: ROBOTSTXT_USER_AGENT, or the User-Agent of the crawl."""
-    started_at: datetime
-    written_at: datetime
+    started_at: Time
+    written_at: Time
     """When its last event happened. Those of a process that was killed end here."""
     tokens: list[str] = []
     """The product tokens in the user agent."""
     settings: dict[str, str] = {}
     """The settings of this package that differ from their defaults, without passwords."""
-    ended_at: datetime | None = None
+    ended_at: Time | None = None
     """When the spider closed. None if the process was killed, or if it still runs."""
     finish_reason: str | None = None
     archive: str | None = None
@@ -336,7 +342,7 @@ class Run(Struct):
     scrapy_settings: dict[str, str] = {}
     """The settings of Scrapy on which best practice depends, such as USER_AGENT and
     HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
-    downloads: dict[str, int] = {}
+    downloads: dict[str, Count] = {}
     """Scrapy's own counts of the methods, the statuses and the errors of downloads, by the name of
     the stat without ``downloader/``. Unlike other counts, they have the requests for robots.txt
     files, too, and the responses from Scrapy's HTTP cache."""
@@ -377,6 +383,8 @@ def _escape(found: re.Match[str]) -> str:
 LATEST = 253_402_200_000.0
 """Seconds from 1970 to the end of 9999, the latest time in a log."""
 
+At = Annotated[float, Meta(ge=0, le=LATEST)]
+
 
 class RunEvent(Struct, array_like=True, tag="run"):
     """A crawl begins or ends."""
@@ -391,12 +399,12 @@ class RequestEvent(Struct, array_like=True, tag="request"):
     """``sent``, ``dropped``, ``waited``; ``robots.txt``: a request for such a file is sent;
     ``final-url``, ``final-url-dropped``: a response came from a disallowed URL; ``backoff``: the
     site has asked for fewer requests."""
-    at: float
+    at: At
     origin: str | None
     """None if the URL has no valid host."""
     path: str
     """The path and query, or the whole URL if it has no valid host."""
-    delay: float
+    delay: Seconds
     """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none. Of a
     back-off: how long it lasts."""
     reason: str = ""
@@ -406,56 +414,56 @@ class RequestEvent(Struct, array_like=True, tag="request"):
     agent: str | None = None
     allow: bool | None = None
     pattern: str | None = None
-    line: int | None = None
+    line: Count | None = None
     detail: str | None = None
-    policy_seconds: float = 0.0
+    policy_seconds: Seconds = 0.0
     """How long the request waited for its robots.txt."""
-    pace_seconds: float = 0.0
+    pace_seconds: Seconds = 0.0
     """How long it waited for the pace of its site."""
 
 
 class FetchEvent(Struct, array_like=True, tag="fetch"):
     """A robots.txt was fetched, or found in the store: the fields of a ``Version``."""
 
-    at: float
+    at: At
     origin: str
-    fetched_at: float
+    fetched_at: At
     """When the last fetch ended. It is earlier than ``at`` if the file was found in the store."""
     result: str
     effect: str
     source: str
-    status: int | None
+    status: Count | None
     url: str | None
     redirects: list[str]
     failure: str | None
     sha256: str | None
-    octets: int | None
-    expires_at: float | None
+    octets: Count | None
+    expires_at: At | None
 
 
 class FileEvent(Struct, array_like=True, tag="file"):
     """The content of a robots.txt."""
 
     sha256: str
-    octets: int
+    octets: Count
     text: str | None
 
 
 class PaceEvent(Struct, array_like=True, tag="pace"):
     """The pace of an origin is known."""
 
-    at: float
+    at: At
     origin: str
     records: str
-    local_delay: float
-    delay: float
+    local_delay: Seconds
+    delay: Seconds
 
 
 class PageEvent(Struct, array_like=True, tag="page"):
     """A response says something, or something is dropped because of what it says."""
 
     kind: Literal["directive", "usage", "terms", "license"]
-    at: float
+    at: At
     origin: str
     path: str
     name: str

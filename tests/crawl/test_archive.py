@@ -24,7 +24,6 @@ from scrapy.utils.reactor import is_reactor_installed
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from scrapy_rep.crawl.recording import path_of
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import archive as archive_module
@@ -205,16 +204,6 @@ async def test_a_long_body_is_truncated(
     origin = outcome.middleware.origins[site.root]
     assert origin.copy is not None
     assert archived.sha256 == sha256(body[: SIZE_LIMIT + 1]).hexdigest() == origin.copy.sha256
-
-
-async def test_a_body_that_ends_at_the_limit_is_whole(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
-) -> None:
-    body = RULES + b"\n" * (SIZE_LIMIT + 1 - len(RULES))
-    await crawl([web.site(body).url("/page")], settings)
-    [response] = of_kind(path, "response")
-    assert response.body == body
-    assert "WARC-Truncated" not in response.headers
 
 
 async def test_a_compressed_body_is_archived_as_it_was_received(
@@ -459,11 +448,6 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     assert "needs the package warcio: pip install warcio" in message
 
 
-def test_the_parameters_of_a_path() -> None:
-    found = path_of("REP_ARCHIVE", "%(name)s/%(time)s-%(pid)s-%%.warc.gz", Visitor, 1_700_000_000.5)
-    assert found == f"visitor/2023-11-14T22-13-20+00-00-{os.getpid()}-%.warc.gz"
-
-
 def run(urls: list[str], **settings: Any) -> subprocess.Popen[str]:
     arguments = json.dumps({"urls": urls, "settings": settings})
     return subprocess.Popen(
@@ -501,15 +485,3 @@ def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
         problems: list[ArchiveProblem] = []
         assert all(archived.body == body for archived in read(each, problems.append))
         assert len(problems) <= 1
-
-
-def test_two_processes_have_two_files(web: Web, path: Path) -> None:
-    sites = [web.site(RULES) for _ in range(20)]
-    halves = [[site.url("/page") for site in sites[half::2]] for half in range(2)]
-    processes = [run(urls, REP_ARCHIVE=str(path)) for urls in halves]
-    logs = [process.communicate(timeout=120)[1] for process in processes]
-    found = set()
-    for each in path.parent.iterdir():
-        check(each)
-        found |= {archived.origin for archived in read(each)}
-    assert found == {site.root for site in sites}, logs

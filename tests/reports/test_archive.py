@@ -6,7 +6,6 @@ import gzip
 import logging
 import random
 import tracemalloc
-import zlib
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -322,12 +321,6 @@ def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes
     assert seen.problems == []
 
 
-def test_another_coding_that_warcio_decodes(path: Path) -> None:
-    [found] = Read(path, record("response", http(zlib.compress(RULES), "Content-Encoding: deflate"))
-                   ).found  # fmt: skip
-    assert found.body == RULES
-
-
 def test_a_body_that_is_cut_off_is_no_file(path: Path) -> None:
     [found] = Read(path, record("response", http(), WARC_Truncated="disconnect")).found
     assert (found.body, found.truncated) == (None, "disconnect")
@@ -429,11 +422,6 @@ def test_octets_after_a_record_are_reported_and_not_printed(
     [problem] = seen.problems
     assert problem.reason == "a record is longer than its Content-Length"
     assert capfd.readouterr() == ("", "")
-
-
-def test_no_file(path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        list(read(path))
 
 
 def test_any_damage_is_survived(path: Path) -> None:

@@ -27,8 +27,8 @@ def files_of(*templates: str, jobdir: str | None = None) -> list[Path]:
 
 
 def test_the_parameters_of_a_path(tmp_path: Path) -> None:
-    template = f"{tmp_path}/%(region)s/%(number)03d/%(name)s-%(time)s.json"
-    name = "sample-2023-11-14T22-13-20+00-00"
+    template = f"{tmp_path}/%(region)s/%(number)03d/%(name)s-%(time)s-%(pid)s-%%.json"
+    name = f"sample-2023-11-14T22-13-20+00-00-{os.getpid()}-%"
     assert files_of(template) == [
         tmp_path / f"eu/north/007/{name}.json",
         tmp_path / f"eu/north/007/{name}.run.events.gz",

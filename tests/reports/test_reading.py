@@ -18,6 +18,7 @@ from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import AccessResult, NotModified, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
+from scrapy_rep.reports.pages import report_page
 from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
 from scrapy_rep.reports.records import MAX_NAMES, Report, json_text, utc
 from testing.report_samples import START as NOW
@@ -113,6 +114,7 @@ def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
         except ReportError:
             continue
         json_text(report)
+        report_page(report)
 
 
 def test_a_line_without_an_end_is_not_kept(tmp_path: Path) -> None:
@@ -156,14 +158,6 @@ def test_a_rule_belongs_to_the_file_of_its_run(tmp_path: Path) -> None:
     rows = report.origins[0].deciding
     assert [row.dropped for row in rows] == [1, 1]
     assert len({row.sha256 for row in rows}) == 2
-
-
-def test_the_same_run_counts_once(tmp_path: Path) -> None:
-    made = crawled()
-    paths = [made.write(tmp_path / name) for name in "ab"]
-    report, notes = read(*paths)
-    assert report.totals.sent == 6
-    assert notes == [f"{paths[1]} is not used: another file has the same run"]
 
 
 @pytest.mark.parametrize("agent", ["mybot", "x" * BUFFER_SIZE])
