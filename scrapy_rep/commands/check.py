@@ -289,7 +289,8 @@ class _Checker:
             plan.dropped += not is_allowed
             if policy is not None and policy.robots is not None:
                 delay = policy.seconds_between(agent.tokens)
-                if delay > plan.delay or not plan.pace:  # the longest delay of a host applies
+                # The longest delay of a host applies.
+                if delay > plan.delay or not (plan.delay or plan.pace):
                     plan.pace, plan.delay = describe(policy.robots, agent.tokens), delay
             # The first page does not wait after the robots.txt.
             plan.seconds = max(plan.allowed - 1, 0) * plan.delay

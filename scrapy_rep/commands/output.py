@@ -58,7 +58,10 @@ EXIT_CODES = {
 """What each exit code means."""
 
 TOOL_CODES = {
-    "check": ("a URL is disallowed", "a site does not answer, or an argument is not a URL"),
+    "check": (
+        "a URL is disallowed, or listed by --only",
+        "a site does not answer, or an argument is not a URL",
+    ),
     "show": ("", "the robots.txt is unreachable"),
     "diff": ("the files say different things", "a site is unreachable"),
     "test": ("an expectation failed", "a site is unreachable"),
