@@ -12,13 +12,16 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.origin import Origin
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.web import Page, redirect
 
-from .conftest import HAS_VERBATIM_URL
+from .conftest import HAS_VERBATIM_URL, Closer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from testing.web import Web
 
     from .conftest import Crawl
@@ -121,3 +124,31 @@ async def test_a_store_that_raises_anything_fails_over(
     )
     assert f"{error.__name__}: unforeseen" in warning.getMessage()
     assert warning.exc_info, "with a traceback, to mend the store"
+
+
+@pytest.mark.each_loop
+async def test_a_fetch_is_cancelled_once(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The copy came from the store. While it is being used, memory is short, and the spider
+    closes.
+    """
+    site, other = web.site(RULES), web.site(RULES, {"/c": Page("slow", delay=2)})
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+    await crawl(site.urls("/a"), settings)
+    cancelled: list[BaseException] = []
+
+    async def wait(cache: PolicyCache, content: object, page: Request) -> None:
+        if not page.url.startswith(site.root):
+            return
+        for seconds in (60, 1.2):  # it cleans up after it was cancelled
+            try:
+                await sleep(seconds)
+            except BaseException as error:
+                cancelled.append(error)
+
+    monkeypatch.setattr(PolicyCache, "_on_content", wait)
+    monkeypatch.setattr("scrapy_rep.crawl.file_table.MAX_PARSED", 0)
+    await crawl([*site.urls("/b"), *other.urls("/c")], settings, spider=Closer, awaited=[other])
+    assert len(cancelled) == 1
+    assert site.paths.count("/robots.txt") == 1
