@@ -146,7 +146,7 @@ def check_tool(
         return checker.run(None, policy)
     if context.archives:
         return checker.run(None)
-    return context.run(checker.run, keep_bodies=source is None)
+    return context.run(checker.run)
 
 
 class _Checker:
@@ -233,8 +233,7 @@ class _Checker:
         known = self._policies
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in known]
-        with self._output.progress("robots.txt files", len(missing)) as progress:
-            found = known | session.policies(missing, progress)
+        found = known | session.policies(missing)
         targets[:] = with_http(targets, found, session, self._context)
         # Those of the last batch. The session keeps more of them.
         used = dict.fromkeys(target.origin for target in targets if target.origin)

@@ -7,7 +7,7 @@ import json
 import operator
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -94,27 +94,18 @@ class Context:
     def read_file(self, name: str, size: int = MAX_BODY) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
         if name == STANDARD_INPUT:
-            return standard_input().read(size)
+            return sys.stdin.buffer.read(size)
         with reading(name), Path(name).open("rb") as file:
             return file.read(size)
 
-    def run(
-        self,
-        work: Callable[[Session], T],
-        *,
-        keep_bodies: bool = True,
-        reads_tdm_files: bool = False,
-    ) -> T:
-        """Start Scrapy, and return the result of ``work``, which gets a session.
-
-        ``keep_bodies``: keep the robots.txt files as they were received.
-        """
+    def run(self, work: Callable[[Session], T], *, reads_tdm_files: bool = False) -> T:
+        """Start Scrapy, and return the result of ``work``, which gets a session."""
         from .session import opened  # only what needs the network starts Scrapy
 
         settings = self.scrapy_settings.copy()
         if not reads_tdm_files:  # only `view` shows what these files say
             settings.set("REP_TDMREP", False, priority="cmdline")
-        with opened(settings, log_level=self.log_level, keep_bodies=keep_bodies) as session:
+        with opened(settings, self.log_level) as session:
             return work(session)
 
 
@@ -161,13 +152,6 @@ def tool(
         return command
 
     return decorate
-
-
-def standard_input() -> BinaryIO:
-    """Return standard input. Raises :class:`CommandError` if it is closed."""
-    if sys.stdin is None:
-        raise CommandError("cannot read standard input: it is closed")
-    return sys.stdin.buffer
 
 
 def exit_code_help(tool_name: str | None = None) -> str:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from datetime import date
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
     from ..protocol.robotstxt import RobotsTxt
     from .sources import Policy
-    from .texts import Row
-
-_SIMILAR = 0.8
-"""How similar a name must be to that of a crawler to be called a misspelling of it, from 0 to 1."""
 
 _SCRAPY = ("scrapy",)
 """The product token of Scrapy's default USER_AGENT."""
@@ -181,7 +176,12 @@ def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
     if isinstance(user_agent, bytes):
         user_agent = user_agent.decode("latin-1")
     name = user_agent if isinstance(user_agent, str) else ", ".join(user_agent)
-    return Agent(name, parsed.tokens, warning=_warning(name, parsed.tokens, problem))
+    if parsed.tokens[:1] == _SCRAPY:
+        problem = (
+            "Scrapy is the default name of every Scrapy crawler, and public block lists have it. "
+            "Give your crawler a name of its own: -a NAME, or USER_AGENT in the settings"
+        )
+    return Agent(name, parsed.tokens, warning=problem)
 
 
 @lru_cache(maxsize=1)
@@ -218,18 +218,6 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     return tuple(islice(named, 1))
 
 
-def similar_name(value: str) -> str | None:
-    """Return the name or purpose that a value of ``-a`` is probably a misspelling of, or None.
-
-    >>> similar_name("Gogglebot"), similar_name("ai-trainning"), similar_name("mybot")
-    ('Googlebot', 'ai-training', None)
-    """
-    names = {crawler.name.lower(): crawler.name for crawler in well_known_crawlers()}
-    names.update((purpose, purpose) for purpose in PURPOSES)
-    near = get_close_matches(value.strip().lower(), names, 1, _SIMILAR)
-    return names[near[0]] if near and not crawlers_of(value) else None
-
-
 @lru_cache(maxsize=1)
 def _by_name() -> dict[str, Crawler]:
     """Return the crawlers by name, and by their own token, in lower case."""
@@ -250,18 +238,6 @@ def _of_crawler(crawler: Crawler) -> Agent:
     )
 
 
-def _warning(name: str, tokens: tuple[str, ...], problem: str | None) -> str | None:
-    if tokens[:1] == _SCRAPY:
-        return (
-            "Scrapy is the default name of every Scrapy crawler, and public block lists have it. "
-            "Give your crawler a name of its own: -a NAME, or USER_AGENT in the settings"
-        )
-    if problem is not None:
-        return problem
-    similar = similar_name(name)
-    return f"{name} is taken for a product token. Do you mean {similar}?" if similar else None
-
-
 @tool(
     "List the well-known crawlers that -a knows: the group of a robots.txt that each one follows, "
     "what it fetches pages for, and the page that says so, with its date.",
@@ -278,16 +254,13 @@ def crawlers_tool(context: Context, names: Sequence[str]) -> int:
     for name in names:
         found = crawlers_of(name)
         if not found:
-            similar = similar_name(name)
-            hint = f"do you mean {similar}?" if similar else "-a takes it for a product token"
-            raise CommandError(f"{name} is not a well-known crawler: {hint}")
+            text = f"{name} is not a well-known crawler: -a takes it for a product token"
+            raise CommandError(text)
         selected.update(dict.fromkeys(found))
     crawlers = list(selected) or well_known_crawlers()
     if context.output.as_json:
         for crawler in crawlers:
             context.output.record(crawler)
-    elif len(crawlers) == 1:
-        context.output.print([named_values(_details(crawlers[0]))])
     else:
         context.output.print(_listing(crawlers))
     return ExitCode.OK
@@ -313,24 +286,10 @@ def _listing(crawlers: Sequence[Crawler]) -> Iterator[Any]:
         )
     yield made
     yield ""
+    if len(crawlers) == 1:
+        source, note = crawlers[0].source, crawlers[0].note or "none"
+        seen = source.seen.isoformat()
+        yield named_values([("Source", source.url), ("Seen", seen), ("Note", note)])
+        return
     yield "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
     yield "The source of an entry, with its date: 'crawlers NAME' or --json."
-
-
-def _details(crawler: Crawler) -> Iterator[Row]:
-    yield "Name", crawler.name
-    yield "Operator", crawler.operator
-    yield "Purposes", ", ".join(crawler.purposes)
-    why = ": the first that a robots.txt has" if len(crawler.tokens) > 1 else ""
-    if crawler.ignores_wildcard or crawler.compliance == "ignores":
-        what = "the group for *" if crawler.ignores_wildcard else "every robots.txt"
-        why = f": it ignores {what}"
-    yield "Groups", f"{crawler.groups}{why}"
-    yield "Follows robots.txt", crawler.compliance_text
-    if crawler.user_triggered:
-        yield "Requests", "each is the direct result of what a person does"
-    kind = "the operator" if crawler.source.kind == "operator" else "a list of others"
-    yield "Source", crawler.source.url
-    yield "", f"of {kind}, seen {crawler.source.seen.isoformat()}"
-    if crawler.note:
-        yield "Note", crawler.note

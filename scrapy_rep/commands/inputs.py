@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 import zlib
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .context import STANDARD_INPUT, standard_input
+from .context import STANDARD_INPUT
 from .output import reading
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
 
 def opened(name: str) -> AbstractContextManager[Any]:
     """Return a file to read bytes from; ``-`` is standard input."""
-    return nullcontext(standard_input()) if name == STANDARD_INPUT else Path(name).open("rb")
+    return nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else Path(name).open("rb")
 
 
 def decompressed(stream: Any) -> Any:

@@ -137,8 +137,7 @@ def main(
     ``settings`` are those of a Scrapy project. Without them, those of the project in the current
     folder apply, if there is one.
     """
-    _open_closed_streams()
-    _escape_unencodable()
+    _prepare_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = tools.main(given, program, standalone_mode=False, obj=settings)
@@ -165,20 +164,12 @@ def _failed(program: str | None, message: str, code: ExitCode) -> ExitCode:
     return code
 
 
-def _open_closed_streams() -> None:
-    """Discard what is written to a stream that is closed, as with ``>&-``.
-
-    Python sets such a stream to None. The next file or connection would get its number.
-    """
-    if sys.stdin is None:
-        os.open(os.devnull, os.O_RDONLY)  # only the number: `context.standard_input` tells
-    for name in ("stdout", "stderr"):
+def _prepare_streams() -> None:
+    """Replace a stream that is closed, as with ``>&-``: Python sets it to None, and the next file
+    would get its number. Escape characters that the encoding of the terminal does not have."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-
-
-def _escape_unencodable() -> None:
-    """Escape characters that the encoding of the terminal does not have."""
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rich.console import Console, RenderableType
-    from rich.progress import Progress
 
 T = TypeVar("T")
 
@@ -108,12 +107,21 @@ class Output:
         self.as_json = as_json
         """Whether the output is JSON Lines."""
         self._repeated: Counter[str] = Counter()
-        self._bar: Progress | None = None
 
     @cached_property
     def console(self) -> Console:
         """Standard output with colors and the width of the terminal."""
-        return _console(sys.stdout)
+        from rich.console import Console
+
+        class Raising(Console):
+            """rich also flushes the file, and would end with exit code 1 for a broken pipe."""
+
+            def on_broken_pipe(self) -> None:
+                raise
+
+        console = Raising(file=sys.stdout, highlight=False, emoji=False, markup=False)
+        console.width = max(console.width, MIN_WIDTH)
+        return console
 
     def show(self, record: T, listing: Callable[[T], Iterable[RenderableType]]) -> None:
         """Write a record as JSON, or print its text."""
@@ -164,32 +172,12 @@ class Output:
             if number > MAX_REPEATED:
                 self.note(f"{number - MAX_REPEATED:,} more: {kind}")
 
-    @contextmanager
-    def progress(self, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """Show a progress bar on standard error if that is a terminal.
-
-        Yields a function to call with the number of items that are done.
-        """
-        if not sys.stderr.isatty():
-            yield lambda _: None
-            return
-        self._bar = bar = _started_bar()
-        task = bar.add_task(what, total=total)
-        try:
-            yield lambda done: bar.update(task, completed=done)
-        finally:
-            bar.stop()
-            self._bar = None
-
     def _remark(self, message: str, kind: str | None) -> None:
         if kind is not None:
             self._repeated[kind] += 1
             if self._repeated[kind] > MAX_REPEATED:
                 return
         line = printable(" ".join(message.split()), MAX_REMARK)
-        if self._bar is not None:
-            self._bar.console.print(line)  # above the bar
-            return
         try:
             sys.stderr.write(f"{line}\n")
         except BrokenPipeError:
@@ -231,35 +219,3 @@ def reading(
 def writing(name: str = "the output") -> AbstractContextManager[None]:
     """Raise :class:`CommandError` if a file cannot be written, as to a full disk."""
     return reading(name, verb="write")
-
-
-def _started_bar() -> Progress:
-    """Show an empty progress bar on standard error."""
-    from rich import progress
-
-    bar = progress.Progress(
-        "{task.description}",
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        console=_console(sys.stderr),
-        transient=True,
-        redirect_stdout=False,  # else rich also writes the answers to the terminal
-        redirect_stderr=False,
-    )
-    bar.start()
-    return bar
-
-
-def _console(file: Any) -> Console:
-    from rich.console import Console
-
-    class Raising(Console):
-        """rich also flushes the file, and would end with exit code 1 for a broken pipe."""
-
-        def on_broken_pipe(self) -> None:
-            raise
-
-    console = Raising(file=file, highlight=False, emoji=False, markup=False)
-    console.width = max(console.width, MIN_WIDTH)
-    return console

@@ -74,7 +74,7 @@ OVERRIDDEN: dict[str, Any] = {
 class Session:
     """The network, for one run of a tool. Its methods block, and run in the thread of the tool."""
 
-    def __init__(self, crawler: Any, ended: Future[None], *, keep_bodies: bool) -> None:
+    def __init__(self, crawler: Any, ended: Future[None]) -> None:
         middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if middleware is None:
             raise CommandError(
@@ -86,8 +86,8 @@ class Session:
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._store = without_passwords(read_settings(crawler).store)
-        if keep_bodies:
-            self._cache.bodies = {}
+        self._bodies: dict[str, bytes] = {}
+        self._cache.bodies = self._bodies
         self.end: Deferred[None] = Deferred()
         """Called back at the end of the session."""
 
@@ -115,22 +115,9 @@ class Session:
         """Return the policy of an origin. ``page_url`` is the page that needs it, if any."""
         return self.policies([origin], page_url=page_url)[origin]
 
-    def policies(
-        self,
-        origins: Iterable[str],
-        done: Callable[[int], object] = lambda _: None,
-        *,
-        page_url: str | None = None,
-    ) -> dict[str, Policy]:
-        """Return the policies of origins, which are fetched at the same time.
-
-        ``done`` is called with the number of those that are known.
-        """
-        found = {}
-        for policy in self.each_policy(origins, page_url):
-            found[str(policy.origin)] = policy
-            done(len(found))
-        return found
+    def policies(self, origins: Iterable[str], *, page_url: str | None = None) -> dict[str, Policy]:
+        """Return the policies of origins, which are fetched at the same time."""
+        return {str(policy.origin): policy for policy in self.each_policy(origins, page_url)}
 
     def each_policy(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
         """Yield the policies of any number of origins, each as soon as it is known."""
@@ -172,11 +159,10 @@ class Session:
         self._call(fire, self.end, None)
 
     def _policy(self, origin: Origin) -> Policy:
-        bodies = self._cache.bodies or {}
         policy = of_origin(
             origin,
             lambda url, tokens: self._cache.verdict(origin, url, tokens),
-            body=bodies.pop(origin.key, None),
+            body=self._bodies.pop(origin.key, None),
             store=str(self._store) if self._store else None,
         )
         return replace(policy, seconds_between=partial(self._cache.seconds_between, origin))
@@ -199,11 +185,10 @@ class SessionSpider(Spider):
     name = "scrapy-rep"
     made: Future[Session]
     ended: Future[None]
-    keep_bodies: bool
 
     async def start(self) -> AsyncIterator[Any]:
         try:
-            session = Session(self.crawler, self.ended, keep_bodies=self.keep_bodies)
+            session = Session(self.crawler, self.ended)
         except Exception as error:
             self.made.set_exception(error)
         else:
@@ -215,13 +200,10 @@ class SessionSpider(Spider):
 
 
 @contextmanager
-def opened(
-    settings: ScrapySettings, *, log_level: str | None = None, keep_bodies: bool = False
-) -> Iterator[Session]:
+def opened(settings: ScrapySettings, log_level: str | None = None) -> Iterator[Session]:
     """Start Scrapy in a thread, yield a session, and end Scrapy.
 
-    ``keep_bodies``: keep the robots.txt files as they were received. Raises
-    :class:`CommandError` for an unusable setting.
+    Raises :class:`CommandError` for an unusable setting.
     """
     made: Future[Session] = Future()
     ended: Future[None] = Future()
@@ -232,9 +214,7 @@ def opened(
             used.set("LOG_ENABLED", log_level is not None, priority="cmdline")
             used.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
             process = (AsyncCrawlerProcess if uses_async_process(used) else CrawlerProcess)(used)
-            crawl: Any = process.crawl(
-                SessionSpider, made=made, ended=ended, keep_bodies=keep_bodies
-            )
+            crawl: Any = process.crawl(SessionSpider, made=made, ended=ended)
             if isinstance(crawl, Deferred):
                 crawl.addErrback(lambda failure: _fail(made, failure.value))
             else:

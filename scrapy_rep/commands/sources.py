@@ -1,10 +1,9 @@
-"""What the user names: URLs, and robots.txt files on this machine, of a site, a store, an archive.
+"""What the user names: URLs, and robots.txt files on this machine, of a site, an archive.
 
 A robots.txt has one of these forms, and becomes a :class:`Policy`::
 
     FILE                    a file; "-" is standard input
     SITE                    https://example.com, example.com
-    store:SITE              the copy in the store of REP_STORE
     archive:SITE[@TIME]     what a WARC file has, at the end or at a time such as 2026-11-22T10:00
 """
 
@@ -28,13 +27,12 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
 from .context import STANDARD_INPUT
-from .output import CommandError, ExitCode
+from .output import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..protocol.verdict import Verdict
-    from ..stores import Entry
     from .context import Context
     from .session import Session
     from .texts import Row
@@ -42,10 +40,10 @@ if TYPE_CHECKING:
 Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
 """Returns the verdict on a URL for a crawler with these product tokens."""
 
-ARCHIVED, STORED = "archive:", "store:"
-"""What stands before a site to name its robots.txt as an archive or the store has it."""
+ARCHIVED = "archive:"
+"""What stands before a site to name its robots.txt as an archive has it."""
 
-FORMS = f"a file ('-': standard input), a site, {STORED}SITE or {ARCHIVED}SITE@TIME"
+FORMS = f"a file ('-': standard input), a site, or {ARCHIVED}SITE@TIME"
 """The forms of a robots.txt, for help texts."""
 
 DEFAULT_SCHEME = "https"
@@ -242,15 +240,6 @@ def of_file(name: str, body: bytes) -> Policy:
     return Policy(None, robots, verdict_of(robots), access, body)
 
 
-def of_entry(key: str, entry: Entry, store: str) -> Policy:
-    """Return the policy of an origin that a crawl has from an entry of a store."""
-    origin = Origin(key)
-    origin.start_fetch(0)
-    origin.restore(entry, None if entry.body is None else RobotsTxt(entry.body), 0)
-    origin.from_store = True
-    return of_origin(origin, verdict_at(origin, time.time()), body=entry.body, store=store)
-
-
 def of_origin(
     origin: Origin, verdict: Verdicts, *, body: bytes | None, store: str | None
 ) -> Policy:
@@ -287,8 +276,7 @@ def verdict_at(origin: Origin, now: float) -> Verdicts:
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     """Return the robots.txt files that arguments name, in their order.
 
-    Raises :class:`CommandError` for one that names nothing, and for a file, an archive or a store
-    that cannot be read.
+    Raises :class:`CommandError` for one that names nothing, or a file that cannot be read.
     """
     found: dict[str, Policy] = {}
     sites: dict[str, Target] = {}
@@ -301,15 +289,8 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
             found[given] = policy_at(moment_of(given), context)
         else:
             sites[given] = _named_site(given, context)
-    stored = [given for given in sites if given.startswith(STORED)]
-    url = context.settings.store
-    if stored and url is None:
-        raise CommandError(f"{STORED} needs a store: set REP_STORE")
-    if stored:  # what is compared with the store comes from the site
-        context.scrapy_settings.set("REP_STORE", None, priority="cmdline")
 
     def get(session: Session) -> None:
-        found.update((given, session.wait(_stored(url, sites.pop(given)))) for given in stored)
         policies = session.policies({str(target.origin) for target in sites.values()})
         targets = with_http(sites.values(), policies, session, context)
         found.update(
@@ -336,7 +317,8 @@ def with_http(
         if policy is None or not policy.access.is_unreachable or _SCHEME(target.given):
             continue
         host = urlsplit(target.origin or "")
-        if host.port is not None or is_loopback(host.hostname or ""):
+        name = host.hostname or ""
+        if host.port or name in ("localhost", "::1") or name.startswith("127."):
             http = [f"http{url.removeprefix('https')}" for url in (target.url, policy.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
     if others:
@@ -350,19 +332,11 @@ def with_http(
     return [others.get(target, target) for target in targets]
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
-    return host in ("localhost", "::1") or host.startswith("127.")
-
-
 def _named_site(given: str, context: Context) -> Target:
-    name = given.removeprefix(STORED)
-    if is_file(name):
-        raise CommandError(f"cannot read {given}: no such file")
-    target = target_of(name)
+    target = target_of(given)
     if target.origin is None:
         raise CommandError(f"{given} is neither a file nor a site")
-    if target.url != given and name == given:
+    if target.url != given:
         context.output.note(f"{given} is not a file: it is taken for {target.url}")
     return target
 
@@ -372,27 +346,6 @@ def _read_file(name: str, context: Context) -> Policy:
     if b"\0" in body[:_START] and not body.startswith(_UTF16_MARKS):
         raise CommandError(f"cannot read {name} as a robots.txt: it is a binary file")
     return of_file(name, body)
-
-
-async def _stored(url: object, site: Target) -> Policy:
-    from ..settings import without_passwords
-    from ..stores import StoreError
-    from ..stores.base import TTL
-    from ..stores.registry import open_store
-
-    name, origin = str(without_passwords(url)), str(site.origin)
-    try:
-        store = open_store(url, jobdir=None, ttl=TTL)  # type: ignore[arg-type]
-    except StoreError as error:
-        raise CommandError(f"cannot open the store {name}: {error}") from None
-    assert store is not None
-    try:
-        entry = await store.get(origin)  # a store that fails logs a warning, and has no entry
-    finally:
-        await store.close()
-    if entry is None:
-        raise CommandError(f"the store {name} has no robots.txt of {origin}", ExitCode.UNKNOWN)
-    return of_entry(origin, entry, name)
 
 
 def _state(origin: Origin) -> str:

@@ -116,9 +116,9 @@ def survey_tool(
             path = Path(folder, "rows.jsonl")
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-                is_complete = context.run(lambda session: _count(inputs, path, context, session))
+                is_complete = context.run(lambda session: _count(inputs, path, session))
             else:
-                is_complete = _count(inputs, path, context)
+                is_complete = _count(inputs, path)
             for each in (*inputs.row_files, path):
                 database.read(each)
             database.merge()
@@ -157,14 +157,13 @@ def _opened(folder: Path) -> Rows:
         raise CommandError(text) from None
 
 
-def _count(inputs: Inputs, path: Path, context: Context, session: Session | None = None) -> bool:
+def _count(inputs: Inputs, path: Path, session: Session | None = None) -> bool:
     """Write the rows of the inputs. Returns whether they are complete: not after Ctrl-C."""
-    with context.output.progress("files") as done, path.open("wb") as file:
+    with path.open("wb") as file:
         try:
-            for number, row in enumerate(inputs.rows(session), 1):
+            for row in inputs.rows(session):
                 with writing(str(path)):
                     file.write(encode(row) + b"\n")
-                done(number)
         except KeyboardInterrupt:
             return False
     return True

@@ -4,7 +4,6 @@
 
     file        = *( [expectation] [comment] NL )
     expectation = ("allow" / "disallow") WS agent WS target
-                / ("refuse" / "grant") WS agent WS use WS target
     agent       = "*" / name, or a text in quotation marks     the values of -a
     target      = a path that starts with "/", or a URL
     comment     = "#" at the start of a line or behind white space, and the rest of the line
@@ -21,7 +20,6 @@ from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.printable import printable
-from ..protocol.usage import AIPREF, GRANTS, SIGNALS, use
 from .context import Context, archive_option, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
@@ -39,10 +37,7 @@ if TYPE_CHECKING:
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
 
-USES = tuple(dict.fromkeys([*AIPREF, *SIGNALS]))
-"""The names of uses: those of AIPREF, and those of Content-Signal, which stand for them."""
-
-KINDS = ("allow", "disallow", "refuse", "grant")
+KINDS = ("allow", "disallow")
 
 _COMMENT = re.compile(r"(?:\A|\s)#.*")
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -55,7 +50,6 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     line: int
     expectation: str
     expected: str
-    use: str | None
     holds: bool | None
     check: Check
 
@@ -66,28 +60,16 @@ class Expectation(NamedTuple):
     line: int
     kind: str
     agent: Agent
-    use: str | None
-    """The use, as the file names it."""
     target: Target
 
     def __str__(self) -> str:
-        words = [self.kind, self.agent.name, self.use, self.target.given]
-        return " ".join(word for word in words if word)
-
-    def holds(self, allowed: bool | None, uses: dict[str, bool]) -> bool | None:
-        """Return whether it holds; None if it is not known."""
-        if allowed is None:
-            return None
-        if self.use is None:
-            return allowed == (self.kind == "allow")
-        return uses.get(use(self.use)) is (self.kind == "grant")
+        return f"{self.kind} {self.agent.name} {self.target.given}"
 
 
 @tool(
-    "Test a robots.txt against a file of expectations. Each line is 'allow AGENT PATH', 'disallow "
-    "AGENT PATH', 'refuse AGENT USE PATH' or 'grant AGENT USE PATH', such as 'disallow * /admin' "
-    "or 'refuse GPTBot train-ai /art/'. '*' is any crawler without a group of its own. '#' starts "
-    "a comment.",
+    "Test a robots.txt against a file of expectations. Each line is 'allow AGENT PATH' or "
+    "'disallow AGENT PATH', such as 'disallow * /admin'. '*' is any crawler without a group of its "
+    "own. '#' starts a comment.",
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
     ("test expectations.txt", "test URLs, each with the robots.txt of its site"),
@@ -137,13 +119,11 @@ def record_of(expectation: Expectation, policy: Policy | None) -> Test:
     if policy is not None and not policy.access.is_unreachable:
         verdict = agent.verdict(policy, target.url)
     found = explain(target, agent, policy, verdict)
-    uses = found.usage.evaluated if found.usage else {}
     return Test(
         line=expectation.line,
         expectation=str(expectation),
         expected=expectation.kind,
-        use=expectation.use,
-        holds=expectation.holds(found.allowed, uses),
+        holds=None if found.allowed is None else found.allowed == (expectation.kind == "allow"),
         check=found,
     )
 
@@ -180,18 +160,11 @@ def _read_line(number: int, line: str, paths: str | None) -> Iterator[Expectatio
     kind = words[0].lower()
     if kind not in KINDS:
         raise ValueError(f"{words[0]!r} is not one of {', '.join(KINDS)}")
-    form = f"{kind} AGENT {'USE ' if kind in ('refuse', 'grant') else ''}PATH"
-    if len(words) != len(form.split()):
-        raise ValueError(f"write {form!r}")
-    _, name, *others, given = words
-    for other in others:
-        if other not in USES:
-            raise ValueError(f"{other!r} is not one of the uses {', '.join(USES)}")
-        if kind == "grant" and other not in GRANTS:
-            raise ValueError(f"{other!r} can be refused, but its grant has no effect")
-    target = _target(given, paths)
-    for agent in resolve([name]):
-        yield Expectation(number, kind, agent, others[0] if others else None, target)
+    if len(words) != 3:
+        raise ValueError(f"write '{kind} AGENT PATH'")
+    target = _target(words[2], paths)
+    for agent in resolve([words[1]]):
+        yield Expectation(number, kind, agent, target)
 
 
 def _target(given: str, paths: str | None) -> Target:
@@ -213,18 +186,14 @@ def _failure(record: Test) -> Iterator[RenderableType]:
     text = Text("failed" if is_known else "unknown", style=STYLES[False if is_known else None])
     expectation = printable(record.expectation, 400)
     yield text.append(f"  line {record.line}: {expectation}", style="bold default")
-    group = f", for {found.group}" if found.reason == "rules" and found.rule is None else ""
-    why = reason_text(found) + group
     if not is_known:
         access = found.robots_txt
         yield indented(printable(access.problem if access else "the robots.txt is not known"))
-    elif record.use is None:
-        yield indented(f"{WORDS[found.allowed]}: {why}")
-        if found.context:
-            yield from map(indented, context_lines(found))
-    else:
-        usage = str(found.usage or "nothing is stated about the use of its content")
-        yield indented(usage if found.allowed else f"the URL is disallowed: {why}; {usage}")
+        return
+    group = f", for {found.group}" if found.reason == "rules" and found.rule is None else ""
+    yield indented(f"{WORDS[found.allowed]}: {reason_text(found)}{group}")
+    if found.context:
+        yield from map(indented, context_lines(found))
 
 
 def _summary(counts: Counter[bool | None]) -> Text:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from ..protocol.paths import origin_of
 from .context import STANDARD_INPUT, Context, tool
@@ -22,16 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..stores.threaded import ThreadedStore
-
-
-class Import(Struct, kw_only=True, tag_field="type", tag="import"):
-    """What ``import`` did. ``older`` policies are not newer than those in the store."""
-
-    version: int = 1
-    added: int
-    replaced: int
-    older: int
-    unreadable: int
 
 
 _TEXTS = {
@@ -58,7 +47,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     written = unreadable = 0
     with (
         using_store(store_url, must_exist=True) as store,
-        context.output.progress("policies") as done,
         writing(name),
         _writable(name) as file,
     ):
@@ -70,7 +58,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
             else:
                 file.write(to_line(key, entry).encode())
                 written += 1
-                done(written)
         file.flush()
     if name != STANDARD_INPUT:
         context.output.note(f"{written:,} policies are written to {name}")
@@ -83,7 +70,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
-    records=(Import,),
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
@@ -97,7 +83,6 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
         reading(name, "JSON Lines", zlib.error),
         opened(name) as file,
         using_store(store_url, must_exist=False) as store,
-        context.output.progress("policies") as done,
     ):
         for number, line in _lines(decompressed(file)):
             try:
@@ -111,13 +96,8 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 counts["unreadable"] += 1
                 text = f"line {number}: {error}"
                 context.output.warn(text, "unreadable policies")
-            done(counts.total())
-    if context.output.as_json:
-        numbers = {key: counts[key] for key in _TEXTS}
-        context.output.record(Import(**numbers))
-    else:
-        lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
-        context.output.write("".join(lines) or "no policies\n")
+    lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
+    context.output.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
 
 

@@ -23,13 +23,12 @@ from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.check import Plan
 from scrapy_rep.commands.context import schema as schema_of
 from scrapy_rep.commands.crawlers import Crawler
-from scrapy_rep.commands.diff import Diff, DiffUrl
+from scrapy_rep.commands.diff import Diff
 from scrapy_rep.commands.explain import Check
 from scrapy_rep.commands.lint import LintFinding
 from scrapy_rep.commands.main import main
 from scrapy_rep.commands.show import Show
 from scrapy_rep.commands.test import Test
-from scrapy_rep.commands.transfer import Import
 from scrapy_rep.commands.view import View
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.reports.records import Report
@@ -105,9 +104,8 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ends: list[Future[None]] = []
 
         @contextmanager
-        def opened(values: Settings, **options: Any) -> Iterator[session_module.Session]:
+        def opened(values: Settings, _: str | None) -> Iterator[session_module.Session]:
             made: Future[session_module.Session] = Future()
-            options.pop("log_level")
 
             async def crawl() -> None:
                 end: Future[None] = Future()
@@ -116,7 +114,7 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
                     changed = session_module.session_settings(values)
                     kept = {name: changed[name] for name in changed if changed.getpriority(name)}
                     crawler = make_crawler(session_module.SessionSpider, kept)
-                    await run_crawler(crawler, made=made, ended=end, **options)
+                    await run_crawler(crawler, made=made, ended=end)
                 except Exception as error:
                     if made.done():
                         raise
@@ -217,8 +215,6 @@ RECORDS: dict[str, type] = {
     "check": Check,
     "crawlers": Crawler,
     "diff": Diff,
-    "diff-url": DiffUrl,
-    "import": Import,
     "lint": LintFinding,
     "plan": Plan,
     "report": Report,

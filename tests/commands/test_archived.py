@@ -82,7 +82,8 @@ def test_an_origin_at_two_times(run: Run) -> None:
     assert (old["source"], old["archive"], old["status"]) == ("archive", "a.warc.gz", 200)
     assert (old["fetched_at"], old["expires_at"]) == ("2025-03-01T06:00:00Z", None)
     assert (new["url"], new["final_url"]) == (URL, URL)
-    assert record["file"] == [{"record": "Sitemap", "old": f"{SITE}/map.xml", "new": None}]
+    change = {"change": "removed", "record": "Sitemap", "value": f"{SITE}/map.xml", "line": None}
+    assert record["differences"][-1]["changes"] == [change]
     text = run("diff", f"archive:{SITE}@2025-05-31", f"archive:{SITE}", *ARCHIVE).out
     assert f"Old      {URL}" in text
     same = run("diff", f"archive:{SITE}@2025-03-01", f"archive:{SITE}@2025-05-01", *ARCHIVE)

@@ -206,8 +206,6 @@ def test_the_warnings_of_a_purpose_are_few(run: Run) -> None:
         ("bnf.fr_bot", None),
         ("Google-Safety", "Google-Safety ignores robots.txt (https://developers.google.com/"),
         ("ChatGPT-User", "ChatGPT-User may ignore robots.txt (https://"),
-        ("Gogglebot", "Gogglebot is taken for a product token. Do you mean Googlebot?"),
-        ("ai-trainning", "ai-trainning is taken for a product token. Do you mean ai-training?"),
         ("mybot", None),
         ("Scrapy/2.19.0 (+https://scrapy.org)", "Scrapy is the default name of every Scrapy"),
         ("scrapy", "Scrapy is the default name of every Scrapy crawler, and public block lists"),

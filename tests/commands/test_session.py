@@ -14,9 +14,6 @@ from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.output import CommandError
 from scrapy_rep.commands.session import opened, session_settings
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry
-from scrapy_rep.stores.sqlite import MemoryStore
 from testing.web import Page, redirect, text
 
 from .conftest import validate
@@ -207,48 +204,6 @@ async def test_a_host_with_a_port_is_asked_with_http_after_https(
     done = await cli("check", "--from", str(tmp_path / "urls.txt"), "--json", *AT_ONCE)
     assert {record["url"] for record in done.records} == {site.url("/x")}
     assert done.code == 1
-
-
-async def test_a_store_and_a_site(web: Web, cli: Cli) -> None:
-    site = web.site("User-agent: *\nDisallow: /")
-    store = MemoryStore("test-sources", ttl=86_400)
-    body = b"User-agent: *\nDisallow: /a"
-    await store.put(site.root, Entry(AccessResult.RULES, 1e9, 4e9, 4e9, body, status=200))
-    settings = {"REP_STORE": "memory://test-sources"}
-    done = await cli("diff", f"store:{site.root}", site.root, "--json", settings=settings)
-    assert [done.record[side]["source"] for side in ("old", "new")] == ["store", "site"]
-    assert (done.code, site.robots_fetches) == (1, 1)
-    done = await cli("diff", f"store:{site.root}", site.root, settings=settings)
-    assert "from the store memory:" in done.out
-    arguments = ("check", "/a", "/b", "--robots", f"store:{site.root}", "--json")
-    done = await cli(*arguments, settings=settings)
-    assert [record["allowed"] for record in done.records] == [False, True]
-    done = await cli("check", "/a", "--robots", site.root, "--json")
-    assert (done.code, done.record["url"]) == (1, "/a")
-
-
-@pytest.mark.parametrize(
-    ("entry", "state", "allowed"),
-    [
-        (Entry(AccessResult.UNAVAILABLE, 1.0, 2.0, 3.0, status=404), "unavailable", True),
-        (Entry(AccessResult.UNREACHABLE, 1.0, 2.0, failure="no"), "unreachable", False),
-        (Entry(AccessResult.UNREACHABLE, 1.0, 2.0, body=b"", failure="no"), "stale-copy", True),
-    ],
-)
-async def test_what_a_store_has(cli: Cli, entry: Entry, state: str, allowed: bool) -> None:
-    store = MemoryStore("test-sources", ttl=86_400)
-    await store.put("https://x.example", entry)
-    arguments = ("check", "/", "--robots", "store:x.example", "--json")
-    done = await cli(*arguments, settings={"REP_STORE": "memory://test-sources"})
-    assert (done.record["robots_txt"]["state"], done.record["allowed"]) == (state, allowed)
-
-
-async def test_a_store_without_the_robots_txt(cli: Cli) -> None:
-    arguments = ("show", "store:https://no.example")
-    done = await cli(*arguments, settings={"REP_STORE": "memory://test-sources"})
-    assert (done.code, "has no robots.txt of https://no.example" in done.err) == (3, True)
-    done = await cli(*arguments, settings={"REP_STORE": "sqlite:////no/x"})
-    assert (done.code, "cannot open the store" in done.err) == (2, True)
 
 
 def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:

@@ -1,4 +1,4 @@
-"""The tools in a terminal: colors, width, the progress bar."""
+"""The tools in a terminal: colors, width, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_terminal(
     until = time.monotonic() + TIMEOUT
     while time.monotonic() < until:
         readable, _, _ = select.select([controller], [], [], 0.1)
-        if callable(interrupt) and interrupt(received):
+        if callable(interrupt) and interrupt():
             process.send_signal(signal.SIGINT)
             interrupt = None
         if readable:
@@ -110,24 +110,11 @@ def test_lines_have_colors_and_json_has_none(folder: Path) -> None:
     assert "\x1b" not in as_json
 
 
-def test_a_progress_bar_while_files_are_fetched(web: Web, tmp_path: Path) -> None:
-    sites = [web.site(Page(ROBOTS, delay=1)) for _ in range(3)]
-    urls = [site.url("/a") for site in sites]
-    code, shown = in_terminal("check", *urls, "-a", "mybot", cwd=tmp_path)
-    assert code == 0
-    text = ESCAPE.sub("", shown)
-    assert "robots.txt files" in text
-    assert "0/3" in text
-    assert [site.robots_fetches for site in sites] == [1, 1, 1]
-
-
 def test_ctrl_c_in_a_terminal(web: Web, tmp_path: Path) -> None:
     site = web.site(Page(ROBOTS, delay=60))
     code, shown = in_terminal(
         *("check", site.url("/a"), "-a", "mybot"),
         cwd=tmp_path,
-        interrupt=lambda received: bool(site.received) and b"0/1" in received,
+        interrupt=lambda: bool(site.received),
     )
-    assert code == 130
-    assert "Traceback" not in shown
-    assert "\x1b[?25h" in shown  # the cursor is visible again
+    assert (code, shown) == (130, "")

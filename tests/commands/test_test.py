@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from testing.web import Web
 
 ROBOTS = """\
-Content-Signal: search=yes
-
 User-agent: *
 Disallow: /admin
 Allow: /admin/open
-Content-Usage: /art train-ai=n
 
 User-agent: GPTBot
-Content-Signal: ai-train=no
 Disallow: /private
 
 User-agent: CCBot
@@ -42,34 +38,20 @@ disallow * /admin      # with a comment
 ALLOW "Mozilla/5.0 (compatible; bingbot/2.0)" /admin/open
 allow AdsBot-Google /admin   # ignores the group for *
 disallow CCBot /anything#fragment
-refuse GPTBot train-ai /art/
-refuse gptbot ai-train /
-grant bingbot search /
-refuse * train-ai /art/1
 """
 FAILS = """\
 disallow * /
 allow CCBot /x
-refuse * train-ai /
-grant GPTBot search /
-refuse CCBot train-ai /x
 """
 SHOWN = """\
 failed  line 1: disallow * /
         allowed: no rule matches, for *
 failed  line 2: allow CCBot /x
-        disallowed: line 13, Disallow: /, for ccbot
-          11
-          12 User-agent: CCBot
-        > 13 Disallow: /
-failed  line 3: refuse * train-ai /
-        search: granted; Content-Signal: search=yes
-failed  line 4: grant GPTBot search /
-        train-ai: refused; Content-Signal: ai-train=no
-failed  line 5: refuse CCBot train-ai /x
-        the URL is disallowed: line 13, Disallow: /, for ccbot; search: granted;
-        Content-Signal: search=yes
-5 expectations: 0 hold, 5 failed.
+        disallowed: line 9, Disallow: /, for ccbot
+          7
+          8 User-agent: CCBot
+        > 9 Disallow: /
+2 expectations: 0 hold, 2 failed.
 """
 
 
@@ -84,7 +66,7 @@ def folder(run: Run, tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("folder")
 def test_all_hold(run: Run) -> None:
     done = run("test", "holds.txt", "--robots", "robots.txt")
-    assert (done.out, done.err, done.code) == ("9 expectations hold.\n", "", 0)
+    assert (done.out, done.err, done.code) == ("5 expectations hold.\n", "", 0)
 
 
 @pytest.mark.usefixtures("folder")
@@ -101,7 +83,7 @@ def test_json(run: Run) -> None:
         for record in done.records:
             validate(record, "test")
         assert {record["holds"] for record in done.records} == {name == "holds.txt"}
-    assert done.records[1]["check"]["rule"]["line"] == 13
+    assert done.records[1]["check"]["rule"]["line"] == 9
 
 
 def test_one_expectation(run: Run, folder: Path) -> None:
@@ -124,12 +106,9 @@ def test_a_purpose_stands_for_all_its_crawlers(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("alow x /", "'alow' is not one of allow, disallow, refuse, grant"),
+        ("alow x /", "'alow' is not one of allow, disallow"),
         ("allow /", "write 'allow AGENT PATH'"),
         ("allow a b /", "write 'allow AGENT PATH'"),
-        ("refuse a /", "write 'refuse AGENT USE PATH'"),
-        ("refuse a training /", "'training' is not one of the uses train-ai, ai-use, search"),
-        ("grant a ai-input /", "'ai-input' can be refused, but its grant has no effect"),
         ("allow a mailto:x", "'mailto:x' is neither a path nor a URL"),
         ("allow a //", "'//' is neither a path nor a URL"),
         ("allow a http://[", "'http://[' is neither a path nor a URL"),
@@ -168,15 +147,12 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     assert [record["holds"] for record in done.records] == [True, True, False]
     assert done.code == 1
     assert (site.paths, gone.paths) == (["/robots.txt"], [])  # it holds for every URL
-    (tmp_path / "urls.txt").write_text(
-        f"disallow * {gone.url('/')}\nallow * {down.url('/x')}\nrefuse * search {gone.url('/')}"
-    )
+    (tmp_path / "urls.txt").write_text(f"disallow * {gone.url('/')}\nallow * {down.url('/x')}")
     done = forked("test", "urls.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
     assert done.code == 3
     assert "allowed: the robots.txt is unavailable, so that everything is allowed" in " ".join(
         done.out.split()
     )
     assert "robots.txt is unreachable: status 503" in done.out
-    assert "nothing is stated about the use of its content" in done.out
-    assert "3 expectations: 0 hold, 2 failed, 1 not known." in done.out
+    assert "2 expectations: 0 hold, 1 failed, 1 not known." in done.out
     assert done.err == ""
