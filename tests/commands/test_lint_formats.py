@@ -37,7 +37,6 @@ def test_json() -> None:
         "severity": "warning",
         "message": "'dissallow' is misspelled",
         "advice": "write 'disallow:'",
-        "documentation": "docs/reference/lint.md#r203-misspelled-field",
         "fixable": True,
         "correction": {"column": 3, "end_column": 12, "text": "Disallow"},
     }
@@ -45,12 +44,12 @@ def test_json() -> None:
 
 
 def test_a_correction_is_escaped() -> None:
-    finding = lint(b"User-agent: *\nVisit-time: 06:00\t08:00")[0]
+    finding = lint(b"User-agent: *\nAllow: http://a.example/\x1bb")[0]
     assert finding.correction is not None
-    assert finding.correction.text == "0600\t0800"
+    assert finding.correction.text == "/\x1bb"
     correction = LintFinding.of("a", finding).correction
     assert correction is not None
-    assert correction.text == r"0600\t0800"
+    assert correction.text == r"/\x1bb"
 
 
 def test_hostile_files_and_names_are_escaped() -> None:

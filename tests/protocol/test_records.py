@@ -232,6 +232,12 @@ def test_other_names_of_records(name: str) -> None:
     assert strict.visit_time("a") is None
 
 
+def test_records_of_a_crawler_without_a_group() -> None:
+    robots = RobotsTxt.parse(b"User-agent: a\nFetch-hint: slow")
+    assert robots.records("fetch-hint", "a") == ("slow",)
+    assert robots.records("fetch-hint", "b") == ()
+
+
 def test_google_prefixes_apply_to_the_groups_of_records() -> None:
     robots = RobotsTxt.parse(b"User-agents: a\nCrawl-delay: 7\nSitemaps: http://h/s.xml\n\0")
     assert robots.crawl_delay("a") == 7
