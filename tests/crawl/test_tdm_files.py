@@ -195,7 +195,7 @@ async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
     assert site.paths.count(TDM) == 2
     assert site.robots_fetches == 1
     assert outcome.stats["robotstxt/tdmrep/unreachable"] == 1
-    assert outcome.stats["robotstxt/tdmrep/response_status_count/200"] == 1
+    assert outcome.stats["robotstxt/tdmrep/request_count"] == 2
     assert our_warnings(caplog) == []
     lines = [line for line in caplog.messages if "tdmrep.json" in line and "unreachable" in line]
     assert lines == [
