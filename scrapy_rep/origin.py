@@ -330,11 +330,11 @@ class OriginFile(Generic[Content]):
         )
 
     def restore(self, entry: Entry, content: Content | None, now: float) -> bool:
-        """Use a stored entry, which an earlier crawl or another crawler wrote.
+        """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
         ``content`` is the parsed good copy of the entry. Returns whether the entry replaces the
-        fetch in progress. Otherwise that fetch continues, with the good copy and the earlier
-        failures of the entry.
+        fetch in progress, which ends with :meth:`apply_entry`. Otherwise that fetch continues, with
+        the good copy and the earlier failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
             return False
@@ -342,8 +342,7 @@ class OriginFile(Generic[Content]):
         is_refresh = self.state in (State.FRESH, State.UNAVAILABLE)
         if is_refresh and entry.result is AccessResult.UNREACHABLE:  # the policy stays in use
             self.refresh_at = min(entry.refresh_at, self.expires_at)
-            self.in_flight = now >= self.refresh_at
-            return not self.in_flight
+            return now < self.refresh_at
         self.fetched_at = entry.fetched_at
         if content is not None:
             self.set_copy(content, entry.copy, len(entry.body or b""))
@@ -352,15 +351,18 @@ class OriginFile(Generic[Content]):
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
         # An entry that is due for a refresh answers a request, but does not replace a refresh.
         is_usable = not is_refresh and entry.result is not AccessResult.UNREACHABLE
-        if now >= (entry.expires_at if is_usable else entry.refresh_at):
-            return False
+        return now < (entry.expires_at if is_usable else entry.refresh_at)
+
+    def apply_entry(self, entry: Entry) -> None:
+        """End the fetch in progress with a stored entry that replaces it."""
         self.in_flight = False
+        if entry.fetched_at != self.fetched_at:  # a failed refresh: the policy stays in use
+            return
         self._change_state(_RESTORED[entry.result])
         self.status, self.url, self.failure = entry.status, entry.url, entry.failure
         if entry.result.is_unavailable:
             self.unavailable = entry.result
         self.refresh_at, self.expires_at = entry.refresh_at, entry.expires_at
-        return True
 
     def _expire(self, now: float) -> None:
         if self.state in (State.FRESH, State.UNAVAILABLE) and now >= self.expires_at:

@@ -213,7 +213,6 @@ class FileCache(Generic[File]):
         if self._policy_store is not None:
             await self._policy_store.load(file, found)
         if found.is_hit:
-            file.in_flight = True  # until the end, so that it is not packed
             content = file.content
         else:
             event = await self._fetcher.fetch(file, page, self)
@@ -233,6 +232,8 @@ class FileCache(Generic[File]):
         file.in_flight = False
         if event is not None:
             file.apply(event, self.now())
+        elif found.entry is not None:
+            file.apply_entry(found.entry)
         if not is_cancelled:
             age = max(self.now() - file.fetched_at, 0) if event is None else None
             file.record_answer(self._clock.monotonic(), age)

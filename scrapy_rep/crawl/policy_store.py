@@ -76,14 +76,19 @@ entry from further in the future was written on a wrong clock, so that its times
 class StoreLookup:
     """The result of :meth:`PolicyStore.load`."""
 
-    is_hit: bool = False
-    """The store had a usable entry, which replaces the fetch."""
+    entry: Entry | None = None
+    """The entry that replaces the fetch; None if the store has no usable one."""
     claimed: bool = False
     """This crawl has claimed the file."""
     fence: int | None = None
     """The fencing token under which the result of the fetch is put."""
     body: bytes | None = None
     """The good copy in the store as it was received; None if the store has none."""
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether the store had a usable entry."""
+        return self.entry is not None
 
 
 class PolicyStore:
@@ -203,7 +208,8 @@ class PolicyStore:
         if entry.body is not None and entry.fetched_at > file.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
             content = file.resource.parse(entry.body, strict=self._settings.strict, url=url)
-        lookup.is_hit = file.restore(entry, content, self._clock.steady())
+        if file.restore(entry, content, self._clock.steady()):
+            lookup.entry = entry
         return lookup.is_hit
 
     def _on_steady_clock(self, entry: Entry) -> Entry:

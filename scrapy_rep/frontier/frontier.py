@@ -824,7 +824,8 @@ class Frontier:
         found = self.in_progress.get(request)
         if found is not None and found.host.name == name and request not in self._dropping:
             host = found.host
-            if not host.is_paced or (host.active == 1 and found.backoffs == host.backoffs):
+            is_alone = host.active == 1 and found.backoffs == host.backoffs
+            if not host.is_paced or (is_alone and self._is_reserved(host)):
                 return True
         self.finish(request, sent=False)  # the pace is known only since this request started
         host, _ = self.hosts_of(Address(name, origin))

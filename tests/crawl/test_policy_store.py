@@ -52,7 +52,10 @@ def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     """Start a fetch, and return whether the entry replaces it."""
     origin.start_fetch(now)
     robots = None if entry.body is None else RobotsTxt.parse(entry.body)
-    return origin.restore(entry, robots, now)
+    replaces_fetch = origin.restore(entry, robots, now)
+    if replaces_fetch:
+        origin.apply_entry(entry)
+    return replaces_fetch
 
 
 DAY = 86_400.0
@@ -175,7 +178,8 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     origin, lookup = Origin(KEY), StoreLookup()
     origin.start_fetch(NOW)
     await policy_store(LateEntry()).load(origin, lookup)
-    assert lookup.is_hit
+    assert lookup.entry is not None
+    origin.apply_entry(lookup.entry)
     assert released == [KEY]
     assert origin.state is State.FRESH
 
@@ -288,6 +292,8 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchRes
     origin.start_fetch(NOW)
     found = StoreLookup()
     await policies.load(origin, found)
+    assert found.entry is not None
+    origin.apply_entry(found.entry)
     assert (found.is_hit, found.body, origin.state) == (True, BODY, State.FRESH)
     assert origin.robots is not None
     assert not origin.robots.allowed(f"{KEY}/", "mybot")

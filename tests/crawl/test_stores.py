@@ -13,7 +13,9 @@ from uuid import uuid4
 import pytest
 from scrapy import Request, signals
 
+from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.frontier.frontier import Address, Place
 from testing.redis_server import RedisServer
 from testing.web import Page, gaps, text
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_rep import Verdict
+    from scrapy_rep.origin import Origin
     from testing.web import Web
 
     from .conftest import Clock, Crawl, Outcome
@@ -265,6 +268,26 @@ async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) ->
     assert site.robots_fetches == 1
     assert min(gaps(site)) >= 0.95
     assert max(received.at for received in quick.received) < site.received[-1].at
+
+
+async def test_a_policy_of_the_store_is_used_only_with_its_pace(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its robots_parsed signal may take long: no request starts meanwhile without the delay."""
+    site = web.site("User-agent: *\nCrawl-delay: 0.1\n")
+    settings = {"REP_STORE": "memory://restored-with-its-pace"}
+    await crawl(site.urls("/1"), settings)
+    seen: list[tuple[Origin | None, Place]] = []
+
+    async def look(cache: PolicyCache, _content: object, _page: Request) -> None:
+        place = cache.condition(Address("127.0.0.1", site.root)).place
+        seen.append((cache.get_fresh(site.root), place))
+
+    monkeypatch.setattr(PolicyCache, "_on_content", look)
+    await crawl(site.urls("/2"), settings)
+    assert seen == [(None, Place.FETCHING)]
+    assert site.page_paths == ["/1", "/2"]
+    assert site.robots_fetches == 1
 
 
 # Redis fails and works again

@@ -168,7 +168,8 @@ def is_valid(entry: Entry) -> bool:
     origin = Origin("https://a.example")
     origin.start_fetch(NOW)
     copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=info.url)
-    origin.restore(entry, copy, NOW)
+    if origin.restore(entry, copy, NOW):
+        origin.apply_entry(entry)
     origin.next_action(NOW)
     origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())
     return (
