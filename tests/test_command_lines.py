@@ -8,7 +8,6 @@ import importlib.util
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +19,6 @@ import checks
 from scrapy_rep.commands.main import tools
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from testing import harness
-
-if sys.version_info < (3, 11):
-    pass
-else:
-    pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +32,7 @@ FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)\n((?:.*\n)*?)\1\2$", re.MULTILINE)
 MAKE = re.findall(r"^([.\w/-]+):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 SCRAPY = {"crawl", "fetch", "parse", "shell", "view", "workers", "version"}
 """The commands of Scrapy, and of the example project, that pages name."""
-OTHER_PROGRAMS = {".", "ACL", "eval", "pip", "warcio"}
+OTHER_PROGRAMS = {".", "ACL", "env", "eval", "pip", "source", "warcio"}
 PLACEHOLDERS = {"…", "NAME", "TOOL"}
 
 
