@@ -413,15 +413,6 @@ def turns_obeying_off(settings: BaseSettings) -> bool:
     return is_set and not _flag(settings, "ROBOTSTXT_OBEY")
 
 
-def uses_async_process(settings: BaseSettings) -> bool:
-    """Return whether Scrapy's own commands use an AsyncCrawlerProcess with these settings."""
-    # The next setting exists since Scrapy 2.15.
-    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        return True
-    is_asyncio = settings["TWISTED_REACTOR"] == default_settings.TWISTED_REACTOR
-    return is_asyncio and not settings.getbool("FORCE_CRAWLER_PROCESS")
-
-
 def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
     """Return those of some settings of Scrapy that have a value, as text."""
     return {

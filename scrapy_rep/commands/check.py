@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
+from heapq import merge
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,24 +14,40 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
+from ..origin import Origin, UnreachablePolicy
+from ..protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable, access_result
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.records import describe
+from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, agent_option, archive_option, tool
+from .context import Context, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_URL, Check, brief, explain, explanation, reason_text, refusals
-from .inputs import input_options, urls_from
-from .output import CommandError, ExitCode, exit_code, json_line
-from .sources import FORMS, is_file, read_policies, site_of, time_text, with_http
+from .output import CommandError, ExitCode, exit_code, json_line, reading
+from .sources import (
+    FORMATS,
+    FORMS,
+    archive_reader,
+    is_file,
+    moment,
+    of_origin,
+    read_policies,
+    site_of,
+    time_text,
+    urls_from,
+    with_http,
+)
 from .texts import MAX_CELL, STYLES, WORDS, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
     from datetime import datetime
 
     from rich.console import RenderableType
 
+    from ..protocol.access import FetchResult
+    from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
     from .session import Session
     from .sources import Policy, Target
 
@@ -45,8 +64,8 @@ MAX_HOSTS = 50
 DISALLOWED, REFUSED = "disallowed", "refused"
 """What ``--only`` takes."""
 
-_Answered: TypeAlias = "tuple[Target, Policy | None, list[Verdict | None]]"
-"""A URL, its policy if it is known, and a verdict for each crawler if that is known."""
+_Answer: TypeAlias = "tuple[Target, Agent, Policy | None, Verdict | None]"
+"""A URL, a crawler, and the policy and the verdict if they are known."""
 
 NO_ROBOTS_TXT = Verdict(True, Reason.NO_RULES, detail="this scheme has no robots.txt")
 INVALID_HOST = Verdict(False, Reason.INVALID_HOST)
@@ -84,10 +103,25 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     records=(Check, Plan),
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-@agent_option
+@click.option(
+    "-a",
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
+    "purpose such as ai-training, or '*'. May be repeated.",
+)
 @click.option("--robots", metavar="ROBOTS", help=f"Use this robots.txt for every URL: {FORMS}.")
 @click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
-@input_options
+@click.option(
+    "--from-format",
+    type=click.Choice(FORMATS),
+    help="The format of that file. Default: its name and its first bytes tell.",
+)
+@click.option(
+    "--url-field", metavar="NAME", help="The field with the URL, in JSON Lines. Default: url."
+)
 @click.option(
     "--plan",
     is_flag=True,
@@ -101,7 +135,13 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     f"REP_INTENDED_USES (without them, for any), or both: {DISALLOWED},{REFUSED}. With a store or "
     "--archive, it says since when.",
 )
-@archive_option
+@click.option(
+    "--archive",
+    "archives",
+    multiple=True,
+    metavar="FILE",
+    help="With --only: take the robots.txt files from this WARC file. May be repeated.",
+)
 def check_tool(
     context: Context,
     urls: Sequence[str],
@@ -112,6 +152,7 @@ def check_tool(
     url_field: str | None,
     plan: bool,
     only: str | None,
+    archives: Sequence[str],
 ) -> int:
     """Check URLs."""
     kinds = frozenset(only.split(",") if only else ())
@@ -119,8 +160,12 @@ def check_tool(
         raise CommandError(f"--only takes {DISALLOWED}, {REFUSED}, or {DISALLOWED},{REFUSED}")
     if plan and (robots or only):
         raise CommandError("--plan asks the sites: it excludes --robots and --only")
+    if archives and (robots or not only):
+        raise CommandError("--archive belongs to --only, and excludes --robots")
     if not urls and source is None:
         raise CommandError("give URLs, or a file with URLs: --from FILE")
+    if source is None and (from_format or url_field):
+        raise CommandError("--from-format and --url-field belong to a file with URLs")
     for name in urls:
         if is_file(name) and not name.startswith("/") and Path(name).is_file():
             raise CommandError(
@@ -129,7 +174,6 @@ def check_tool(
     given: Iterator[str] = iter(urls)
     if source is not None:
         given = chain(given, urls_from(source, form=from_format, field=url_field))
-    # What is in the arguments is explained. What is in a file may be long.
     from ..settings import turns_obeying_off  # it imports Scrapy
 
     if turns_obeying_off(context.scrapy_settings):
@@ -139,148 +183,161 @@ def check_tool(
     named = agents_of(agents, context, outside=ANY_CRAWLER)
     if plan and len(named) > 1:
         raise CommandError("--plan is for one crawler")
-    is_detailed = source is None and not plan and not only
-    checker = _Checker(context, named, given, kinds, plans=plan, is_detailed=is_detailed)
-    if robots is not None:
-        (policy,) = read_policies([robots], context)
-        return checker.run(None, policy)
-    if context.archives:
-        return checker.run(None)
-    return context.run(checker.run)
+    # What is in the arguments is explained. What is in a file may be long.
+    explains = source is None and not plan and not only
+    explains = explains and (context.output.as_json or len(urls) * len(named) == 1)
+    file = None if robots is None else read_policies([robots], context)[0]
+    plans: dict[str | None, Plan] | None = {} if plan else None
+    checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
+    return checker.run(None) if file or archives else context.run(checker.run)
 
 
+@dataclass
 class _Checker:
     """Answers for URLs as they are read, and writes the answers."""
 
-    def __init__(
-        self,
-        context: Context,
-        agents: Sequence[Agent],
-        urls: Iterator[str],
-        kinds: frozenset[str],
-        *,
-        plans: bool,
-        is_detailed: bool,
-    ) -> None:
-        self._context = context
-        self._output = context.output
-        self._agents = agents
-        self._urls = urls
-        self._kinds = kinds
-        self._plans: dict[str | None, Plan] | None = {} if plans else None
-        self._since: dict[tuple[str, str], datetime | None] = {}
-        """For URLs and crawlers, since when a page may not be fetched or used."""
-        self._is_detailed = is_detailed
-        self._counts: Counter[bool | None] = Counter()
-        self._unknown = 0
-        """Sites that did not answer, and invalid URLs. Some of these have a verdict, because a
-        crawl drops them."""
-        self._policies: dict[str, Policy] = {}
+    context: Context
+    agents: Sequence[Agent]
+    urls: Iterator[str]
+    kinds: frozenset[str]
+    file: Policy | None
+    """The policy of a file, which holds for every URL."""
+    archives: Sequence[str]
+    plans: dict[str | None, Plan] | None
+    explains: bool
+    counts: Counter[bool | None] = field(default_factory=Counter)
+    unknown: int = 0
+    """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
+    these URLs have a verdict, because a crawl drops them."""
+    policies: dict[str, Policy] = field(default_factory=dict)
+    since: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
+    """For URLs and crawlers, since when a page may not be fetched or used."""
 
-    def run(self, session: Session | None, policy: Policy | None = None) -> int:
-        """Check all URLs. ``policy`` is that of a file, which holds for every URL."""
-        output = self._output
-        answers: list[_Answered] = []
+    def run(self, session: Session | None) -> int:
+        """Check all URLs."""
+        output = self.context.output
         try:
-            for targets in self._batches(session, policy):
-                batch = [self._answer(target, policy) for target in targets]
-                if self._is_detailed:
-                    answers += batch
-                elif self._plans is not None:
-                    self._plan(self._plans, batch)
+            for targets in self._batches(session):
+                batch = [self._answer(*each) for each in product(targets, self.agents)]
+                if self.explains:
+                    for answer in batch:
+                        output.show(explain(*answer), explanation)
+                elif self.plans is not None:
+                    self._plan(self.plans, batch)
                 else:
                     output.write("".join(self._lines(batch)))
                     output.flush()
         finally:
-            if answers:
-                self._explain(answers)
-            elif self._plans and output.as_json:
-                output.write("".join(map(json_line, self._plans.values())))
-            elif self._plans:
-                output.print(_listing(self._plans.values()))
-            if self._counts and not (answers or output.as_json):
-                words = (
-                    {True: "left out", False: "found", None: "unknown"} if self._kinds else WORDS
-                )
-                parts = (f"{self._counts[allowed]:,} {text}" for allowed, text in words.items())
-                output.note(f"{self._counts.total():,} answers: {', '.join(parts)}")
-        if not self._counts:
+            if self.plans and output.as_json:
+                output.write("".join(map(json_line, self.plans.values())))
+            elif self.plans:
+                output.print(_listing(self.plans.values()))
+            if self.counts and not (self.explains or output.as_json):
+                words = {True: "left out", False: "found", None: "unknown"} if self.kinds else WORDS
+                parts = (f"{self.counts[allowed]:,} {text}" for allowed, text in words.items())
+                output.note(f"{self.counts.total():,} answers: {', '.join(parts)}")
+        if not self.counts:
             output.note("there are no URLs to check")
-        return ExitCode.UNKNOWN if self._unknown else exit_code(+self._counts)
+        return ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
 
-    def _batches(self, session: Session | None, file: Policy | None) -> Iterator[list[Target]]:
+    def _batches(self, session: Session | None) -> Iterator[list[Target]]:
         """Yield the URLs, after their robots.txt files were fetched."""
-        is_archived = file is None and session is None
-        size = MAX_BATCH if is_archived else FIRST_BATCH  # each batch reads the whole archives
+        size = MAX_BATCH if self.archives else FIRST_BATCH  # each batch reads the whole archives
         while True:
             targets: list[Target] = []
             length = 0
-            for url in islice(self._urls, size):
-                targets.append(site_of(url, self._context, in_file=file is not None))
+            for url in islice(self.urls, size):
+                targets.append(site_of(url, self.context, in_file=self.file is not None))
                 length += len(url)
                 if length > MAX_BATCH_LENGTH:
                     break
             if not targets:
                 return
-            if is_archived:
+            if self.archives:
                 self._replay(targets)
             elif session is not None:
                 self._fetch(targets, session)
+            self.unknown += sum(not target.is_valid for target in targets)
             yield targets
             size = min(2 * size, MAX_BATCH)
 
     def _fetch(self, targets: list[Target], session: Session) -> None:
-        known = self._policies
+        known = self.policies
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in known]
         found = known | session.policies(missing)
-        targets[:] = with_http(targets, found, session, self._context)
+        targets[:] = with_http(targets, found, session, self.context)
         # Those of the last batch. The session keeps more of them.
         used = dict.fromkeys(target.origin for target in targets if target.origin)
-        self._policies = {str(origin): found[str(origin)] for origin in used}
-        for origin, policy in self._policies.items():
+        self.policies = {str(origin): found[str(origin)] for origin in used}
+        for origin, policy in self.policies.items():
             if policy.access.is_unreachable and origin not in known:
-                self._unknown += 1
-                self._output.note(policy.access.problem, "unreachable robots.txt files")
+                self.unknown += 1
+                self.context.output.note(policy.access.problem, "unreachable robots.txt files")
 
     def _replay(self, targets: list[Target]) -> None:
         """Read policies in the archives, and note since when pages may not be fetched or used."""
-        from .archived import replay  # only here, because it loads much
-
-        self._policies, self._since = {}, {}
+        self.policies, self.since = {}, {}
         wanted = defaultdict(list)
         for target in targets:
             wanted[target.origin or ""].append(target)
-        for policy in replay(wanted, self._context):
-            key = str(policy.origin)
-            before = self._policies.get(key)
-            self._policies[key] = policy
+        known: dict[str, Origin] = {}
+        files = [self._responses(path, wanted) for path in self.archives]
+        for found in merge(*files, key=lambda each: each.time):
+            if found.origin not in known:
+                known[found.origin] = Origin(found.origin)
+            origin = known[found.origin]
+            event = _event(found, origin, self.context)
+            if event is None:
+                continue
+            origin.start_fetch(found.time)
+            origin.apply(event, found.time)
+            policy = of_origin(origin, partial(_verdict_at, origin, found.time))
+            before = self.policies.get(origin.key)
+            self.policies[origin.key] = policy
             state = policy.robots, policy.access.state
             if before is not None and state == (before.robots, before.access.state):
                 continue
-            for target, agent in product(wanted[key], self._agents):
+            for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(policy, target.url))
                 if self._is_found(record, policy, agent):
-                    at = policy.access.fetched_at
-                    self._since.setdefault((record.url, record.agent), at)
+                    self.since.setdefault((record.url, record.agent), moment(found.time))
                 else:
-                    self._since.pop((record.url, record.agent), None)
+                    self.since.pop((record.url, record.agent), None)
+
+    def _responses(self, path: str, origins: Container[str]) -> Iterator[ArchivedRobotsTxt]:
+        """Yield the responses of some origins in an archive."""
+        problems: list[ArchiveProblem] = []
+        found = None
+        with reading(path):
+            for found in archive_reader().read(path, problems.append, origins=origins):
+                yield found
+        if problems:
+            first = problems[0]
+            if first.offset == 0 and found is None:
+                raise CommandError(f"cannot read {path} as a WARC file: {first.reason}")
+            parts = "A part" if len(problems) == 1 else f"{len(problems):,} parts"
+            self.unknown += 1
+            self.context.output.warn(
+                f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. "
+                "A robots.txt there is missing",
+                "parts of archives that cannot be read",
+            )
 
     def _is_found(self, record: Check, policy: Policy | None, agent: Agent) -> bool:
         """Whether ``--only`` lists a URL. Adds to the record why, and since when."""
-        record.refused, record.since = [], self._since.get((record.url, record.agent))
-        if REFUSED in self._kinds and policy is not None:
-            uses = self._context.settings.intended_uses
+        record.refused, record.since = [], self.since.get((record.url, record.agent))
+        if REFUSED in self.kinds and policy is not None:
+            uses = self.context.settings.intended_uses
             record.refused = refusals(policy, agent, record.url, uses)
         if policy is not None and policy.access.source == "store":
             record.since = policy.access.unreachable_since or policy.access.fetched_at
-        is_disallowed = DISALLOWED in self._kinds and record.allowed is False
+        is_disallowed = DISALLOWED in self.kinds and record.allowed is False
         return is_disallowed or bool(record.refused)
 
-    def _plan(self, plans: dict[str | None, Plan], batch: Sequence[_Answered]) -> None:
+    def _plan(self, plans: dict[str | None, Plan], batch: Sequence[_Answer]) -> None:
         """Add URLs to the plans of their hosts."""
-        (agent,) = self._agents
-        for target, policy, (verdict,) in batch:
+        for target, agent, policy, verdict in batch:
             host = host_of(target.origin) if target.origin else None
             plan = plans.setdefault(host, Plan(host=host))
             is_allowed = verdict is not None and verdict.allowed
@@ -294,53 +351,65 @@ class _Checker:
             # The first page does not wait after the robots.txt.
             plan.seconds = max(plan.allowed - 1, 0) * plan.delay
 
-    def _answer(self, target: Target, file: Policy | None) -> _Answered:
-        policy = file or self._policies.get(target.origin or "")
-        verdicts: list[Verdict | None] = [None] * len(self._agents)
-        self._unknown += not target.is_valid
-        if policy is not None and target.is_valid:
+    def _answer(self, target: Target, agent: Agent) -> _Answer:
+        policy = self.file or self.policies.get(target.origin or "")
+        verdict = None
+        if target.is_valid and policy is not None:
             try:
-                verdicts = [agent.verdict(policy, target.url) for agent in self._agents]
+                verdict = agent.verdict(policy, target.url)
             except ValueError:  # a file, and a URL whose scheme has no robots.txt
-                policy, verdicts = None, [NO_ROBOTS_TXT] * len(self._agents)
+                policy, verdict = None, NO_ROBOTS_TXT
         elif target.origin is None and target.is_valid:
-            verdicts = [NO_ROBOTS_TXT] * len(self._agents)
+            verdict = NO_ROBOTS_TXT
         elif target.origin is None and lacks_host(target.url):
-            verdicts = [INVALID_HOST] * len(self._agents)
-        for verdict in () if self._kinds else verdicts:
-            self._counts[None if verdict is None else verdict.allowed] += 1
-        return target, policy if target.is_valid else None, verdicts
+            verdict = INVALID_HOST
+        if not self.kinds:
+            self.counts[None if verdict is None else verdict.allowed] += 1
+        return target, agent, policy if target.is_valid else None, verdict
 
-    def _lines(self, batch: Sequence[_Answered]) -> Iterator[str]:
+    def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
         """Yield a line for each URL and crawler: a brief record, or text."""
-        output, has_names = self._output, len(self._agents) > 1
+        output, has_names = self.context.output, len(self.agents) > 1
         words = {key: output.styled(f"{text:<10}", STYLES[key]) for key, text in WORDS.items()}
         refused = output.styled(f"{REFUSED:<10}", "yellow")
-        for target, policy, verdicts in batch:
-            for agent, verdict in zip(self._agents, verdicts, strict=True):
-                record = brief(target, agent, verdict)
-                if self._kinds:
-                    is_found = self._is_found(record, policy, agent)
-                    self._counts[None if verdict is None else not is_found] += 1
-                    if not is_found:
-                        continue
-                if output.as_json:
-                    yield json_line(record)
-                else:
-                    name = f"{printable(agent.name)}: " if has_names else ""
-                    url = printable(target.url, MAX_URL)
-                    is_refused = record.allowed and record.refused
-                    word = refused if is_refused else words[record.allowed]
-                    yield f"{word} {url}  {name}{_why(record)}\n"
+        for target, agent, policy, verdict in batch:
+            record = brief(target, agent, verdict)
+            if self.kinds:
+                is_found = self._is_found(record, policy, agent)
+                self.counts[None if verdict is None else not is_found] += 1
+                if not is_found:
+                    continue
+            if output.as_json:
+                yield json_line(record)
+            else:
+                name = f"{printable(agent.name)}: " if has_names else ""
+                word = refused if record.allowed and record.refused else words[record.allowed]
+                yield f"{word} {printable(target.url, MAX_URL)}  {name}{_why(record)}\n"
 
-    def _explain(self, answers: Sequence[_Answered]) -> None:
-        """Write an explanation of each answer, or lines if there are several."""
-        if len(answers) * len(self._agents) > 1 and not self._output.as_json:
-            self._output.write("".join(self._lines(answers)))
-            return
-        for target, policy, verdicts in answers:
-            for agent, verdict in zip(self._agents, verdicts, strict=True):
-                self._output.show(explain(target, agent, policy, verdict), explanation)
+
+def _verdict_at(origin: Origin, at: float, url: str, tokens: tuple[str, ...]) -> Verdict:
+    """Return what a crawl decided at a time."""
+    return origin.verdict(url, tokens, at, UnreachablePolicy())
+
+
+def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchResult | None:
+    """Return what an archived response means; None if it changes nothing, such as a redirect."""
+    from ..fetch.fetcher import status_policy  # it imports Twisted
+
+    result = AccessResult.RULES  # a file that came over FTP has no status
+    if found.status is not None:
+        statuses = status_policy(context.settings, origin)
+        result = access_result(found.status, statuses, conditional=found.sha256 is not None)
+    if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):
+        return None
+    if result is AccessResult.RULES and found.body is not None:
+        result = other_page(found.body) or result
+        if result is AccessResult.RULES:
+            content = origin.resource.parse(found.body, strict=False, url=found.url)
+            return Rules(content, found.status or 200, CopyInfo(found.url), found.time)
+    if result.is_unavailable:
+        return Unavailable(found.url, found.time, found.status, result)
+    return Unreachable(f"status {found.status}", found.status, found.url)
 
 
 def _why(record: Check) -> str:

@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from ..protocol.lines import SIZE_LIMIT
 from .output import EXIT_CODES, TOOL_CODES, CommandError, ExitCode, Output, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy.settings import Settings as ScrapySettings
 
@@ -30,28 +31,6 @@ STANDARD_INPUT = "-"
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
 
-LOG_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
-
-
-archive_option = click.option(
-    "--archive",
-    multiple=True,
-    metavar="FILE",
-    help="The WARC file for archive:SITE. May be repeated.",
-)
-"""Adds the option that names archives."""
-
-agent_option = click.option(
-    "-a",
-    "--agent",
-    "agents",
-    multiple=True,
-    metavar="AGENT",
-    help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
-    "purpose such as ai-training, or '*'. May be repeated.",
-)
-"""Adds the option that names crawlers."""
-
 
 class Context:
     """The surroundings of one run of a tool."""
@@ -62,18 +41,11 @@ class Context:
         *,
         as_json: bool = False,
         given: Sequence[str] = (),
-        log_level: str | None = None,
-        archives: Sequence[str] = (),
     ) -> None:
         from ..exceptions import SettingError
         from ..settings import Settings, unknown_names
 
         self.output = Output(as_json=as_json)
-        self.archives = list(archives)
-        """The archives that the user names. Only some tools read archives."""
-        self.is_incomplete = False
-        """Whether a part of the input cannot be read, so that the answer may be another one."""
-        self.log_level = log_level
         self.scrapy_settings = _project_settings() if project is None else project
         for each in given:
             name, equals, value = each.partition("=")
@@ -91,21 +63,18 @@ class Context:
             hint = f" Do you mean {similar}?" if similar else ""
             self.output.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
-    def read_file(self, name: str, size: int = MAX_BODY) -> bytes:
+    def read_file(self, name: str) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
         if name == STANDARD_INPUT:
-            return sys.stdin.buffer.read(size)
+            return sys.stdin.buffer.read(MAX_BODY)
         with reading(name), Path(name).open("rb") as file:
-            return file.read(size)
+            return file.read(MAX_BODY)
 
-    def run(self, work: Callable[[Session], T], *, reads_tdm_files: bool = False) -> T:
+    def run(self, work: Callable[[Session], T]) -> T:
         """Start Scrapy, and return the result of ``work``, which gets a session."""
         from .session import opened  # only what needs the network starts Scrapy
 
-        settings = self.scrapy_settings.copy()
-        if not reads_tdm_files:  # only `view` shows what these files say
-            settings.set("REP_TDMREP", False, priority="cmdline")
-        with opened(settings, self.log_level) as session:
+        with opened(self.scrapy_settings) as session:
             return work(session)
 
 
@@ -129,20 +98,16 @@ def tool(
             form, as_json = values.pop("format", None), values.pop("json", False)
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
-            _check_values(values)
+            _check_streams(values.values())
             context = Context(
                 ctx.obj,
                 as_json=as_json or form == "json",
                 given=values.pop("set"),
-                log_level=values.pop("loglevel"),
-                archives=values.pop("archive", ()),
             )
             try:
-                code = function(context, **values)
+                return function(context, **values)
             finally:
                 context.output.close()
-            is_known = not context.is_incomplete or code not in (ExitCode.OK, ExitCode.FOUND)
-            return code if is_known else ExitCode.UNKNOWN
 
         for option in reversed(_common_options(records)):
             option(run)
@@ -171,21 +136,16 @@ def _common_options(records: Sequence[type]) -> list[Any]:
             click.option("--format", type=click.Choice(("text", "json")), help="Default: text."),
             click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
         ]
-    options += [
+    options.append(
         click.option(
             "-s",
             "--set",
             multiple=True,
             metavar="NAME=VALUE",
-            help="Set a setting of Scrapy or of this package. May be repeated.",
-        ),
-        click.option(
-            "-L",
-            "--loglevel",
-            type=click.Choice(LOG_LEVELS),
-            help="Write the log of Scrapy to standard error, from this level on.",
-        ),
-    ]
+            help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
+            "writes the log of Scrapy to standard error.",
+        )
+    )
     if records:
 
         def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
@@ -219,23 +179,11 @@ def _epilog(function: str, examples: Sequence[tuple[str, str]]) -> str:
     return "\n".join(lines) + "\n\n" + exit_code_help(function.removesuffix("_tool"))
 
 
-def _check_values(values: dict[str, Any]) -> None:
-    """Refuse values that no tool can use, such as those of shell variables that are unset."""
-    given = [
-        value if isinstance(value, tuple) else (value,)
-        for name, value in values.items()
-        if name not in ("agent", "agents")  # an empty one is warned about
-    ]
-    texts = [text for value in given for text in value if isinstance(text, str)]
-    if not all(text.strip() for text in texts):
-        raise click.UsageError("an argument is empty")
-    if texts.count(STANDARD_INPUT) > 1:
+def _check_streams(values: Iterable[Any]) -> None:
+    """Refuse to read standard input as two things."""
+    given = chain.from_iterable(each if isinstance(each, tuple) else [each] for each in values)
+    if list(given).count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one argument can be standard input")
-    if values.get("source", "") is None and (values["from_format"] or values["url_field"]):
-        raise click.UsageError("--from-format and --url-field belong to a file with URLs")
-    is_used = values.get("only") or any(text.startswith("archive:") for text in texts)
-    if values.get("archive") and not is_used:
-        raise click.UsageError("--archive belongs to archive:SITE, or to --only")
 
 
 def _project_settings() -> ScrapySettings:

@@ -17,8 +17,7 @@ from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.verdict import Rule
-from .context import Context, agent_option, archive_option, tool
-from .crawlers import agents_of
+from .context import Context, tool
 from .output import exit_code
 from .show import Group, record_of, why_no_rules
 from .sources import Access, access_rows, read_policies
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from .crawlers import Agent
     from .show import Show
     from .sources import Policy
 
@@ -78,17 +76,12 @@ _Statements: TypeAlias = "dict[tuple[object, ...], tuple[str, str, int | None]]"
     "The order of groups and rules, comments and spelling make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
-    ("diff old.txt new.txt -a Googlebot -a ai-training", "compare what they say to some crawlers"),
-    ("diff archive:example.com@2026-03-01 example.com", "compare an archive with the site"),
     records=(Diff,),
 )
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@agent_option
-@archive_option
-def diff_tool(context: Context, old: str, new: str, agents: Sequence[str]) -> int:
+def diff_tool(context: Context, old: str, new: str) -> int:
     """Compare two files."""
-    named = agents_of(agents, context) if agents else None
     policies = read_policies([old, new], context)
     record = Diff(old=policies[0].access, new=policies[1].access)
     unknown = [
@@ -99,15 +92,15 @@ def diff_tool(context: Context, old: str, new: str, agents: Sequence[str]) -> in
     for access in unknown:
         context.output.note(access.problem)
     if not unknown:
-        _compare(policies, named, record)
+        _compare(policies, record)
     context.output.show(record, _listing)
     return exit_code([record.same])
 
 
-def _compare(policies: Sequence[Policy], agents: Sequence[Agent] | None, record: Diff) -> None:
+def _compare(policies: Sequence[Policy], record: Diff) -> None:
     """Put the difference of two files into a record."""
-    old, new = (record_of(policy, agents) for policy in policies)
-    pairs = [*_crawlers(old, new, agents), ([], old, new)]
+    old, new = map(record_of, policies)
+    pairs = [*_crawlers(old, new), ([], old, new)]
     # Many crawlers may share a large group, which is read once.
     parts: dict[int, Any] = {id(each): each for _, *both in pairs for each in both}
     stated = {key: _stated(each) for key, each in parts.items()}
@@ -133,13 +126,8 @@ def _compare(policies: Sequence[Policy], agents: Sequence[Agent] | None, record:
     record.same = None if is_cut and not found else not found
 
 
-def _crawlers(
-    old: Show, new: Show, agents: Sequence[Agent] | None
-) -> Iterable[tuple[list[str], Group, Group]]:
+def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
     """Return names of crawlers, with the groups that apply to them in both files."""
-    if agents is not None:
-        pairs = zip(agents, old.groups, new.groups, strict=True)
-        return [([agent.name], one, two) for agent, one, two in pairs]
     sides = [{name: group for group in each.groups for name in group.tokens} for each in (old, new)]
     nothing = Group(tokens=[])
     found: dict[tuple[int, int], tuple[list[str], Group, Group]] = {}
@@ -162,7 +150,7 @@ def _stated(part: Group | Show) -> _Statements:
             if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
         }
         values: dict[str, Iterable[str]] = {
-            "Pace": [str(part.pace)] if part.pace else [],
+            "Pace": [part.pace] if part.pace else [],
             "Content-Signal": part.content_signal,
             "Content-Usage": part.content_usage,
             "License": part.licenses,

@@ -10,35 +10,26 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.agents import WILDCARD_AGENT, tokens_of_line
-from ..protocol.lines import line_numbers
-from ..protocol.matcher import matching, rank
-from ..protocol.parser import (
-    GROUP_FIELDS,
-    LENIENT,
-    RULE_FIELDS,
-    GroupText,
-    groups,
-    parse_line,
-    records_of_groups,
-)
+from ..protocol.agents import WILDCARD_AGENT
+from ..protocol.matcher import matching
+from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
-from ..protocol.records import USAGE
+from ..protocol.records import USAGE, describe
 from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused
 from ..protocol.usage import use as use_of
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
+from ..reports.answers import REASONS
 from .sources import Access, access_rows
-from .texts import STYLES, listed, named_values, quantity, word
+from .texts import STYLES, listed, named_values, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
     from typing_extensions import Self
 
-    from ..protocol.records import RequestRate, VisitTime
     from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
     from .sources import Policy, Target
@@ -58,36 +49,14 @@ MAX_URL = 2000
 
 
 class Rule(Struct, kw_only=True):
-    """A rule. ``length``: the bytes that precedence compares; ``normalized``: the pattern in the
-    form that is compared."""
+    """A rule of a robots.txt."""
 
     line: int
     allow: bool
     pattern: str
-    normalized: str | UnsetType = UNSET
-    length: int | UnsetType = UNSET
 
     def __str__(self) -> str:
         return str(ProtocolRule(self.allow, self.pattern, self.line))
-
-
-class Groups:
-    """The groups of a file, whose lines each begin with a LF."""
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._line_of = line_numbers(text)
-        self.spans = groups(text, strict=False)
-
-    def rules(self, token: str) -> list[Rule]:
-        """Return the rules for a product token, the best first."""
-        group = GroupText(self._text, self.spans[token.encode()], LENIENT)
-        found = []
-        for length, _, position, pattern in rank(group.rules(), strict=False):
-            allow, value, _ = group.rule_at(position)
-            rule = ProtocolRule.of(value, self._line_of(position), allow=allow)
-            found.append(Rule(**rule._asdict(), normalized=pattern, length=-length))
-        return found
 
 
 class Line(Struct):
@@ -95,28 +64,6 @@ class Line(Struct):
 
     line: int
     text: str
-
-
-class Pace(Struct):
-    """The pace for a crawler, in seconds and as it is written."""
-
-    crawl_delay: float | None
-    request_rates: tuple[str, ...]
-    visit_time: str | None
-
-    @classmethod
-    def of(
-        cls, delay: float | None, rates: Iterable[RequestRate], hours: VisitTime | None
-    ) -> Pace | None:
-        """Return the record of a pace; None if nothing is stated."""
-        stated = cls(delay, tuple(map(str, rates)), None if hours is None else str(hours))
-        return None if stated == cls(None, (), None) else stated
-
-    def __str__(self) -> str:
-        parts = [] if self.crawl_delay is None else [f"Crawl-delay: {self.crawl_delay:g}"]
-        parts += [f"Request-rate: {rate}" for rate in self.request_rates[:3]]
-        parts += [f"Visit-time: {self.visit_time}"] if self.visit_time else []
-        return ", ".join(parts)
 
 
 class Usage(Struct):
@@ -188,11 +135,10 @@ class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     agent: str
     given: str | UnsetType = UNSET
     origin: str | UnsetType | None = UNSET
-    path: str | UnsetType | None = UNSET
     context: list[Line] | UnsetType = UNSET
     other_rules: list[Rule] | UnsetType = UNSET
     other_rules_left_out: int | UnsetType = UNSET
-    pace: Pace | UnsetType | None = UNSET
+    pace: str | UnsetType = UNSET
     usage: Usage | UnsetType | None = UNSET
     licenses: tuple[str, ...] | UnsetType = UNSET
     robots_txt: Access | UnsetType | None = UNSET
@@ -215,10 +161,8 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     """
     record = brief(target, agent, verdict)
     record.given, record.origin = target.given, target.origin
-    record.path = path_of(target.url) if policy is not None and policy.robots else None
     record.context, record.other_rules, record.other_rules_left_out = [], [], 0
-    record.pace = record.usage = None
-    record.licenses = ()
+    record.pace, record.usage, record.licenses = "", None, ()
     record.robots_txt = None if policy is None else policy.access
     if policy is None or policy.robots is None or verdict is None:
         return record
@@ -226,12 +170,16 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
     if group is not None:
-        _add_rules(record, policy, robots, group, verdict)
+        line = None if verdict.rule is None else verdict.rule.line
+        if line is not None:
+            record.context = _context(policy.text, line)
+        matches = robots.matches(record.url, _tokens(group))
+        others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
+        record.other_rules = others[:MAX_OTHER_RULES]
+        record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
     if group is not None or not agent.ignores_unnamed:
         tokens = _tokens(group)
-        record.pace = Pace.of(
-            robots.crawl_delay(tokens), robots.request_rates(tokens), robots.visit_time(tokens)
-        )
+        record.pace = describe(robots, tokens)
         record.usage = _usage_of(robots, target.url, tokens)
         record.licenses = robots.licenses(tokens)
     return record
@@ -316,67 +264,30 @@ def stated_text(values: Mapping[str, bool | str]) -> str:
     return printable(", ".join(parts))
 
 
-def _add_rules(
-    record: Check, policy: Policy, robots: RobotsTxt, group: str, verdict: Verdict
-) -> None:
-    line, path = None, path_of(record.url)
-    if verdict.rule is not None:
-        line = verdict.rule.line
-        record.context = _context(policy.lines, line, group)
-        rules = [rule for rule in Groups(policy.text).rules(group) if rule.line == line]
-        # A rule for `/index.htm…` is also one for its directory (Google).
-        number = next(matching([str(rule.normalized) for rule in rules], path), 0)
-        record.rule = rules[number]
-        record.rule.normalized = str(record.rule.normalized)[:MAX_LENGTH]
-    matches = robots.matches(record.url, () if group == WILDCARD_AGENT else (group,))
-    others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
-    record.other_rules = others[:MAX_OTHER_RULES]
-    record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
-
-
-def _context(lines: list[bytes], line: int, group: str) -> list[Line]:
-    """Return the user-agent line of the group, and the lines around the deciding one."""
-    numbers = set(range(max(line - CONTEXT_LINES, 1), min(line + CONTEXT_LINES, len(lines)) + 1))
-    token = group.encode()
-    for number in range(min(line, len(lines)), 0, -1):
-        record = parse_line(lines[number - 1], number, strict=False)
-        is_agent = record is not None and record.field == b"user-agent"
-        if record is not None and is_agent and token in tokens_of_line(record.value):
-            numbers.add(number)
-            break
-    return [Line(number, line_text(lines[number - 1])) for number in sorted(numbers)]
+def _context(text: bytes, line: int) -> list[Line]:
+    """Return the lines of a file around one of them."""
+    lines = text[1:].removesuffix(b"\n").split(b"\n")
+    first = max(line - CONTEXT_LINES, 1)
+    shown = lines[first - 1 : line + CONTEXT_LINES]
+    return [Line(number, line_text(each)) for number, each in enumerate(shown, first)]
 
 
 # Texts
 
-REASONS = {
-    "no-rules": "no group of the robots.txt applies to this crawler, or its group has no rules",
-    "unavailable": "the robots.txt is unavailable, so that everything is allowed",
-    "not-robots-txt": "the site has another page instead of its robots.txt, so that everything is "
-    "allowed",
-    "refused": "the site refuses access to its robots.txt, so that everything is allowed",
-    "challenge": "the site has a challenge for browsers instead of its robots.txt, so that "
-    "everything is allowed",
-    "disallowed-status": "REP_DISALLOW_STATUSES has the status of the robots.txt",
-    "unreachable": "the robots.txt is unreachable, so that everything is disallowed",
-    "too-complex": "the comparison of the rules with the URL takes too many steps",
-    "invalid-host": "the URL has no valid host",
-    "invalid-url": "this is not a URL",
-    "unknown": "its robots.txt was not fetched",
-    "rules": NO_MATCH,
-    "local-rule": "a rule of REP_LOCAL_RULES decides",
-}
+OTHER_REASONS = {"invalid-url": "this is not a URL", "unknown": "its robots.txt was not fetched"}
+"""The reasons that no verdict has."""
 
 
 def reason_text(answer: Answer) -> str:
     """Return the reason of an answer in a few words."""
     detail = printable(answer.detail) if answer.detail else ""
-    if answer.rule is not None and answer.reason != "local-rule":
+    if answer.rule is not None and answer.reason != Reason.LOCAL_RULE:
         parts = (str(answer.rule), f"for {printable(answer.group or '')}", detail)
         return ", ".join(filter(None, parts))
-    if answer.reason == "no-rules" and detail:
+    if answer.reason == Reason.NO_RULES and detail:
         return detail
-    text = REASONS.get(answer.reason, answer.reason)
+    text = NO_MATCH if answer.reason == Reason.RULES else REASONS.get(answer.reason)
+    text = text or OTHER_REASONS[answer.reason]
     return f"{text}: {detail}" if detail else text
 
 
@@ -395,13 +306,9 @@ def explanation(record: Check) -> Iterator[RenderableType]:
 def context_lines(record: Any) -> Iterator[Text]:
     """Yield the lines of a file around the rule that decides."""
     width = len(str(record.context[-1].line))
-    before = None
     for line in record.context:
-        if before is not None and line.line > before + 1:
-            yield Text(f"  {'⋮':>{width}}", style="dim")
-        before = line.line
         is_rule = line.line == record.rule.line
-        text = Text(f"{'>' if is_rule else ' '} {before:>{width}} ", style="dim")
+        text = Text(f"{'>' if is_rule else ' '} {line.line:>{width}} ", style="dim")
         style = f"bold {STYLES[record.rule.allow]}" if is_rule else "not dim"
         yield text.append(printable(line.text, 160), style=style)
 
@@ -411,7 +318,7 @@ def _rows(record: Any) -> Iterator[Row]:
     why = reason_text(record)
     if rule is not None and record.reason == "rules" and not record.detail:
         matches = "is the longest rule that matches" if others else "is the only rule that matches"
-        why = f"{rule} {matches} ({quantity(rule.length, 'byte')})"
+        why = f"{rule} {matches}"
     yield "Why", why
     yield (
         "Crawler",
@@ -420,11 +327,8 @@ def _rows(record: Any) -> Iterator[Row]:
     yield from listed(
         "Also matches", list(map(str, others)), MAX_SHOWN_RULES, record.other_rules_left_out
     )
-    if record.path is not None:
-        normalized = f" with {printable(rule.normalized, 160)}" if rule and rule.normalized else ""
-        yield "Compared", printable(record.path, 160) + normalized
     if record.pace:
-        yield "Pace", str(record.pace)
+        yield "Pace", record.pace
     if record.usage:
         yield "Usage", str(record.usage)
     yield from listed("License", record.licenses, 3)

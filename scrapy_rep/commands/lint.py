@@ -7,7 +7,6 @@ escaped here.
 from __future__ import annotations
 
 import re
-import sys
 from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
@@ -22,7 +21,7 @@ from ..atomic_write import write_atomically
 from ..protocol.lint import Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
-from .context import STANDARD_INPUT, Context, archive_option, tool
+from .context import STANDARD_INPUT, Context, tool
 from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..protocol.lint import Finding
-
-JSON_VERSION = 1
-"""The version of the JSON. A new field does not change it. A field that changes or ends does."""
 
 EXPLANATIONS = "lint_codes.md"
 """The file with a section for each code, in this package."""
@@ -46,18 +42,10 @@ _MAX_BEFORE, _MAX_LINE = 60, 100
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-class Correction(Struct):
-    """The columns to replace, and the text to write."""
-
-    column: int
-    end_column: int
-    text: str
-
-
 class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     """A finding. Lines and columns count from 1; ``end_column`` is the first one behind it."""
 
-    version: int
+    version: int = 1
     file: str
     line: int
     column: int
@@ -67,27 +55,15 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     severity: str
     message: str
     advice: str
-    fixable: bool
-    correction: Correction | None
+    is_fixable: bool
 
     @classmethod
     def of(cls, name: str, found: Finding) -> LintFinding:
-        """Return the record of a finding in a file. What is not printable is escaped."""
-        columns = found.correction
-        return cls(
-            version=JSON_VERSION,
-            file=name.encode("utf-8", "backslashreplace").decode(),
-            line=found.line,
-            column=found.column,
-            end_column=found.end_column,
-            code=found.code.code,
-            name=found.code.short_name,
-            severity=found.severity.value,
-            message=found.message,
-            advice=found.advice,
-            fixable=found.is_fixable,
-            correction=columns and Correction(*columns[:2], printable(columns.text)),
-        )
+        """Return the record of a finding in a file."""
+        values = found._asdict()
+        del values["correction"]  # --diff shows it
+        values |= {"code": found.code.code, "severity": found.severity.value}
+        return cls(file=name, name=found.code.short_name, **values)
 
 
 @tool(
@@ -112,7 +88,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     "--fix",
     "fixes",
     is_flag=True,
-    help="Make the safe corrections; standard input is written to standard output.",
+    help="Make the safe corrections.",
 )
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
 @click.option(
@@ -122,7 +98,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     help="With --fix or --diff: also corrections that may change what is allowed.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="One line for each finding, and nothing else.")
-@archive_option
 def lint_tool(
     context: Context,
     names: Sequence[str],
@@ -138,7 +113,7 @@ def lint_tool(
     _check_options(context, fixes=fixes, diff=diff, unsafe=unsafe)
     if fixes:
         for name in names:
-            if not is_file(name):
+            if not is_file(name) or name == STANDARD_INPUT:
                 raise CommandError(f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     found: list[tuple[str, Finding, str]] = []
@@ -157,7 +132,7 @@ def lint_tool(
         findings = lint(body, select=selected, ignore=ignored, crawlers=crawlers)
         lines = Source(body).written if findings else []
         found += [(name, one, _line_text(lines, one.line)) for one in findings]
-    if not (diff or (fixes and STANDARD_INPUT in names)):
+    if not diff:
         _write(found, context, quiet=quiet)
     if unknown:
         return ExitCode.UNKNOWN
@@ -243,15 +218,11 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
         elif policy.robots is None:
             context.output.note(f"{access.url} does not exist: status {access.status}")
         else:
-            where = access.url if access.source != "archive" else name
-            yield where, policy.text[1:] if policy.body is None else policy.body
+            yield access.url, policy.text[1:] if policy.body is None else policy.body
 
 
 def _write_fixed(name: str, body: bytes, fixed: bytes, context: Context) -> bytes:
-    if name == STANDARD_INPUT:
-        with writing():
-            sys.stdout.buffer.write(fixed)
-    elif fixed != body:
+    if fixed != body:
         with writing(name):
             write_atomically(Path(name), fixed)
         context.output.note(f"{name} is corrected")

@@ -98,8 +98,6 @@ class Tools(click.Group):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except Exception as error:  # a tool ends without a traceback
-            if os.environ.get("SCRAPY_REP_DEBUG"):
-                raise
             message = f"internal error: {type(error).__name__}: {error}. Please report it."
             return _failed(ctx.info_name, message, ExitCode.UNKNOWN)
 

@@ -6,9 +6,8 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
@@ -16,7 +15,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
@@ -27,7 +27,6 @@ from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
-from ..settings import read_settings, uses_async_process, without_passwords
 from .output import CommandError, ExitCode
 from .sources import Policy, of_origin
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import Settings as ScrapySettings
 
-    from ..origin import Origin
     from ..protocol.tdmrep import TdmRule
 
 T = TypeVar("T")
@@ -46,7 +44,7 @@ END_TIMEOUT = 5.0
 """Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
 
 MAX_PENDING = 1000
-"""Origins whose policies are waited for at the same time."""
+"""Policies that are waited for at the same time."""
 
 OVERRIDDEN: dict[str, Any] = {
     # Only what downloads count. The rest of a project may write files, open databases or use the
@@ -67,6 +65,8 @@ OVERRIDDEN: dict[str, Any] = {
     "SPIDER_LOADER_CLASS": "scrapy.spiderloader.SpiderLoader",
     "SPIDER_MIDDLEWARES": {},
     "SPIDER_MODULES": [],
+    "TWISTED_REACTOR": default_settings.TWISTED_REACTOR,
+    "TWISTED_REACTOR_ENABLED": True,
 }
 """The settings of a project that are replaced, and their values here."""
 
@@ -85,70 +85,53 @@ class Session:
         self._call = _caller()
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
-        self._store = without_passwords(read_settings(crawler).store)
         self._bodies: dict[str, bytes] = {}
         self._cache.bodies = self._bodies
         self.end: Deferred[None] = Deferred()
         """Called back at the end of the session."""
 
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in Scrapy's event loop, and return its result.
-
-        Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
-        """
-        future: Future[T] = Future()
-
-        async def run() -> None:
-            try:
-                future.set_result(await work)
-            except Exception as error:
-                future.set_exception(error)
-
-        self._call(deferred_from_coro, run())
-        either: list[Future[Any]] = [future, self._ended]
-        wait(either, return_when=FIRST_COMPLETED)
-        if not future.done():
-            raise _ended_early()
-        return future.result()
-
-    def policy(self, origin: str, page_url: str | None = None) -> Policy:
-        """Return the policy of an origin. ``page_url`` is the page that needs it, if any."""
-        return self.policies([origin], page_url=page_url)[origin]
-
-    def policies(self, origins: Iterable[str], *, page_url: str | None = None) -> dict[str, Policy]:
+    def policies(self, origins: Iterable[str], page_url: str | None = None) -> dict[str, Policy]:
         """Return the policies of origins, which are fetched at the same time."""
         return {str(policy.origin): policy for policy in self.each_policy(origins, page_url)}
 
     def each_policy(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
-        """Yield the policies of any number of origins, each as soon as it is known."""
-        answers: SimpleQueue[Policy | Exception] = SimpleQueue()
-        self._ended.add_done_callback(lambda _: answers.put(_ended_early()))
+        """Yield the policies of any number of origins, each as soon as it is known.
 
-        async def get(origin: str) -> None:
-            try:
-                request = Request(page_url or robots_txt_url(origin))
-                known = await self._cache.wait_for(origin, request)
-                answers.put(_ended_early() if known is None else self._policy(known))
-            except Exception as error:
-                answers.put(error)
-
-        left, pending = iter(origins), 0
-        while True:
-            for origin in islice(left, MAX_PENDING - pending):
-                self._call(deferred_from_coro, get(origin))
-                pending += 1
-            if not pending:
-                return
-            answer = answers.get()
-            pending -= 1
-            if isinstance(answer, Exception):
-                raise answer
-            yield answer
+        ``page_url`` is the page that needs them, if any.
+        """
+        return self.results(self._policy(origin, page_url) for origin in origins)
 
     def download(self, request: Request) -> Response:
         """Return the response to a request, which passes all downloader middlewares."""
-        response: Response = self.wait(self._crawler.engine.download_async(request))
+        response: Response = next(self.results([self._crawler.engine.download_async(request)]))
         return response
+
+    def results(self, works: Iterable[Coroutine[Any, Any, T]]) -> Iterator[T]:
+        """Run coroutines in Scrapy's event loop, and yield each result as soon as it is known.
+
+        Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
+        """
+        results: SimpleQueue[T | Exception] = SimpleQueue()
+        self._ended.add_done_callback(lambda _: results.put(_ended_early()))
+
+        async def run(work: Coroutine[Any, Any, T]) -> None:
+            try:
+                results.put(await work)
+            except Exception as error:
+                results.put(error)
+
+        left, pending = iter(works), 0
+        while True:
+            for work in islice(left, MAX_PENDING - pending):
+                self._call(deferred_from_coro, run(work))
+                pending += 1
+            if not pending:
+                return
+            result = results.get()
+            pending -= 1
+            if isinstance(result, Exception):
+                raise result
+            yield result
 
     def tdm_rule(self, response: Response) -> TdmRule | None:
         """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
@@ -158,14 +141,16 @@ class Session:
         """End the session. What is being downloaded is given up."""
         self._call(fire, self.end, None)
 
-    def _policy(self, origin: Origin) -> Policy:
-        policy = of_origin(
+    async def _policy(self, key: str, page_url: str | None) -> Policy:
+        origin = await self._cache.wait_for(key, Request(page_url or robots_txt_url(key)))
+        if origin is None:
+            raise _ended_early()
+        return of_origin(
             origin,
-            lambda url, tokens: self._cache.verdict(origin, url, tokens),
-            body=self._bodies.pop(origin.key, None),
-            store=str(self._store) if self._store else None,
+            partial(self._cache.verdict, origin),
+            self._bodies.pop(origin.key, None),
+            partial(self._cache.seconds_between, origin),
         )
-        return replace(policy, seconds_between=partial(self._cache.seconds_between, origin))
 
 
 def _caller() -> Callable[..., object]:
@@ -200,7 +185,7 @@ class SessionSpider(Spider):
 
 
 @contextmanager
-def opened(settings: ScrapySettings, log_level: str | None = None) -> Iterator[Session]:
+def opened(settings: ScrapySettings) -> Iterator[Session]:
     """Start Scrapy in a thread, yield a session, and end Scrapy.
 
     Raises :class:`CommandError` for an unusable setting.
@@ -210,15 +195,9 @@ def opened(settings: ScrapySettings, log_level: str | None = None) -> Iterator[S
 
     def run() -> None:
         try:
-            used = session_settings(settings)
-            used.set("LOG_ENABLED", log_level is not None, priority="cmdline")
-            used.set("LOG_LEVEL", log_level or "WARNING", priority="cmdline")
-            process = (AsyncCrawlerProcess if uses_async_process(used) else CrawlerProcess)(used)
-            crawl: Any = process.crawl(SessionSpider, made=made, ended=ended)
-            if isinstance(crawl, Deferred):
-                crawl.addErrback(lambda failure: _fail(made, failure.value))
-            else:
-                crawl.add_done_callback(lambda task: _fail(made, task.exception()))
+            process = AsyncCrawlerProcess(session_settings(settings))
+            crawl = process.crawl(SessionSpider, made=made, ended=ended)
+            crawl.add_done_callback(lambda task: _fail(made, task.exception()))
             process.start(install_signal_handlers=False)
         except BaseException as error:  # of what the settings name
             _fail(made, error)
@@ -248,6 +227,9 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
     """Return the settings of a project as a session uses them."""
     settings = settings.copy()
     settings.setdict(OVERRIDDEN, priority="cmdline")
+    # Only a user who sets a level here wants to see the log.
+    has_log = settings.getpriority("LOG_LEVEL") == SETTINGS_PRIORITIES["cmdline"]
+    settings.set("LOG_ENABLED", has_log, priority="cmdline")
     addons = settings.getdict("ADDONS")
     if not any(load_object(each) is Addon for each in addons):
         settings.set("ADDONS", {**addons, Addon: 500}, priority="cmdline")

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
+from ..protocol.lines import line_numbers
+from ..protocol.matcher import rank
+from ..protocol.parser import LENIENT, GroupText, groups
 from ..protocol.printable import printable
 from ..protocol.records import (
     CONTENT_SIGNAL,
@@ -20,21 +23,23 @@ from ..protocol.records import (
     VISIT_TIME,
     Records,
     RecordValues,
+    pace_text,
 )
 from ..protocol.usage import POLICY_TOKENS
-from .context import Context, agent_option, archive_option, tool
-from .crawlers import agents_of
-from .explain import REASONS, Groups, Pace, Rule, by_group, stated_text
+from ..protocol.verdict import Reason
+from ..protocol.verdict import Rule as ProtocolRule
+from ..reports.answers import REASONS
+from .context import Context, tool
+from .explain import Rule, stated_text
 from .output import ExitCode
 from .sources import Access, access_rows, read_policies
 from .texts import STYLES, listed, named_values, shown, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from .crawlers import Agent
     from .sources import Policy
     from .texts import Row
 
@@ -46,14 +51,21 @@ MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
 
 
-class Group(Struct, kw_only=True):
-    """What applies to the crawlers with some tokens. With ``agent``, to that crawler."""
+class RankedRule(Rule, kw_only=True):
+    """A rule. ``length``: the bytes that precedence compares; ``normalized``: the pattern in the
+    form that is compared."""
 
-    agent: str | UnsetType = UNSET
+    normalized: str
+    length: int
+
+
+class Group(Struct, kw_only=True):
+    """What applies to the crawlers with some tokens."""
+
     tokens: list[str]
-    rules: list[Rule] = []
+    rules: list[RankedRule] = []
     rules_left_out: int = 0
-    pace: Pace | None = None
+    pace: str = ""
     content_signal: list[str] = []
     content_usage: list[str] = []
     licenses: tuple[str, ...] = ()
@@ -78,40 +90,26 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     "Show a robots.txt as a crawl understands it: groups that name the same crawler merged, the "
     "rules in the order in which they win, delays, sitemaps, usage and licenses.",
     ("show example.com", "the robots.txt of a site"),
-    ("show robots.txt -a mybot", "what a file says to one crawler"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
-    ("show archive:example.com@2026-03-01 --archive crawl.warc.gz", "what a site said on a day"),
     records=(Show,),
 )
 @click.argument("robots", metavar="ROBOTS")
-@agent_option
-@archive_option
-def show_tool(context: Context, robots: str, agents: Sequence[str]) -> int:
+def show_tool(context: Context, robots: str) -> int:
     """Show a robots.txt."""
-    named = agents_of(agents, context) if agents else None
     (policy,) = read_policies([robots], context)
-    record = record_of(policy, named)
+    record = record_of(policy)
     context.output.show(record, _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 
-def record_of(policy: Policy, agents: Sequence[Agent] | None) -> Show:
-    """Return the record of a robots.txt. ``agents``: show only the groups of these crawlers."""
+def record_of(policy: Policy) -> Show:
+    """Return the record of a robots.txt."""
     robots = policy.robots
     record = Show(origin=policy.origin, robots_txt=policy.access)
     if robots is None:
         return record
-    groups, records = Groups(policy.text), Records(policy.text, strict=False)
-    if agents is None:
-        record.groups = _merged(groups, records)
-    else:
-        for agent in agents:
-            token = agent.group(robots)
-            group = Group(tokens=[]) if token is None else _stated(records, token)
-            group.agent = agent.name
-            if token is not None:
-                _add_rules(group, groups.rules(token), MAX_RULES)
-            record.groups.append(group)
+    records = Records(policy.text, strict=False)
+    record.groups = _merged(policy.text, records)
     record.content_signal = _statements_of(records.file, CONTENT_SIGNAL)
     record.licenses = records.file.get(LICENSE)
     record.sitemaps = robots.sitemaps
@@ -123,24 +121,27 @@ def record_of(policy: Policy, agents: Sequence[Agent] | None) -> Show:
     return record
 
 
-def _merged(groups: Groups, records: Records) -> list[Group]:
+def _merged(text: bytes, records: Records) -> list[Group]:
     """Return the groups of a file. Crawlers for which the same lines hold are together."""
     found: dict[tuple[object, bytes], Group] = {}
+    line_of = line_numbers(text)
     left = MAX_RULES
-    for token, spans in groups.spans.items():
-        name = token.decode("ascii")
-        group = _stated(records, name)
-        group.tokens = []
+    for token, spans in groups(text, strict=False).items():
+        group = _stated(records, token.decode("ascii"))
+        names, group.tokens = group.tokens, []
         same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
-        same.tokens.append(name)
-        if same is group:
-            _add_rules(group, groups.rules(name), left)
-            left -= len(group.rules)
+        same.tokens += names
+        if same is not group:
+            continue
+        written = GroupText(text, spans, LENIENT)
+        ranked = rank(written.rules(), strict=False)
+        group.rules_left_out = len(ranked[left:])
+        for length, _, position, pattern in ranked[:left]:
+            allow, value, _ = written.rule_at(position)
+            rule = ProtocolRule.of(value, line_of(position), allow=allow)
+            group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
+        left -= len(group.rules)
     return list(found.values())
-
-
-def _add_rules(group: Group, rules: list[Rule], most: int) -> None:
-    group.rules, group.rules_left_out = rules[:most], len(rules[most:])
 
 
 def _stated(records: Records, token: str) -> Group:
@@ -149,7 +150,7 @@ def _stated(records: Records, token: str) -> Group:
     signals = _statements_of(values, CONTENT_SIGNAL)
     return Group(
         tokens=[token],
-        pace=Pace.of(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME)),
+        pace=pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME)),
         content_signal=signals or _statements_of(records.file, CONTENT_SIGNAL),
         content_usage=_statements_of(values, CONTENT_USAGE),
         licenses=values.get(LICENSE) or records.file.get(LICENSE),
@@ -192,9 +193,11 @@ def _listing(record: Show) -> Iterator[RenderableType]:
 
 def why_no_rules(access: Access) -> str:
     """Return a sentence about a robots.txt without rules."""
-    text = REASONS[access.state]
     failure = f" ({printable(access.failure)})" if access.failure else ""
-    return f"{text[0].upper()}{text[1:]}{failure}."
+    is_closed = access.state in (Reason.UNREACHABLE, Reason.DISALLOWED_STATUS)
+    effect = f"everything is {'disallowed' if is_closed else 'allowed'}"
+    text = REASONS[access.state]
+    return f"{text[0].upper()}{text[1:]}{failure}: {effect}."
 
 
 def _group(group: Any) -> Iterator[RenderableType]:
@@ -209,12 +212,12 @@ def _group(group: Any) -> Iterator[RenderableType]:
                 pattern += f"  = {printable(rule.normalized)}"
             made.add_row(str(rule.line), field, Text(pattern), str(rule.length))
         yield made
-    elif group.tokens:
+    else:
         yield "  no rules: everything is allowed"
     left = len(group.rules[MAX_SHOWN:]) + group.rules_left_out
     if left:
         yield f"  and {left:,} more rules"
-    rows: list[Row] = [("Pace", str(group.pace))] if group.pace else []
+    rows: list[Row] = [("Pace", group.pace)] if group.pace else []
     rows += listed("Content-Usage", group.content_usage, MAX_VALUES) + _statements(group)
     if rows:
         yield named_values(rows)
@@ -229,10 +232,6 @@ def _statements(stated: Group | Show) -> list[Row]:
 
 
 def _heading(group: Group) -> str:
-    if group.agent:
-        token = group.tokens[0] if group.tokens else None
-        allowed = "" if token else ", everything is allowed"
-        return by_group(group.agent, token) + allowed
     if group.tokens == [WILDCARD_AGENT]:
         return "all other crawlers (*)"
     uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]

@@ -1,37 +1,42 @@
-"""What the user names: URLs, and robots.txt files on this machine, of a site, an archive.
+"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site.
 
 A robots.txt has one of these forms, and becomes a :class:`Policy`::
 
-    FILE                    a file; "-" is standard input
-    SITE                    https://example.com, example.com
-    archive:SITE[@TIME]     what a WARC file has, at the end or at a time such as 2026-11-22T10:00
+    FILE    a file; "-" is standard input
+    SITE    https://example.com, example.com
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import json
 import re
-import time
+import sys
+import zlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import partial
-from math import inf
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ..origin import Origin, State, UnreachablePolicy
+from ..origin import State
 from ..protocol.lines import read
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
 from .context import STANDARD_INPUT
-from .output import CommandError
+from .output import CommandError, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..origin import Origin
     from ..protocol.verdict import Verdict
     from .context import Context
     from .session import Session
@@ -40,10 +45,7 @@ if TYPE_CHECKING:
 Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
 """Returns the verdict on a URL for a crawler with these product tokens."""
 
-ARCHIVED = "archive:"
-"""What stands before a site to name its robots.txt as an archive has it."""
-
-FORMS = f"a file ('-': standard input), a site, or {ARCHIVED}SITE@TIME"
+FORMS = "a file ('-': standard input), or a site"
 """The forms of a robots.txt, for help texts."""
 
 DEFAULT_SCHEME = "https"
@@ -68,16 +70,6 @@ class Target(NamedTuple):
     """None if it has no robots.txt."""
     is_valid: bool = True
     """False: nothing can be said about it. A URL whose scheme has no robots.txt is valid."""
-
-
-class Moment(NamedTuple):
-    """An origin at a time."""
-
-    origin: str
-    until: float = inf
-    """Responses to requests before this time count, in seconds since 1970."""
-    time: str | None = None
-    """The time as it was given. None: the end of the archive."""
 
 
 def target_of(given: str, *, in_file: bool = False) -> Target:
@@ -109,38 +101,6 @@ def site_of(given: str, context: Context, *, in_file: bool = False) -> Target:
     return target
 
 
-def moment_of(given: str) -> Moment:
-    """Return what an argument names that begins with :data:`ARCHIVED`.
-
-    Raises :class:`CommandError` if it names nothing.
-    """
-    site, at, time = given.removeprefix(ARCHIVED).partition("@")
-    origin = target_of(site).origin
-    if origin is None:
-        raise CommandError(f"{given} names no site")
-    if not at:
-        return Moment(origin)
-    try:
-        return Moment(origin, until_of(time), time)
-    except (ValueError, OverflowError):
-        raise CommandError(
-            f"{time!r} is not a time: write 2026-11-22 or 2026-11-22T10:00, in UTC"
-        ) from None
-
-
-def until_of(text: str) -> float:
-    """Return the end of a day or of a second, in seconds since 1970. Raises ValueError.
-
-    >>> until_of("2026-11-22") == until_of("2026-11-22T23:59:59Z")
-    True
-    """
-    start = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    if start.tzinfo is None:
-        start = start.replace(tzinfo=timezone.utc)
-    unit = timedelta(days=1) if len(text) == len("2026-11-22") else timedelta(seconds=1)
-    return (start.replace(microsecond=0) + unit).timestamp()
-
-
 def is_file(name: str) -> bool:
     """Whether a name stands for a file, also for one that is missing.
 
@@ -161,7 +121,6 @@ _SOURCES = {
     "site": "from the site",
     "store": "from the store",
     "http-cache": "from Scrapy's HTTP cache",
-    "archive": "from the archive",
 }
 
 
@@ -170,22 +129,17 @@ class Access(Struct, kw_only=True, frozen=True):
 
     ``url`` is that of the robots.txt, or the name of a file. ``state``: ``rules``, ``unavailable``,
     ``not-robots-txt``, ``refused``, ``challenge``, ``disallowed-status``, ``unreachable``, or
-    ``stale-copy``: the last good copy of a site that is unreachable. ``age`` is in seconds.
-    ``expires_at``: when it is fetched again at the latest; while it is unreachable, when the next
-    attempt is. From a store, ``redirects`` are not known.
+    ``stale-copy``: the last good copy of a site that is unreachable. ``expires_at``: when it is
+    fetched again at the latest; while it is unreachable, when the next attempt is.
     """
 
     url: str
     source: str
-    store: str | None = None
-    archive: str | None = None
     state: str
     status: int | None = None
-    redirects: tuple[str, ...] = ()
     final_url: str | None = None
     failure: str | None = None
     fetched_at: datetime | None = None
-    age: float | None = None
     expires_at: datetime | None = None
     unreachable_since: datetime | None = None
 
@@ -226,51 +180,39 @@ class Policy:
         text = None if self.robots is None else self.robots.text
         return b"" if text is None else b"\n" + text
 
-    @property
-    def lines(self) -> list[bytes]:
-        """The lines of :attr:`text`. The first is line 1."""
-        return self.text[1:].removesuffix(b"\n").split(b"\n")
-
 
 def of_file(name: str, body: bytes) -> Policy:
     """Return the policy of a robots.txt file."""
-    page = other_page(body)
-    robots = RobotsTxt(body) if page is None else RobotsTxt.from_response(200, body)
+    robots, page = RobotsTxt.from_response(200, body), other_page(body)
     access = Access(url=name, source="file", state="rules" if page is None else str(page))
-    return Policy(None, robots, verdict_of(robots), access, body)
+
+    def verdict(url: str, tokens: tuple[str, ...]) -> Verdict:
+        return verdict_as_sent(partial(robots.verdict, user_agent=tokens), url)
+
+    return Policy(None, robots, verdict, access, body)
 
 
 def of_origin(
-    origin: Origin, verdict: Verdicts, *, body: bytes | None, store: str | None
+    origin: Origin,
+    verdict: Verdicts,
+    body: bytes | None = None,
+    seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0,
 ) -> Policy:
     """Return the policy of an origin after its robots.txt was fetched or found in a store."""
     is_unreachable = origin.state is State.UNREACHABLE
-    at = origin.fetched_at or None
     access = Access(
         url=origin.file_url,
         source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
-        store=store,
         state=_state(origin),
         status=origin.status,
-        redirects=origin.redirects,
         final_url=origin.url,
         failure=origin.failure,
-        fetched_at=moment(at),
-        age=None if at is None else round(max(time.time() - at, 0), 3),
+        fetched_at=moment(origin.fetched_at or None),
         expires_at=moment((origin.refresh_at if is_unreachable else origin.expires_at) or None),
         unreachable_since=moment(origin.unreachable_since),
     )
-    return Policy(origin.key, origin.robots, verdict, access, body if origin.robots else None)
-
-
-def verdict_of(robots: RobotsTxt) -> Verdicts:
-    """Return a function for :attr:`Policy.verdict` that applies the rules of a file."""
-    return lambda url, tokens: verdict_as_sent(partial(robots.verdict, user_agent=tokens), url)
-
-
-def verdict_at(origin: Origin, now: float) -> Verdicts:
-    """Return a function for :attr:`Policy.verdict` that answers as a crawl does at a time."""
-    return lambda url, tokens: origin.verdict(url, tokens, now, UnreachablePolicy())
+    body = body if origin.robots else None
+    return Policy(origin.key, origin.robots, verdict, access, body, seconds_between)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -283,10 +225,6 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     for given in dict.fromkeys(names):
         if is_file(given):
             found[given] = _read_file(given, context)
-        elif given.startswith(ARCHIVED):
-            from .archived import policy_at  # only here, because it loads much
-
-            found[given] = policy_at(moment_of(given), context)
         else:
             sites[given] = _named_site(given, context)
 
@@ -366,16 +304,10 @@ def access_rows(access: Access) -> Iterator[Row]:
         return
     yield "robots.txt", printable(access.url)
     status = f"status {access.status}, " if access.status is not None else ""
-    name = {"store": access.store, "archive": access.archive}.get(access.source) or ""
-    source = f"{_SOURCES[access.source]} {printable(name)}".rstrip()
-    age = "" if access.age is None else f", {_ago(access.age)}"
-    if access.source == "archive":
-        age = f", requested at {time_text(access.fetched_at)}"
+    at = f", {time_text(access.fetched_at)}" if access.fetched_at else ""
     state = ", the last good copy" if access.state == "stale-copy" else ""
-    yield "Fetched", f"{status}{source}{age}{state}"
-    if access.redirects and access.final_url:
-        yield "Redirects", " → ".join(map(printable, (*access.redirects, access.final_url)))
-    elif access.final_url not in (None, access.url):
+    yield "Fetched", f"{status}{_SOURCES[access.source]}{at}{state}"
+    if access.final_url not in (None, access.url):
         yield "Redirected to", printable(access.final_url or "")
     if access.failure and access.state == "stale-copy":
         yield "Failure", printable(access.failure)
@@ -384,6 +316,16 @@ def access_rows(access: Access) -> Iterator[Row]:
     if access.expires_at:
         is_unreachable = access.state in ("unreachable", "stale-copy")
         yield "Next attempt" if is_unreachable else "Valid until", time_text(access.expires_at)
+
+
+def archive_reader() -> Any:
+    """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
+    try:
+        return import_module("..reports.archive_reader", __package__)  # which imports warcio
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "warcio":
+            raise
+        raise CommandError("archives need the package warcio: pip install warcio") from None
 
 
 def moment(seconds: float | None) -> datetime | None:
@@ -396,9 +338,113 @@ def time_text(at: datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _ago(seconds: float) -> str:
-    for unit, name in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= unit:
-            number = int(seconds / unit)
-            return f"{number} {name}{'s' * (number != 1)} ago"
-    return "just now" if seconds < 1 else f"{seconds:.0f} s ago"
+# Files with URLs, which are read as streams
+
+FORMATS = ("lines", "jsonl", "sitemap")
+"""The formats of a file with URLs."""
+
+MAX_LINE = 1 << 20
+"""Characters of a line, or of a URL in a sitemap. A longer one is cut."""
+
+GZIP = b"\x1f\x8b"
+_HEAD = 1 << 12
+
+
+def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
+    """Yield the URLs of a file; ``-`` is standard input.
+
+    ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
+    ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.
+    """
+    with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as raw:
+        stream = decompressed(raw)
+        form = form or ("jsonl" if field else _form_of(name, stream))
+        if form == "sitemap":
+            yield from _of_sitemap(stream)
+            return
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        try:
+            if form == "jsonl":
+                yield from _of_json_lines(text, field or "url")
+            else:
+                urls = (line.strip() for line in _lines_of(text))
+                yield from (url for url in urls if url and not url.startswith("#"))
+        finally:
+            text.detach()
+
+
+def opened(name: str) -> AbstractContextManager[Any]:
+    """Return a file to read bytes from; ``-`` is standard input."""
+    return nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else Path(name).open("rb")
+
+
+def decompressed(stream: Any) -> Any:
+    """Return a stream of the bytes before gzip."""
+    if stream.peek(2)[:2] == GZIP:
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
+    return stream
+
+
+def _form_of(name: str, stream: Any) -> str:
+    """Guess the format of a file. Raises ValueError for a binary file."""
+    start = stream.peek(_HEAD)[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if b"\0" in start:
+        raise ValueError("it is a binary file")
+    if start.startswith(b"<"):
+        return "sitemap"
+    is_json = name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".jl"))
+    return "jsonl" if is_json or start.startswith(b"{") else "lines"
+
+
+def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
+    """Yield the lines of a text. A line of more than `MAX_LINE` characters is cut into pieces."""
+    while line := text.readline(MAX_LINE):
+        if len(line) == MAX_LINE and "\0" in line:
+            raise ValueError("it is a binary file")
+        yield line
+
+
+def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
+    for number, line in enumerate(_lines_of(text), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except RecursionError:
+            raise ValueError(f"line {number}: the JSON is nested too deeply") from None
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+        if isinstance(value, dict):
+            value = value.get(field)
+        if not isinstance(value, str):
+            raise ValueError(f"line {number} has no text in the field {field}")
+        yield value.strip()
+
+
+def _of_sitemap(stream: Any) -> Iterator[str]:
+    """Yield the URLs in ``<loc>`` elements (sitemaps.org). An index yields its sitemaps.
+
+    Entities of the file are refused, because a few of them can expand to gigabytes.
+    """
+    from lxml import etree  # type: ignore[import-untyped]
+
+    try:
+        document = None
+        for _, element in etree.iterparse(
+            stream, resolve_entities=False, remove_comments=True, remove_pis=True
+        ):
+            if document is None:
+                document = element.getroottree().docinfo
+                if document.internalDTD is not None and document.internalDTD.entities():
+                    raise ValueError("it declares entities")
+            parent = element.getparent()
+            # An image also has a <loc>.
+            if element.tag.endswith("loc") and parent is not None:
+                names = [name.rpartition("}")[2] for name in (element.tag, parent.tag)]
+                if names in (["loc", "url"], ["loc", "sitemap"]):
+                    yield (element.text or "")[:MAX_LINE].strip()
+            element.clear()
+            while element.getprevious() is not None:
+                del parent[0]
+    except etree.XMLSyntaxError as error:
+        raise ValueError(str(error)) from None

@@ -32,9 +32,8 @@ from ..reports.survey_row import encode, row_of
 from ..stores.registry import find_type, without_password
 from .context import MAX_BODY, STANDARD_INPUT, Context, tool
 from .crawlers import well_known_crawlers
-from .inputs import urls_from
 from .output import CommandError, ExitCode, writing
-from .sources import target_of
+from .sources import archive_reader, target_of, urls_from
 from .texts import laid_out
 from .transfer import using_store
 
@@ -219,8 +218,6 @@ class Inputs:
             self.row_files.append(path)
             return None
         if name.lower().endswith((".warc", ".warc.gz")):
-            from .archived import archive_reader  # only here, because it loads much
-
             reader = archive_reader()
             return lambda: self._of_archive(path, reader)
         if _TAR.search(name):

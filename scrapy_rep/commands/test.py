@@ -20,7 +20,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.printable import printable
-from .context import Context, archive_option, tool
+from .context import Context, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .output import CommandError, exit_code
@@ -77,7 +77,6 @@ class Expectation(NamedTuple):
 )
 @click.argument("name", metavar="EXPECTATIONS")
 @click.option("--robots", metavar="ROBOTS", help=f"{FORMS}. Default: that of the site of each URL.")
-@archive_option
 def test_tool(context: Context, name: str, robots: str | None) -> int:
     """Test expectations."""
     policy = None if robots is None else read_policies([robots], context)[0]

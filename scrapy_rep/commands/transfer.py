@@ -14,8 +14,8 @@ import click
 
 from ..protocol.paths import origin_of
 from .context import STANDARD_INPUT, Context, tool
-from .inputs import decompressed, opened
 from .output import CommandError, ExitCode, reading, writing
+from .sources import decompressed, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

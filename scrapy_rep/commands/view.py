@@ -193,9 +193,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     agents = agents_of([agent] if agent else [], context)
     if len(agents) > 1:
         raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
-    record = context.run(
-        lambda session: _view(session, target, agents[0], context.settings), reads_tdm_files=True
-    )
+    record = context.run(lambda session: _view(session, target, agents[0], context.settings))
     context.output.show(record, listing)
     access = record.check.robots_txt
     if record.failure is not None or (access and access.is_unreachable):
@@ -206,7 +204,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
 
 def _view(session: Session, target: Target, agent: Agent, settings: Settings) -> View:
     """Return the record of a page."""
-    policy = session.policy(target.origin or "", target.url)
+    (policy,) = session.each_policy([target.origin or ""], target.url)
     check = explain(target, agent, policy, agent.verdict(policy, target.url))
     record = View(
         url=target.url, requested_as=of_user_agent(settings.user_agent(None)).name, check=check

@@ -366,14 +366,20 @@ def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
 
     The text has at most `MAX_NAMED_RATES` rates.
     """
+    return pace_text(
+        robots.crawl_delay(agents), robots.request_rates(agents), robots.visit_time(agents)
+    )
+
+
+def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTime | None) -> str:
+    """Return a pace as text, as `describe` does."""
     parts = []
-    if delay := robots.crawl_delay(agents):
+    if delay:
         parts.append(f"Crawl-delay: {delay:g}")
-    rates = robots.request_rates(agents)
     parts += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
     if len(rates) > MAX_NAMED_RATES:
         parts.append(f"and {len(rates) - MAX_NAMED_RATES} more")
-    if hours := robots.visit_time(agents):
+    if hours:
         parts.append(f"Visit-time: {hours}")
     return ", ".join(parts)
 

@@ -104,7 +104,7 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
         ends: list[Future[None]] = []
 
         @contextmanager
-        def opened(values: Settings, _: str | None) -> Iterator[session_module.Session]:
+        def opened(values: Settings) -> Iterator[session_module.Session]:
             made: Future[session_module.Session] = Future()
 
             async def crawl() -> None:
@@ -112,7 +112,12 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
                 ends.append(end)
                 try:
                     changed = session_module.session_settings(values)
-                    kept = {name: changed[name] for name in changed if changed.getpriority(name)}
+                    # The reactor is that of the test.
+                    kept = {
+                        name: changed[name]
+                        for name in changed
+                        if changed.getpriority(name) and not name.startswith("TWISTED_REACTOR")
+                    }
                     crawler = make_crawler(session_module.SessionSpider, kept)
                     await run_crawler(crawler, made=made, ended=end)
                 except Exception as error:
@@ -147,7 +152,7 @@ def tool(
     *arguments: str,
     cwd: Path | str = "/",
     stdin: str | bytes | None = None,
-    command: tuple[str, ...] = ("scrapy_rep.commands",),
+    command: tuple[str, ...] = ("scrapy_rep.commands.main",),
     **environment: str,
 ) -> Done:
     """Run a tool in a process of its own."""
@@ -184,7 +189,7 @@ def forked(
 def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Start a tool in a process of its own. It is killed if the test fails, or after TIMEOUT."""
     with subprocess.Popen(
-        [sys.executable, "-m", "scrapy_rep.commands", *arguments],
+        [sys.executable, "-m", "scrapy_rep.commands.main", *arguments],
         env=environment_of(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -208,7 +213,7 @@ def environment_of(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **more}
 
 
-_TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "SCRAPY_REP_DEBUG"}
+_TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
 
 
 RECORDS: dict[str, type] = {

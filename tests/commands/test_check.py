@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -35,18 +33,15 @@ CLOSED = "User-agent: *\nDisallow: /"
 EXPLANATION = """\
 disallowed  /private/page
 
-  1 User-agent: *
   2 Disallow: /private
   3 Allow: /private/press/
 > 4 Disallow: /private/p
   5 Crawl-delay: 5
   6 Content-Signal: ai-train=no
 
-Why           line 4, Disallow: /private/p is the longest rule that matches (10
-              bytes)
+Why           line 4, Disallow: /private/p is the longest rule that matches
 Crawler       mybot, by the group for all other crawlers (*)
 Also matches  line 2, Disallow: /private
-Compared      /private/page with /private/p
 Pace          Crawl-delay: 5
 Usage         train-ai: refused; Content-Signal: ai-train=no
 robots.txt    the file robots.txt
@@ -64,17 +59,10 @@ def test_the_json_of_one_url(run: Run) -> None:
     record = done.record
     validate(record, "check")
     assert done.code == 1
-    assert record["path"] == "/private/page"
-    assert record["rule"] == {
-        "line": 4,
-        "allow": False,
-        "pattern": "/private/p",
-        "normalized": "/private/p",
-        "length": 10,
-    }
+    assert record["rule"] == {"line": 4, "allow": False, "pattern": "/private/p"}
     assert [rule["line"] for rule in record["other_rules"]] == [2]
-    assert [line["line"] for line in record["context"]] == [1, 2, 3, 4, 5, 6]
-    assert record["pace"] == {"crawl_delay": 5, "request_rates": [], "visit_time": None}
+    assert [line["line"] for line in record["context"]] == [2, 3, 4, 5, 6]
+    assert record["pace"] == "Crawl-delay: 5"
     assert record["usage"]["evaluated"] == {"train-ai": False}
     assert record["robots_txt"]["source"] == "file"
 
@@ -86,7 +74,7 @@ def test_several_answers_are_lines(run: Run) -> None:
         "allowed    https://example.com/  no rule matches",
         "allowed    mailto:a@b.example  this scheme has no robots.txt",
     ]
-    assert (done.code, done.err) == (1, "")
+    assert (done.code, done.err) == (1, "note: 3 answers: 2 allowed, 1 disallowed, 0 unknown\n")
     done = check(run, "/a", "-a", "otherbot")
     assert done.out.splitlines() == [
         "allowed    /a  mybot: no rule matches",
@@ -110,37 +98,20 @@ def test_other_rules_that_match(run: Run, tmp_path: Path, rules: str, url: str, 
     assert [rule["line"] for rule in record["other_rules"]] == [other]
 
 
-def test_the_context_names_the_group_from_afar(run: Run, tmp_path: Path) -> None:
-    rules = "".join(f"Disallow: /{number}\n" for number in range(1000, 1100))
-    text = f"# first\nUser-agent: mybot\nUser-agent: b\n{rules}User-agent: c\nDisallow: /\n"
-    (tmp_path / "robots.txt").write_text(text)
-    done = check(run, "/1099", agent="mybot")
-    shown = [line.strip(" >") for line in done.out.split("\n\n")[1].splitlines()]
-    assert shown[:2] == ["2 User-agent: mybot", "⋮"]
-    assert shown[2:] == [
-        "101 Disallow: /1097",
-        "102 Disallow: /1098",
-        "103 Disallow: /1099",
-        "104 User-agent: c",
-        "105 Disallow: /",
-    ]
-
-
 @pytest.mark.parametrize(
     ("agent", "text", "url", "code", "why"),
     [
-        ("mybot", "", "/", 0, "no group of the robots.txt applies to this crawler"),
-        ("mybot", "User-agent: mybot\nDisallow:", "/", 0, "or its group has no rules"),
+        ("mybot", "", "/", 0, "no rule for this crawler"),
+        ("mybot", "User-agent: mybot\nDisallow:", "/", 0, "no rule for this crawler"),
         ("mybot", "User-agent: mybot\nDisallow: /a", "/", 0, "no rule matches"),
-        ("mybot", CLOSED, "/robots.txt", 0, "or its group has no rules"),
-        ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches (2 bytes)"),
-        ("mybot", CLOSED, "/a", 1, "is the only rule that matches (1 byte)"),
+        ("mybot", CLOSED, "/robots.txt", 0, "no rule for this crawler"),
+        ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches"),
         (
             "mybot",
             "User-agent: *\nAllow: /d/index.html\nDisallow: /d",
             "/d/",
             0,
-            "is the longest rule that matches (4 bytes)",
+            "is the longest rule that matches",
         ),
         ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
         (
@@ -178,18 +149,6 @@ def test_the_default_crawler_is_that_of_the_settings(
     assert "warning: Scrapy is the default name of every Scrapy crawler" in done.err
 
 
-@pytest.mark.parametrize("agent", ["", " ", "(x)"])
-def test_a_name_without_a_product_token_is_warned_about(run: Run, agent: str) -> None:
-    done = check(run, "/", agent=agent)
-    text = f"warning: {agent!r}: it holds no product token, so only the rules for '*' apply\n"
-    assert done.err == text
-
-
-def test_a_browser_is_warned_about(run: Run) -> None:
-    done = check(run, "/a", agent="Mozilla/5.0 (X11; Linux) Gecko/2010 Firefox/130.0")
-    assert "is the User-Agent of a browser" in done.err
-
-
 def test_a_url_with_a_password(run: Run) -> None:
     done = check(run, "http://user:password@example.com/a", "--json")
     assert done.records[0]["url"] == "http://example.com/a"
@@ -223,7 +182,7 @@ def test_what_a_site_sends_is_escaped_and_cut(run: Run, tmp_path: Path) -> None:
         assert done is in_lines or max(map(len, done.out.splitlines())) <= 80
     record = check(run, evil, "--json").record
     validate(record, "check")
-    assert len(record["rule"]["normalized"]) <= 1000
+    assert len(record["rule"]["pattern"]) <= 1000
 
 
 def test_500_kib_of_rules(run: Run, tmp_path: Path) -> None:
@@ -239,15 +198,6 @@ def test_500_kib_of_rules(run: Run, tmp_path: Path) -> None:
     shown = run("show", "robots.txt")
     assert "more rules" in shown.out
     assert len(shown.out.splitlines()) < 300
-
-
-def test_a_pipe_is_a_file(run: Run, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for arguments in (("show", "pipe"), ("check", "--robots", "pipe", "/private", "-a", "x")):
-        with subprocess.Popen(["/bin/cp", "robots.txt", "pipe"]) as copy:
-            done = run(*arguments)
-            copy.wait()
-        assert "Disallow" in done.out
 
 
 def test_an_octet_that_is_not_utf_8_is_percent_encoded(run: Run, tmp_path: Path) -> None:
@@ -293,21 +243,15 @@ def test_a_file_without_urls(run: Run, tmp_path: Path) -> None:
         assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
 
 
-@pytest.mark.parametrize("agents", [["otherbot"], []])
-def test_a_long_file_is_lines(run: Run, tmp_path: Path, agents: list[str]) -> None:
-    urls = [f"/private/{number}" for number in range(20_000)]
+def test_a_long_file_is_lines(run: Run, tmp_path: Path) -> None:
+    urls = [f"/private/{number}" for number in range(9_000)]
     (tmp_path / "urls.txt").write_text("\n".join([*urls, "https://[bad/"]))
-    more = [part for agent in agents for part in ("-a", agent)]
-    done = check(run, "--from", "urls.txt", *more)
+    done = check(run, "--from", "urls.txt", "-a", "otherbot")
     lines = done.out.splitlines()
-    assert len(lines) == 20_001 * (1 + len(agents))
-    name = "mybot: " if agents else ""
-    assert lines[0] == f"disallowed /private/0  {name}line 2, Disallow: /private, for *"
-    count = len(lines)
-    assert done.err == f"note: {count:,} answers: 0 allowed, {count:,} disallowed, 0 unknown\n"
-    as_json = check(run, "--from", "urls.txt", "--json", *more)
-    assert len(as_json.records) == count
-    validate(as_json.records[-1], "check")
+    assert lines[0] == "disallowed /private/0  mybot: line 2, Disallow: /private, for *"
+    assert len(lines) == 18_002
+    assert done.err == "note: 18,002 answers: 0 allowed, 18,002 disallowed, 0 unknown\n"
+    assert len(check(run, "--from", "urls.txt", "--json").records) == 9_001
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import diff as diff_module
 from scrapy_rep.commands import show as show_module
-from scrapy_rep.commands.crawlers import resolve
 from scrapy_rep.commands.diff import Diff, _compare
 from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.sources import of_file
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy_rep.commands.crawlers import Agent
     from testing.web import Web
 
 OLD = """\
@@ -197,10 +195,10 @@ LINES = st.lists(
 PATHS = ["/", "/a", "/a/", "/a/b", "/a/bc", "/b", "/ab", "/?x", "/a?x", "/index.html", "/c"]
 
 
-def compare(old: str, new: str, agents: Sequence[Agent] | None = None) -> dict[str, Any]:
+def compare(old: str, new: str) -> dict[str, Any]:
     policies = [of_file("robots.txt", text.encode()) for text in (old, new)]
     record = Diff(old=policies[0].access, new=policies[1].access)
-    _compare(policies, agents, record)
+    _compare(policies, record)
     found: dict[str, Any] = json.loads(json_line(record))
     return found
 
@@ -306,11 +304,3 @@ def test_crawlers_with_the_same_difference_are_together() -> None:
     sites = "User-agent: a\nUser-agent: b\nCrawl-delay: 1"
     (row,) = compare(old, new + sites)["differences"]
     assert row["names"] == ["a", "b"]
-
-
-def test_only_the_crawlers_that_are_named() -> None:
-    old = "User-agent: *\nDisallow: /x\nUser-agent: b\nDisallow: /x"
-    new = "User-agent: *\nDisallow: /\nUser-agent: b\nDisallow: /x"
-    (row,) = compare(old, new, resolve(["b", "c", "AdsBot-Google"]))["differences"]
-    assert row["names"] == ["c"]
-    assert compare(old, new, resolve(["AdsBot-Google"]))["same"]

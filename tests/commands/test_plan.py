@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import scrapy
 
+from testing.archives import response, write_archive
 from testing.simulation import RULES
 from testing.web import Page, gaps
 from tests.crawl.conftest import Visitor, make_crawler, run_crawler
+from tests.reports.test_archive import http, record
 
 from .conftest import ROOT, validate
 from .simulated_crawl import DELAYS, PATHS
@@ -20,6 +23,7 @@ from .simulated_crawl import DELAYS, PATHS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from scrapy_rep.fetch.downloader import Exchange
     from testing.web import Site, Web
 
     from .conftest import Cli, Done, Run
@@ -28,9 +32,9 @@ AT_ONCE = {"REP_RETRY_TIMES": 0, "RETRY_ENABLED": False}
 
 
 def plans_of(done: Done) -> dict[str, dict[str, Any]]:
-    for record in done.records:
-        validate(record, "plan")
-    return {record["host"]: record for record in done.records}
+    for each in done.records:
+        validate(each, "plan")
+    return {each["host"]: each for each in done.records}
 
 
 def paced(web: Web, *delays: float) -> list[Site]:
@@ -123,7 +127,8 @@ async def test_the_table(
         (("--plan", "--robots", "robots.txt"), "--plan asks the sites"),
         (("--plan", "-a", "a", "-a", "b"), "--plan is for one crawler"),
         (("--only", "allowed"), "--only takes disallowed, refused, or disallowed,refused"),
-        (("--archive", "a.warc"), "--archive belongs to archive:SITE, or to --only"),
+        (("--archive", "a.warc"), "--archive belongs to --only"),
+        (("--archive", "a.warc", "--only", "refused", "--robots", "x"), "excludes --robots"),
     ],
 )
 def test_options_that_exclude_each_other(
@@ -159,3 +164,168 @@ async def test_the_longest_delay_of_a_host_applies(web: Web, cli: Cli, tmp_path:
     done = await cli("check", "--from", "urls.txt", "--plan", "--json", settings=settings)
     (plan,) = plans_of(done).values()
     assert (plan["allowed"], plan["delay"], plan["seconds"]) == (3, 20, 40)
+
+
+# From an archive
+
+
+SITE = "https://x.example"
+URL = f"{SITE}/robots.txt"
+OTHER = "https://y.example/robots.txt"
+OPEN = b"User-agent: *\nDisallow: /a\n"
+CLOSED = b"User-agent: *\nDisallow: /\n"
+ARCHIVE = ("--archive", "a.warc.gz")
+ITEMS = "\n".join(f'{{"url": "{url}"}}' for url in (
+    f"{SITE}/a", f"{SITE}/b", f"{SITE}/c", "https://y.example/a", "https://z.example/",
+))  # fmt: skip
+REFUSING = b"User-agent: *\nAllow: /\nContent-Signal: /b ai-train=no\nContent-Usage: /c search=n\n"
+
+
+def only(run: Run, kinds: str, *arguments: str) -> Any:
+    arguments = ("--only", kinds, "--from", "items.jsonl", "-a", "bot", *arguments)
+    done = run("check", *arguments, *ARCHIVE)
+    as_json = run("check", *arguments, *ARCHIVE, "--json")
+    for each in as_json.records:
+        validate(each, "check")
+    assert done.code == as_json.code
+    return done, as_json.records
+
+
+def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
+    """Each with the time since when it has been so, and the line."""
+    bodies = [b"", OPEN, b"", OPEN, b"# the same\n" + OPEN, REFUSING]
+    times = [f"2025-0{month}-01T06:00" for month in range(1, 7)]
+    responses = [response(time, URL, body) for time, body in zip(times, bodies, strict=True)]
+    write_archive(tmp_path / "a.warc.gz", [*responses, response("2025-02-01T06:00", OTHER, CLOSED)])
+    (tmp_path / "items.jsonl").write_text(ITEMS)
+    done, records = only(run, "disallowed,refused")
+    assert done.code == 3  # of the last one, the archive has nothing
+    assert done.out.splitlines() == [
+        f"refused    {SITE}/b  train-ai: line 3, Content-Signal: /b ai-train=no; "
+        "since 2025-06-01 06:00:00 UTC",
+        f"refused    {SITE}/c  search: line 4, Content-Usage: /c search=n; "
+        "since 2025-06-01 06:00:00 UTC",
+        "disallowed https://y.example/a  line 2, Disallow: /, for *; since 2025-02-01 06:00:00 UTC",
+    ]
+    assert done.err == "note: 5 answers: 1 left out, 3 found, 1 unknown\n"
+    assert [each["since"] for each in records] == [
+        "2025-06-01T06:00:00Z", "2025-06-01T06:00:00Z", "2025-02-01T06:00:00Z",
+    ]  # fmt: skip
+    assert records[0]["refused"] == [
+        {"use": "train-ai", "line": 3, "text": "line 3, Content-Signal: /b ai-train=no"}
+    ]
+    assert [each["allowed"] for each in records] == [True, True, False]
+    done, records = only(run, "refused", "-s", "REP_INTENDED_USES=ai-train")
+    assert [(each["url"], each["refused"][0]["use"]) for each in records] == [
+        (f"{SITE}/b", "ai-train")
+    ]
+    # A disallow that ended and began again counts from its last beginning.
+    write_archive(tmp_path / "a.warc.gz", responses[:5])
+    (tmp_path / "items.jsonl").write_text("\n".join(ITEMS.splitlines()[:2]))
+    done, (found,) = only(run, "disallowed")
+    assert (done.code, found["since"], found["rule"]["line"]) == (1, "2025-04-01T06:00:00Z", 3)
+    assert only(run, "refused")[0].code == 0
+
+
+@pytest.mark.parametrize(
+    ("later", "setting", "code"),
+    [
+        (response("2025-03-02T06:00", URL, status=404), "", 0),
+        (response("2025-03-02T06:00", URL, status=403), "REP_DISALLOW_STATUSES=403", 1),
+        (response("2025-03-02T06:00", URL, b"<!doctype html>"), "", 0),
+        (response("2025-03-02T06:00", URL, b""), "", 0),
+        # The last good copy.
+        (response("2025-03-02T06:00", URL, status=503), "", 1),
+        (response("2025-03-02T06:00", URL, status=304, copy=CLOSED), "", 1),
+        (response("2025-03-02T06:00", URL, status=301, location=OTHER), "", 1),
+        # After a redirect.
+        (response("2025-03-02T06:00", OTHER, b"", origin=SITE), "", 0),
+    ],
+)
+def test_what_an_archived_response_means(
+    run: Run, tmp_path: Path, later: Exchange, setting: str, code: int
+) -> None:
+    write_archive(tmp_path / "b.warc.gz", [later])  # the order of the files does not matter
+    write_archive(tmp_path / "a.warc.gz", [response("2025-03-01T06:00", URL, CLOSED)])
+    files = ("--archive", "b.warc.gz", *ARCHIVE)
+    given = ("-s", setting) if setting else ()
+    done = run("check", f"{SITE}/b", "--only", "disallowed", "-a", "bot", *files, *given)
+    assert done.code == code
+    assert done.out.count("; since 2025-03-01 06:00:00 UTC") == code
+
+
+def test_an_archive_without_a_good_copy(run: Run, tmp_path: Path) -> None:
+    check = ("check", f"{SITE}/b", "ftp://x.example/a", "--only", "disallowed", "-a", "bot")
+    records = [
+        record("response", http(OPEN, "Content-Encoding: xyz"), URL),
+        record("resource", OPEN, "ftp://x.example/robots.txt"),
+    ]
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(map(gzip.compress, records)))
+    done = run(*check, *ARCHIVE)
+    assert done.code == 1
+    assert "the robots.txt was unreachable: status 200; since " in done.out
+    assert "ftp://x.example/a  line 2, Disallow: /a, for *" in done.out
+
+
+@pytest.mark.parametrize("name", ["no", ".", "robots.txt", "text.gz", "image.png"])
+def test_an_archive_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.gz").write_bytes(gzip.compress(b"some text"))
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    done = run("check", SITE, "--only", "disallowed", "--archive", name, "-a", "bot")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith(f"scrapy-rep: cannot read {name}")
+
+
+def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
+    path = write_archive(
+        tmp_path / "a.warc.gz",
+        [response(f"2025-0{n}-01T06:00", URL, CLOSED) for n in range(1, 9)],
+    )
+    path.write_bytes(path.read_bytes()[:-20])
+    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+    assert (done.code, "since 2025-01-01" in done.out) == (3, True)
+    assert "warning: A part of a.warc.gz cannot be read, at offset " in done.err
+
+
+def test_without_warcio(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(sys.modules):
+        if name.startswith("scrapy_rep.reports.archive_") or name.partition(".")[0] == "warcio":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "warcio", None)
+    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+    assert (done.code, done.out) == (2, "")
+    assert "scrapy-rep: archives need the package warcio: pip install warcio\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("robots", "text"),
+    [
+        ("User-agent: *\nAllow: /\nContent-Signal: ai-train=no", "3, Content-Signal: ai-train=no"),
+        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow:", "1, Content-Signal: ai-train=no"),
+        (
+            "User-agent: bot\nContent-Usage: train-ai=n\nContent-Usage: /b train-ai=n",
+            "3, Content-Usage: /b train-ai=n",
+        ),
+        (
+            "User-agent: *\nAllow:\nUser-agent: __usage_ai-training\nDisallow: /b",
+            "4, Disallow: /b, for __usage_ai-training",
+        ),
+        (
+            f"User-agent: *\nContent-Signal: ai-train=no, \x1b[2J{'x' * 2000}",
+            f"2, Content-Signal: ai-train=no, \\x1b[2J{'x' * 955}…",
+        ),
+        (
+            "User-agent: bot\nContent-Usage: train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n",
+            None,
+        ),
+        ("User-agent: *\nContent-Signal: ai-train=yes", None),
+        ("User-agent: *\nDisallow:", None),
+    ],
+)
+def test_the_line_that_refuses_a_use(
+    run: Run, tmp_path: Path, robots: str, text: str | None
+) -> None:
+    (tmp_path / "robots.txt").write_text(robots)
+    done = run("check", "--robots", "robots.txt", "/b", "-a", "bot", "--only", "refused")
+    assert done.out == ("" if text is None else f"refused    /b  train-ai: line {text}\n")
+    assert done.code == (text is not None)

@@ -17,7 +17,7 @@ import pytest
 
 from testing.web import Page
 
-from .conftest import ROBOTS, ROOT, TIMEOUT, environment_of, started, tool, validate
+from .conftest import ROBOTS, TIMEOUT, environment_of, started, tool
 
 if TYPE_CHECKING:
     from testing.web import Web
@@ -80,26 +80,10 @@ def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
     assert written <= {"store", "__pycache__"}
 
 
-def test_scrapy_robots_is_the_same_outside_of_a_project(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    arguments = ("check", "--robots", "robots.txt", "/private", "-a", "mybot")
-    ours, scrapys = (
-        tool(*arguments, cwd=tmp_path, command=command)
-        for command in (("scrapy_rep.commands",), SCRAPY)
-    )
-    assert ours == scrapys
-    assert ours.code == 1
-    assert "\x1b" not in ours.out
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--nothing"], ["check", "--nothing", "/"], ["check", "/", "--nolog"]]
-)
-def test_scrapy_robots_refuses_unknown_options(arguments: list[str]) -> None:
-    done = tool(*arguments, command=SCRAPY)
-    assert done.code == 2
-    assert done.err.startswith("scrapy robots: No such option '--no")
-    assert done.err.count("\n") == 1
+def test_scrapy_robots_refuses_unknown_options() -> None:
+    done = tool("check", "--nothing", "/", command=SCRAPY)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("scrapy robots: No such option '--nothing'")
 
 
 def output_of(code: str) -> str:
@@ -144,38 +128,20 @@ def test_a_crawl_loads_no_command(web: Web) -> None:
     assert site.paths == ["/robots.txt", "/y"]
 
 
-@pytest.mark.parametrize(
-    "setting",
-    ["TWISTED_REACTOR_ENABLED=False", "TWISTED_REACTOR=", "FORCE_CRAWLER_PROCESS=True"],
-)
-def test_every_event_loop(web: Web, setting: str) -> None:
+def test_a_project_without_a_reactor_and_the_log(web: Web) -> None:
     site, down = web.site(RULES), web.site(Page(b"", 503))
-    urls = (site.url("/x"), down.url("/"))
-    done = tool("check", *urls, "--json", "-a", "x", "-s", setting, "-L", "INFO", *AT_ONCE)
-    for record in done.records:
-        validate(record, "check")
+    options = ("-s", "TWISTED_REACTOR_ENABLED=False", "-s", "LOG_LEVEL=INFO", *AT_ONCE)
+    done = tool("check", site.url("/x"), down.url("/"), "--json", "-a", "x", *options)
     assert [record["reason"] for record in done.records] == ["rules", "unreachable"]
     assert done.code == 3
     assert f"note: {down.url('/robots.txt')} is unreachable: status 503\n" in done.err
     assert "Spider opened" in done.err
 
 
-def test_a_setting_that_stops_the_crawl(tmp_path: Path) -> None:
-    (tmp_path / "rules.toml").write_text("[[disallow]]\n")
-    done = tool(
-        *("check", "http://127.0.0.1:9/a", "-a", "x", "-s", "REP_LOCAL_RULES=rules.toml"),
-        cwd=tmp_path,
-    )
-    assert (done.code, done.out) == (2, "")
-    assert "REP_LOCAL_RULES" in done.err
-    assert done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
+def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     (tmp_path / "urls.txt").write_text("".join(f"/private/{n}\n" for n in range(200_000)))
-    arguments = ("check", "--robots", "robots.txt", "--from", "urls.txt", "-a", "x", *more)
+    arguments = ("check", "--robots", "robots.txt", "--from", "urls.txt", "-a", "x")
     with started(*arguments, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -187,50 +153,15 @@ def test_a_broken_pipe_is_silent(tmp_path: Path, more: list[str]) -> None:
     assert "Exception" not in errors
 
 
-def test_the_handlers_of_scrapy_end_with_it() -> None:
-    """After Scrapy has ended, they do nothing: Ctrl-C would not end the tool."""
-    code = (
-        "import signal\nfrom scrapy_rep.commands.main import main\n"
-        "print(main(['check', 'http://127.0.0.1:9/a', '-a', 'x', '-s', 'REP_RETRY_TIMES=0']))\n"
-        "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
-        "print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)"
-    )
-    assert output_of(code).splitlines()[-3:] == ["3", "True", "True"]
-
-
-@pytest.mark.parametrize("loop", [(), ("-s", "TWISTED_REACTOR_ENABLED=False")], ids=["", "none"])
 @pytest.mark.parametrize("name", ["check", "view"])
-def test_ctrl_c_while_a_site_does_not_answer(web: Web, name: str, loop: tuple[str, ...]) -> None:
+def test_ctrl_c_while_a_site_does_not_answer(web: Web, name: str) -> None:
     slow = Page(delay=2 * TIMEOUT)
     site = web.site(RULES, {"/slow": slow}) if name == "view" else web.site(slow)
-    with started(name, site.url("/slow"), "-a", "x", *loop, text=True) as process:
+    with started(name, site.url("/slow"), "-a", "x", text=True) as process:
         _wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received))
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (130, "", "")
-
-
-def test_ctrl_c_while_scrapy_starts(tmp_path: Path) -> None:
-    (tmp_path / "interrupting.py").write_text(INTERRUPTING)
-    done = tool(
-        *("show", "http://127.0.0.1:1", "--json"),
-        *("-s", 'DOWNLOADER_MIDDLEWARES={"interrupting.Interrupting": 1}'),
-        cwd=tmp_path,
-        PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]),
-    )
-    assert (done.code, done.out, done.err) == (130, "", "")
-
-
-INTERRUPTING = """\
-import os, signal
-from scrapy import signals
-
-class Interrupting:
-    @classmethod
-    def from_crawler(cls, crawler):
-        os.kill(os.getpid(), signal.SIGINT)
-        return cls()
-"""
 
 
 def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
@@ -262,9 +193,8 @@ console()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
-@pytest.mark.parametrize("arguments", [("lint", "-"), ("check", "--from", "-", "-a", "x")])
-def test_signals_while_a_tool_waits_for_input(number: int, arguments: tuple[str, ...]) -> None:
-    with started(*arguments, stdin=subprocess.PIPE) as process:
+def test_signals_while_a_tool_waits_for_input(number: int) -> None:
+    with started("lint", "-", stdin=subprocess.PIPE) as process:
         waiting = Path(f"/proc/{process.pid}/wchan")
         until = time.monotonic() + 20
         while "pipe" not in waiting.read_text() and time.monotonic() < until:
@@ -292,12 +222,9 @@ def test_completion_in_the_shell() -> None:
     ("line", "code", "out", "err"),
     [
         ("check --robots robots.txt /private -a x >&-", 1, "", ""),
-        ("check --robots robots.txt / -a scrapy 2>&-", 0, "allowed  /", ""),  # with a warning
         ("check --robots missing.txt / 2>/dev/full", 2, "", ""),
         ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
-        ("lint - <&-", 0, "", ""),
         ("show robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
-        ("lint - --fix < robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
     ],
 )
 def test_streams_that_are_closed_or_full(
@@ -305,7 +232,7 @@ def test_streams_that_are_closed_or_full(
 ) -> None:
     (tmp_path / "robots.txt").write_text(ROBOTS)
     done = subprocess.run(
-        ["/bin/sh", "-c", f'"$0" -m scrapy_rep.commands {line}', sys.executable],
+        ["/bin/sh", "-c", f'"$0" -m scrapy_rep.commands.main {line}', sys.executable],
         cwd=tmp_path,
         env=environment_of(),
         capture_output=True,

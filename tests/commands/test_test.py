@@ -150,9 +150,7 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text(f"disallow * {gone.url('/')}\nallow * {down.url('/x')}")
     done = forked("test", "urls.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
     assert done.code == 3
-    assert "allowed: the robots.txt is unavailable, so that everything is allowed" in " ".join(
-        done.out.split()
-    )
+    assert "allowed: the site has no robots.txt: status 404" in " ".join(done.out.split())
     assert "robots.txt is unreachable: status 503" in done.out
     assert "2 expectations: 0 hold, 1 failed, 1 not known." in done.out
     assert done.err == ""
