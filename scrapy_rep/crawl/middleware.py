@@ -5,8 +5,8 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 1. A request that is exempt, or whose URL has no robots.txt, proceeds.
 2. If the policy of the origin is in memory and fresh, the request proceeds or is dropped at once.
    The queues of :mod:`scrapy_rep.frontier` give no other requests.
-3. A request that did not come from these queues waits for the policy, which all requests to the
-   origin share, and for the delay of the host.
+3. A request that did not come from these queues waits in the downloader, in a queue of its own for
+   the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
 """
 
@@ -48,7 +48,7 @@ from .recording import open_archive, open_event_log
 from .summary import DropSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -73,9 +73,6 @@ MAX_RETRY_AFTER_LENGTH = 100
 
 BACKOFF_STATE = "scrapy_rep.backoff"
 """The key in ``spider.state`` for the hosts that are held."""
-
-MIN_PAUSE = 0.05
-"""Seconds between two looks at an unreachable site whose next attempt is due."""
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -159,24 +156,26 @@ class RobotsTxtMiddleware(FrontierOwner):
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
             del meta[ROBOTSTXT]  # of another request, whose meta was copied
-        if meta.get(DONT_OBEY):
-            return await self._process_exempt(request)
         url = request.url
-        key = origin_of(url)
+        key, is_exempt = origin_of(url), meta.get(DONT_OBEY)
         if key is None:  # a scheme without robots.txt, or an invalid host
-            if lacks_host(url):
+            if lacks_host(url) and not is_exempt:
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
         origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
         if (
-            origin is None
+            is_exempt
+            or origin is None
             or origin.has_pacing
             or (entry is not None and entry.host.is_paced)
             or (self._has_conditions and self.policies.has_conditions(origin))
-            or (entry is None and not self.frontier.try_start(request, key))
+            or (
+                entry is None
+                and not self.frontier.try_start(request, self.policies.address(request))
+            )
         ):
-            is_from_queue = self.frontier.arrives(request)
-            found = await self._process_when_ready(request, key, is_from_queue=is_from_queue)
+            self.frontier.arrives(request)
+            found = await self._process_when_ready(request, key)
             if found is None:
                 self._record_exception(request)
             return found
@@ -185,93 +184,48 @@ class RobotsTxtMiddleware(FrontierOwner):
             self._usage_of[request] = origin
         return None
 
-    async def _process_exempt(self, request: Request) -> Request | None:
-        """Process a request that is exempt from robots.txt.
-
-        Only local rules and the delay of its host apply. Requests for a robots.txt are exempt from
-        local rules, too.
-        """
-        key = origin_of(request.url)
-        if key is None:
-            return None
-        is_from_queue = self.frontier.arrives(request)
-        found = await self._wait_exempt(request, key, is_from_queue=is_from_queue)
-        if found is None and not request.meta.get(IS_ROBOTSTXT_REQUEST):
-            self._stats.inc_value("robotstxt/exempt_count")
-            self._log_exception(request)
-        return found
-
-    async def _wait_exempt(
-        self, request: Request, key: str, *, is_from_queue: bool
-    ) -> Request | None:
-        is_robots_txt = bool(request.meta.get(IS_ROBOTSTXT_REQUEST))
-        while True:
-            if not is_robots_txt:
-                self._drop_if_locally_disallowed(request, key)
-            if self.frontier.try_start(request, key, is_robots_txt=is_robots_txt):
-                return None
-            if not await self.frontier.wait_turn(request, key, is_robots_txt=is_robots_txt):
-                return self._go_back(request, is_from_queue=is_from_queue)
-
-    async def _process_when_ready(
-        self, request: Request, key: str, *, is_from_queue: bool
-    ) -> Request | None:
+    async def _process_when_ready(self, request: Request, key: str) -> Request | None:
         """Process a request to the origin ``key`` when its policy is known and its host is free.
 
-        The verdict is that of the policy at the end of the wait. A request from a queue waits here
-        only if what is known of its site has changed since it left the queue.
+        The verdict is that of the policy at the end of the wait. Only local rules and the pace of
+        the host apply to exempt requests, and only the pace to those for a robots.txt.
         """
-        self._drop_if_locally_disallowed(request, key)  # before its robots.txt is fetched
+        meta = request.meta
+        is_exempt, is_robots_txt = meta.get(DONT_OBEY), meta.get(IS_ROBOTSTXT_REQUEST)
+        origin = None
         while True:
-            origin = self.policies.get_usable(key, request)
-            if origin is None:
-                origin = await self.policies.wait_in_downloader(key, request)
-                if origin is None:
-                    break
-            seconds = self._check(request, origin)
-            if seconds:
-                self.frontier.finish(request, sent=False)
-                if not await self.frontier.sleep(request, key, seconds):
-                    break
-            elif self.frontier.try_start(request, key):
-                if is_from_queue:
-                    self.frontier.note_queue(request)
-                origin.is_unused = False
-                self.policies.evict()
-                if self.policies.may_state_usage(origin):
-                    self._usage_of[request] = origin
-                return None
-            elif not await self.frontier.wait_turn(request, key):
+            if not (is_exempt and is_robots_txt):
+                self._drop_if_locally_disallowed(request, key)
+            if not is_exempt:
+                origin = self._origin_that_allows(request, key)
+            address = self.policies.address(request)
+            if (is_exempt or origin is not None) and self.frontier.try_start(request, address):
                 break
-        if origin is None and request.callback is NO_CALLBACK and not is_from_queue:
-            origin = self.policies.files.get(key) or Origin(key)
-            self.process_request_2(origin, request)
-        return self._go_back(request, is_from_queue=is_from_queue)
+            if not await self.frontier.waiting.wait(request, address):
+                return self._go_back(request)
+        if origin is not None:
+            origin.is_unused = False
+            self.policies.evict()
+            if self.policies.may_state_usage(origin):
+                self._usage_of[request] = origin
+        return None
 
     def _process_held(self, requests: Iterable[Request]) -> None:
         """Process those of the requests again that wait in a download slot, as they may not be sent
         any more: their host has asked for fewer requests, or there are other local rules.
         """
         for request in tuple(requests):
-            key, entry = origin_of(request.url), self._in_progress.get(request)
-            if key is None or entry is None:
-                continue
-            download = self._engine.take_held(request)
-            if download is not None:
-                is_from_queue = entry.is_from_queue
-                process = (
-                    self._wait_exempt if request.meta.get(DONT_OBEY) else self._process_when_ready
-                )
-                again = process(request, key, is_from_queue=is_from_queue)
-                deferred_from_coro(self._hold(request, download, again))
+            key = origin_of(request.url)
+            download = self._engine.take_held(request) if request in self._in_progress else None
+            if key is not None and download is not None:
+                self.frontier.finish(request, sent=False)
+                deferred_from_coro(self._hold(request, download, key))
 
-    async def _hold(
-        self, request: Request, download: Deferred[Any], process: Awaitable[Any]
-    ) -> None:
+    async def _hold(self, request: Request, download: Deferred[Any], key: str) -> None:
         """Put a request back into its download slot as soon as it may be sent."""
         result: Any = None
         try:
-            result = await process
+            result = await self._process_when_ready(request, key)
         except Exception:
             result = Failure()
         if result is not None:
@@ -281,14 +235,15 @@ class RobotsTxtMiddleware(FrontierOwner):
         else:
             self._engine.put_held(request, download)
 
-    def _check(self, request: Request, origin: Origin) -> float:
-        """Return 0 if a request may start now, else the seconds after which it is checked again.
+    def _origin_that_allows(self, request: Request, key: str) -> Origin | None:
+        """Return the origin of a request if its policy allows the request to start now.
 
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed`.
+        Returns None if the policy is not known, or has the request wait. Raises
+        :class:`~scrapy_rep.RobotsTxtDisallowed`.
         """
-        seconds = self.policies.seconds_to_attempt(origin, request)
-        if seconds is not None:
-            return max(seconds, MIN_PAUSE)
+        origin = self.policies.get_usable(key, request)
+        if origin is None or self.policies.seconds_to_attempt(origin, request) is not None:
+            return None
         try:
             self.process_request_2(origin, request)
         except RobotsTxtDisallowed:
@@ -296,14 +251,14 @@ class RobotsTxtMiddleware(FrontierOwner):
             raise
         pacing = self.policies.apply_pace(origin, request)
         if pacing is None:
-            return 0
+            return origin
         seconds = pacing.seconds_until_visit_time(self._clock.time())
         if seconds > self._settings.max_wait:
             verdict = request.meta[ROBOTSTXT]._replace(
                 allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
             )
             raise self._disallow(request, verdict)
-        return seconds
+        return None if seconds else origin
 
     def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
         """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
@@ -360,7 +315,12 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.events.excepted(request, verdict)
 
     def _record_exception(self, request: Request) -> None:
-        """Count and log a request that starts because a local rule allows it."""
+        """Count and log a request that starts because it is exempt, or a local rule allows it."""
+        if request.meta.get(DONT_OBEY):
+            if not request.meta.get(IS_ROBOTSTXT_REQUEST):
+                self._stats.inc_value("robotstxt/exempt_count")
+                self._log_exception(request)
+            return
         verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
         if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/allowed")
@@ -371,20 +331,17 @@ class RobotsTxtMiddleware(FrontierOwner):
                 extra={"spider": self._crawler.spider},
             )
 
-    def _go_back(self, request: Request, *, is_from_queue: bool) -> Request:
+    def _go_back(self, request: Request) -> Request:
         """Return a request to its scheduler, because the spider is closing.
 
-        Raises IgnoreRequest for one that did not come from there: a caller of
-        ``engine.download_async`` waits for it, and the engine would download it again.
+        Raises IgnoreRequest if a caller of ``engine.download_async`` waits for it: the engine would
+        download it again.
         """
         self.frontier.finish(request, sent=False)
-        if is_from_queue:
-            self.frontier.put_back(request)
-        elif request.callback is NO_CALLBACK or request in self._returned:
+        if request.callback is NO_CALLBACK or request in self._returned:
             raise IgnoreRequest(CLOSING)
-        else:
-            self._returned.add(request)
-            request.dont_filter = True  # the scheduler has seen it
+        self._returned.add(request)
+        request.dont_filter = True  # the scheduler has seen it
         return request
 
     # Responses.
@@ -396,10 +353,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         request if it returns to the scheduler because the spider is closing.
         """
         # The host did not receive a request that a cache has answered.
-        is_from_queue = self._end(request, sent=CACHED_FLAG not in response.flags)
-        tdm_files = self.policies.tdm_files
-        if tdm_files is not None and not await tdm_files.wait(request, response) and is_from_queue:
-            return self._go_back(request, is_from_queue=True)
+        self._end(request, sent=CACHED_FLAG not in response.flags)
+        tdm_files, is_called = self.policies.tdm_files, request.callback is NO_CALLBACK
+        if tdm_files is not None and not await tdm_files.wait(request, response) and not is_called:
+            return self._go_back(request)
         if response.url == request.url:  # the usual case
             return response
         mode, meta = self._settings.check_final_url, request.meta
@@ -416,8 +373,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             self._warn_of_final_url(request, response, verdict)
             return response
         is_unknown = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
-        if is_unknown and is_from_queue:
-            return self._go_back(request, is_from_queue=True)
+        if is_unknown and not is_called:
+            return self._go_back(request)
         raise self._disallow(request, verdict, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -428,15 +385,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         self._end(request, sent=not isinstance(exception, IgnoreRequest))
 
-    def _end(self, request: Request, *, sent: bool) -> bool:
-        """End a request. ``sent`` says whether its site may have received it.
-
-        Returns whether a queue had given the request.
-        """
-        ended = self.frontier.finish(request, sent=sent)
+    def _end(self, request: Request, *, sent: bool) -> None:
+        """End a request. ``sent`` says whether its site may have received it."""
+        self.frontier.finish(request, sent=sent)
         if sent and self.events is not None:
             self.events.ended(request)
-        return ended is not None and ended.is_from_queue
 
     async def _final_verdict(self, request: Request, response: Response) -> Verdict | None:
         """Return the verdict on the URL of a response, after its robots.txt is fetched.

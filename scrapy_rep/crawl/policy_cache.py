@@ -216,14 +216,19 @@ class PolicyCache(FileCache[Origin]):
         slot = meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
             slot = None
-        if meta.get(DONT_OBEY) or self.local_disallow(key, url) is not None:
-            return Address(host, key, Kind.EXEMPT, slot)
-        return Address(host, key, Kind.EXCEPTED if self._excepts(key, url) else Kind.OBEY, slot)
+        kind = Kind.OBEY
+        if meta.get(DONT_OBEY):
+            kind = Kind.ROBOTS_TXT if meta.get(IS_ROBOTSTXT_REQUEST) else Kind.EXEMPT
+        elif self.local_disallow(key, url) is not None:
+            kind = Kind.EXEMPT
+        elif self._excepts(key, url):
+            kind = Kind.EXCEPTED
+        return Address(host, key, kind, slot)
 
     def condition(self, address: Address) -> Condition:
         """Return whether requests of an origin may start now, as far as its policy is concerned."""
         key = address.origin
-        if key is None or address.kind == Kind.EXEMPT:
+        if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
         origin = self._parsed.get(key)
         if origin is None and (origin := self._files.find(key)) is None:
@@ -402,18 +407,6 @@ class PolicyCache(FileCache[Origin]):
         if known is not None and self._is_excepted(request, key) and self._is_outage(known):
             return known
         return self.get_or_fetch(key, request)
-
-    async def wait_in_downloader(self, key: str, request: Request) -> Origin | None:
-        """Return an origin when its policy can be used; None if the spider closes first.
-
-        The request does not occupy a CONCURRENT_REQUESTS slot while it waits.
-        """
-        self.frontier.finish(request, sent=False)  # the fetch may wait for the same host
-        began = self._clock.monotonic()
-        with self.frontier.waiting(request, key):
-            origin = await self.wait_for(key, request)
-        self.frontier.count_wait(key, "robots_txt", self._clock.monotonic() - began)
-        return origin
 
     def record_drop(self, origin: Origin) -> None:
         """Count a request that is dropped because it may not wait for an unreachable origin any

@@ -238,7 +238,7 @@ class RobotsTxtDownloader:
         assert engine is not None
 
         def is_waiting() -> bool:
-            return self._frontier.is_waiting(request) or self._engine.is_held(request)
+            return request in self._frontier.waiting or self._engine.is_held(request)
 
         if not self._has_pool:  # else it would wait for a connection there
             self._engine.exclude(request)

@@ -54,9 +54,6 @@ ATTRIBUTES = {
 }
 """The attributes that are not public, and what happens without each."""
 
-_SLOT_PATHS = {"engine.downloader.slots", "engine.downloader._process_queue"}
-"""Those with which requests are removed from download slots."""
-
 WATCH_INTERVAL = 0.5
 """Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
 another middleware has dropped a request."""
@@ -82,8 +79,6 @@ class Engine:
         self._engine: Any = None
         self._missing: frozenset[str] = frozenset(ATTRIBUTES)
         """What :meth:`open` did not find. Before it is called, nothing is used."""
-        self.shows_active = False
-        """Whether :attr:`active` has the requests of the downloader."""
         self._extra: dict[Request, int] = {}
         """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the bytes of its
         response if that waits."""
@@ -104,7 +99,6 @@ class Engine:
         """Check the attributes. Log one warning about those that are missing."""
         self._missing = frozenset(path for path in ATTRIBUTES if not _has(self._crawler, path))
         self._engine = getattr(self._crawler, "engine", None)
-        self.shows_active = "engine.downloader.active" not in self._missing
         if self._missing:
             logger.warning(
                 "The engine or the downloader of this crawl differs from those of Scrapy 2.14 to "
@@ -138,7 +132,7 @@ class Engine:
     @property
     def active(self) -> Collection[Request]:
         """The requests that the downloader has, at whatever stage; empty if it does not say."""
-        if not self.shows_active:
+        if "engine.downloader.active" in self._missing:
             return ()
         active: Collection[Request] = self._engine.downloader.active
         return active
@@ -149,8 +143,8 @@ class Engine:
         return bool(active) and all(request.meta.get(key) for request in active)
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader has a request, at whatever stage."""
-        return request in self.active
+        """Whether the downloader has a request, at whatever stage; True if it does not say."""
+        return "engine.downloader.active" in self._missing or request in self.active
 
     @property
     def transfers(self) -> int:
@@ -165,10 +159,7 @@ class Engine:
 
     def is_held(self, request: Request) -> bool:
         """Whether a request waits in its download slot, because of DOWNLOAD_DELAY."""
-        if "engine.downloader.slots" in self._missing:
-            return False
-        slot = self._download_slot(request)
-        return slot is not None and request in slot.active and request not in slot.transferring
+        return self._held(request) is not None
 
     def take_held(self, request: Request) -> Deferred[Any] | None:
         """Remove a request from its download slot, in which it waits.
@@ -176,15 +167,19 @@ class Engine:
         Return what the downloader waits for: a response, or a request that the engine schedules.
         None if the request does not wait there.
         """
-        if not self._missing.isdisjoint(_SLOT_PATHS) or not self.is_held(request):
+        held = self._held(request)
+        if held is None or "engine.downloader._process_queue" in self._missing:
             return None
-        queue = self._download_slot(request).queue
-        for entry in queue:
-            if entry[0] is request:
-                queue.remove(entry)
-                download: Deferred[Any] = entry[1]
-                return download
-        return None
+        self._download_slot(request).queue.remove(held)
+        download: Deferred[Any] = held[1]
+        return download
+
+    def _held(self, request: Request) -> Any:
+        """Return the entry of a request in the queue of its download slot, if it has one."""
+        if "engine.downloader.slots" in self._missing:
+            return None
+        slot = self._download_slot(request)
+        return next((each for each in slot.queue if each[0] is request), None) if slot else None
 
     def put_held(self, request: Request, download: Deferred[Any]) -> None:
         """Put a request back into its download slot."""

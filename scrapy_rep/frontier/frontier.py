@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from contextlib import contextmanager
 from enum import Enum
 from heapq import heappop, heappush
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -25,8 +24,7 @@ from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..protocol.paths import host_of
-from .clock import Timer, fire
+from .clock import fire
 from .hosts import FIRST_BACKOFF, Host
 from .reservation import Reservations
 
@@ -90,6 +88,8 @@ class Kind:
     OBEY = ""
     EXEMPT = "exempt"
     """Not at all: only the pace of the host applies."""
+    ROBOTS_TXT = "robots.txt"
+    """They are for a robots.txt."""
     EXCEPTED = "excepted"
     """They are allowed whatever the robots.txt says, by a local rule or because they are for
     /robots.txt. They do not wait for an unreachable site."""
@@ -165,6 +165,7 @@ class InProgress(NamedTuple):
     """The host or download slot whose concurrency applies to it."""
     origin: str | None
     is_from_queue: bool
+    """Whether Scrapy's scheduler gave it, from a queue of this package."""
     backoffs: int
     """The ``backoffs`` of the host when the request started."""
 
@@ -205,6 +206,9 @@ class Queue(ABC):
 
     __slots__ = ("address", "host", "owner", "place", "rank", "since", "size", "slot")
 
+    order = 2
+    """Of the queues of a host that becomes free, those with the lowest number come first."""
+
     def __init__(self, owner: Queues, address: Address) -> None:
         self.owner = owner
         self.address = address
@@ -242,12 +246,19 @@ class Queues(ABC):
         self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
         frontier.add(self)
 
+    def ranked(self, place: Place) -> Ranked | None:
+        """Return the queues among which one in a place takes turns, if it does."""
+        if place is Place.READY:
+            return self.ready
+        if place is Place.UNKNOWN:
+            return self.unknown
+        if place is Place.DROPS:
+            return self.drops
+        return None
+
     def push(self, request: Request) -> None:
-        """Add a request, unless it was put back. Raises ValueError if it cannot be stored."""
-        if request in self.frontier.returned:
-            self.frontier.returned.discard(request)
-        else:
-            self.push_to(self.frontier.address(request), request)
+        """Add a request. Raises ValueError if it cannot be stored."""
+        self.push_to(self.frontier.address(request), request)
 
     @abstractmethod
     def push_to(self, address: Address, request: Request) -> None:
@@ -260,6 +271,111 @@ class Queues(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of requests."""
+
+
+class WaitingQueue(Queue):
+    """Requests of one address that wait in the downloader."""
+
+    __slots__ = ("order", "requests")
+
+    def __init__(self, owner: Waiting, address: Address) -> None:
+        super().__init__(owner, address)
+        self.order = 0 if address.kind == Kind.ROBOTS_TXT else 1
+        self.requests: dict[Request, None] = {}
+
+    def peek(self) -> Request:
+        return next(iter(self.requests))
+
+    def pop(self) -> Request:
+        request = self.peek()
+        self.discard(request)
+        return request
+
+    def discard(self, request: Request) -> None:
+        """Remove a request."""
+        del self.requests[request]
+        self.size -= 1
+
+
+class Waiting(Queues):
+    """The requests that wait in the downloader. They did not come from a queue of the scheduler, or
+    what is known of their site has changed since. Each starts as soon as it may.
+    """
+
+    def __init__(self, frontier: Frontier, engine: Engine) -> None:
+        self.frontier = frontier
+        self._engine = engine
+        self.queues: dict[Address, WaitingQueue] = {}
+        self._waiters: dict[Request, Deferred[bool]] = {}
+        """What the requests await."""
+
+    def ranked(self, place: Place) -> Ranked | None:  # noqa: ARG002
+        """Return None: these queues take no turns."""
+        return None
+
+    async def wait(self, request: Request, address: Address) -> bool:
+        """Wait until a request may start, which then has started.
+
+        Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes.
+        """
+        self.frontier.finish(request, sent=False)
+        if self.frontier.is_closing:
+            return False
+        waiter = self._waiters[request] = Deferred()
+        is_excluded = self._engine.exclude(request)
+        try:
+            self.push_to(address, request)
+            return await maybe_deferred_to_future(waiter)
+        except BaseException:  # it was canceled
+            self.frontier.finish(request, sent=False)
+            raise
+        finally:
+            if request in self._waiters:
+                del self._waiters[request]
+                queue = self.queues[address]
+                queue.discard(request)
+                self.frontier.update(queue)
+            if is_excluded:
+                self._engine.include(request)
+
+    def push_to(self, address: Address, request: Request) -> None:
+        """Add a request with this address."""
+        queue = self.queues.get(address)
+        if queue is None:
+            queue = self.queues[address] = WaitingQueue(self, address)
+        queue.requests[request] = None
+        queue.size += 1
+        if queue.size == 1:
+            self.frontier.added(queue)
+
+    def serve(self, queue: Queue) -> None:
+        """Start the requests of a queue if they may, or begin the fetch that they need."""
+        assert isinstance(queue, WaitingQueue)
+        if queue.place is Place.UNKNOWN:
+            self.frontier.fetch(queue)
+            self.frontier.update(queue)
+        started = []
+        while queue.place is Place.READY or queue.place is Place.DROPS:
+            request = queue.pop()
+            started.append(self._waiters.pop(request))
+            self.frontier.start(queue, request)
+        for waiter in started:
+            fire(waiter, True)
+
+    def remove(self, queue: Queue) -> None:
+        """Forget a queue without requests."""
+        del self.queues[queue.address]
+
+    def close(self) -> None:
+        """End all waiting."""
+        for waiter in tuple(self._waiters.values()):
+            fire(waiter, False)
+
+    def __contains__(self, request: Request) -> bool:
+        return request in self._waiters
+
+    def __len__(self) -> int:
+        return len(self._waiters)
 
 
 class FrontierOwner:
@@ -316,10 +432,8 @@ class Frontier:
         last fetch began."""
         self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
         """When the queues of hosts are looked at again. Each host has one alarm at most."""
-        self._waiting: dict[Request, tuple[str, Deferred[bool]]] = {}
-        """The requests that wait in the downloader for a time or their turn, and their origins."""
-        self.returned: WeakSet[Request] = WeakSet()
-        """The requests that were put back into their queue."""
+        self.waiting = Waiting(self, engine)
+        """The requests that wait in the downloader."""
         self.is_closing = False
         self.reservations: Reservations | None = None
         """The reservations of hosts, if several crawlers share their pace."""
@@ -422,13 +536,17 @@ class Frontier:
             self._pages_since_drop = 0
             self._dropping.add(request)
             self._engine.exclude(request)
-            self.in_progress[request] = _entry(queue)
+            self.in_progress[request] = self._entry(queue)
             if not queue.size:
                 self.update(queue)
             return
         self._pages_since_drop += 1
         self._pages_since_fetch += 1
-        self._begin(request, _entry(queue))
+        self._begin(request, self._entry(queue))
+
+    def _entry(self, queue: Queue) -> InProgress:
+        is_from_queue, host = queue.owner is not self.waiting, queue.host
+        return InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
 
     def _begin(self, request: Request, entry: InProgress) -> None:
         self.in_progress[request] = entry
@@ -440,22 +558,20 @@ class Frontier:
         if host.queues:
             self._update_queues(host)
 
-    def finish(self, request: Request, *, sent: bool = True) -> InProgress | None:
-        """End a request that is in progress, and return what was known of it; None if it is not.
+    def finish(self, request: Request, *, sent: bool = True) -> None:
+        """End a request, if it is in progress.
 
         ``sent`` says whether the host may have received it: then the delay begins now.
         """
         found = self.in_progress.pop(request, None)
         if found is None:
-            if request in self._waiting:  # it was cancelled
-                fire(self._waiting[request][1], False)
-            return None
+            return
         host, slot = found.host, found.slot
         self._engine.include(request)
         if request in self._dropping:
             self._dropping.discard(request)
             self._forget_if_idle(host)
-            return found
+            return
         host.active -= 1
         if sent:
             self._record_end(request, host)
@@ -465,7 +581,6 @@ class Frontier:
             slot.active -= 1
             self.update_host(slot)
         self.update_host(host)
-        return found
 
     def _record_end(self, request: Request, host: Host) -> None:
         """Record that a request to a host has ended, after which the next one has to wait.
@@ -484,10 +599,9 @@ class Frontier:
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
-        active = self._engine.active
-        if self.in_progress and self._engine.shows_active:
-            for request in [each for each in self.in_progress if each not in active]:
-                self._end(request)
+        is_active = self._engine.is_active
+        for request in [each for each in self.in_progress if not is_active(each)]:
+            self._end(request)
 
     def _end(self, request: Request) -> None:
         """End a request of which no signal has said that it ended."""
@@ -508,7 +622,7 @@ class Frontier:
             queue = unknown.first()
             self._pages_since_fetch = 0
             if self.condition(queue).place is Place.UNKNOWN:
-                self._fetch(queue)
+                self.fetch(queue)
             self.update(queue)
             if queue.place is Place.UNKNOWN:  # it cannot be fetched now
                 return False
@@ -522,7 +636,8 @@ class Frontier:
         most = LOOK_AHEAD * self._concurrency
         return ready < self._concurrency and ready + self._policies.recent_fetches() < most
 
-    def _fetch(self, queue: Queue) -> None:
+    def fetch(self, queue: Queue) -> None:
+        """Begin to fetch the robots.txt that the requests of a queue need."""
         origin = queue.address.origin
         assert origin is not None
         try:
@@ -541,11 +656,7 @@ class Frontier:
             self.update_host(found)
 
     def update_host(self, host: Host) -> None:
-        """Start what waits for a host in the downloader, and find the places of its queues."""
-        while host.waiters and not self.is_closing and self._is_free(host):
-            request, waiter, _ = host.waiters.popleft()
-            self._begin(request, InProgress(host, host, None, False, host.backoffs))
-            fire(waiter, True)
+        """Find the places of the queues of a host again."""
         if host.queues:
             self._update_queues(host)
         self._release_unwanted(host)
@@ -558,42 +669,45 @@ class Frontier:
             self.reservations.release(host, 0)
 
     def _update_queues(self, host: Host) -> None:
-        for queue in tuple(host.queues):
+        for queue in sorted(host.queues, key=attrgetter("order")):
             self.update(queue)
 
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
         if not queue.size:
-            self._remove(queue)
+            if queue.place is not Place.EMPTY:
+                self._remove(queue)
             return
         place, seconds = self.condition(queue)
         if place is Place.WAITING and seconds < inf:
             self._set_alarm(queue.host, seconds)
-        is_ranked = place is Place.READY or place is Place.UNKNOWN
-        rank = self._rank(queue, place) if is_ranked else ()
+        ranked = queue.owner.ranked(place)
+        rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
         if place is queue.place and rank == queue.rank:
             return
         is_new = queue.place is Place.EMPTY
         self._leave(queue, place)
         queue.place, queue.rank = place, rank
-        if (ranked := _ranked(queue)) is not None:
+        if ranked is not None:
             ranked.add(queue)
             if not is_new:  # else the engine asks for a request, as it has just stored one
                 self._engine.wake()
+        elif queue.owner is self.waiting and not self.is_closing:
+            self.waiting.serve(queue)
 
     def _leave(self, queue: Queue, place: Place) -> None:
         """Remove a queue from its place. It goes to another one."""
         old = queue.place
-        if (ranked := _ranked(queue)) is not None:
+        if (ranked := queue.owner.ranked(old)) is not None:
             ranked.remove(queue)
         if old is Place.UNKNOWN or old is Place.FETCHING or old is Place.WAITING:
             now = self.clock.monotonic()
             if old is not Place.WAITING:
                 if place is Place.UNKNOWN or place is Place.FETCHING:
                     return  # it still waits for its robots.txt
-                self.count_wait(queue.address.origin, "robots_txt", now - queue.since)
-            elif queue.host.is_paced:
-                self.count_wait(queue.address.origin, "pace", now - queue.since)
+                self._count_wait(queue.address.origin, "robots_txt", now - queue.since)
+            elif queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
+                self._count_wait(queue.address.origin, "pace", now - queue.since)
             queue.since = now
         elif place is not Place.READY and place is not Place.EMPTY:
             queue.since = self.clock.monotonic()
@@ -612,7 +726,7 @@ class Frontier:
             self._release_unwanted(host)
             self._forget_if_idle(host)
 
-    def count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
+    def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
         """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
         if seconds >= MIN_WAIT:
             if self._events is not None and origin is not None:
@@ -632,14 +746,12 @@ class Frontier:
             return condition
         host, slot = queue.host, queue.slot
         if host.is_paced:
-            if host.waiters:
-                return Condition(Place.WAITING)
             seconds = host.seconds_left(self.clock.monotonic())
             if seconds:
                 return Condition(Place.WAITING, seconds)
             if not self._is_reserved(host):
                 return Condition(Place.WAITING)
-        elif slot.active >= slot.limit:
+        elif slot.active >= slot.limit and queue.owner is not self.waiting:
             return Condition(Place.WAITING)
         return condition
 
@@ -659,12 +771,8 @@ class Frontier:
 
     def is_wanted(self, host: Host) -> bool:
         """Whether something waits for a host, for which it is worth while to reserve it."""
-        return not self.is_closing and (
-            bool(host.waiters)
-            or any(
-                self._policies.condition(queue.address).place is Place.READY
-                for queue in host.queues
-            )
+        return not self.is_closing and any(
+            self._policies.condition(queue.address).place is Place.READY for queue in host.queues
         )
 
     # Hosts.
@@ -758,25 +866,17 @@ class Frontier:
         queues = host.queues if host is not None else ()
         used = [queue.address.origin for queue in queues if queue.place is not Place.UNKNOWN]
         used += [entry.origin for entry in self.in_progress.values()]
-        return origin in used or any(each == origin for each, _ in self._waiting.values())
+        return origin in used
 
     def has_queue(self, name: str, origin: str) -> bool:
-        """Whether requests of an origin wait in a queue."""
+        """Whether requests of an origin wait that are not for its robots.txt."""
         host = self.hosts.get(name)
-        return host is not None and any(q.address.origin == origin for q in host.queues)
+        addresses = [queue.address for queue in host.queues] if host is not None else ()
+        return any(each.origin == origin and each.kind != Kind.ROBOTS_TXT for each in addresses)
 
     def share(self, store: HostStore) -> None:
         """Share the pace of hosts with the other crawlers that use a store."""
         self.reservations = Reservations(store, self.clock, self)
-
-    def _is_free(self, host: Host) -> bool:
-        """Whether a request that waits in the downloader may start. Else, set an alarm."""
-        seconds = host.seconds_left(self.clock.monotonic())
-        if seconds:
-            if seconds < inf:
-                self._set_alarm(host, seconds)
-            return False
-        return not host.is_paced or self._is_reserved(host)
 
     def _forget_if_idle(self, host: Host) -> None:
         """Remove a host that has no requests and no delay."""
@@ -813,102 +913,38 @@ class Frontier:
         del self._alarms[host]
         self.update_host(host)
 
-    # Requests that wait in the downloader.
+    # Requests in the downloader.
 
-    def try_start(self, request: Request, origin: str, *, is_robots_txt: bool = False) -> bool:
+    def arrives(self, request: Request) -> None:
+        """Note that the downloader gets a request.
+
+        One that no queue has just given may be in progress: a middleware has sent it back.
+        """
+        entry = self.in_progress.get(request)
+        if entry is not None and not entry.is_from_queue:
+            self._end(request)
+
+    def try_start(self, request: Request, address: Address) -> bool:
         """Start a request that the downloader has, if the pace of its host allows that now.
 
         Returns True for a request that is in progress: its queue has given it in time.
         """
-        name = host_of(origin)
         found = self.in_progress.get(request)
-        if found is not None and found.host.name == name and request not in self._dropping:
+        if found is not None and found.host.name == address.host and request not in self._dropping:
             host = found.host
             is_alone = host.active == 1 and found.backoffs == host.backoffs
             if not host.is_paced or (is_alone and self._is_reserved(host)):
                 return True
         self.finish(request, sent=False)  # the pace is known only since this request started
-        host, _ = self.hosts_of(Address(name, origin))
-        if host.is_paced and host.waiters and not is_robots_txt:
+        if address in self.waiting.queues:
             return False
-        if not self._is_free(host):
+        host, slot = self.hosts_of(address)
+        if host.is_paced and (
+            host.seconds_left(self.clock.monotonic()) or not self._is_reserved(host)
+        ):
             return False
-        self._begin(request, InProgress(host, host, origin, False, host.backoffs))
+        self._begin(request, InProgress(host, slot, address.origin, False, host.backoffs))
         return True
-
-    async def wait_turn(
-        self, request: Request, origin: str, *, is_robots_txt: bool = False
-    ) -> bool:
-        """Wait in the downloader until the pace of a host allows a request, which then has started.
-
-        Requests for a robots.txt come first. Returns False if the spider closes.
-        """
-        host, _ = self.hosts_of(Address(host_of(origin), origin))
-        waiter: Deferred[bool] = Deferred()
-        entry = request, waiter, is_robots_txt
-        first = sum(is_first for _, _, is_first in host.waiters)
-        host.waiters.insert(first if is_robots_txt else len(host.waiters), entry)
-        began = self.clock.monotonic()
-        try:
-            with self.waiting(request, origin, waiter):
-                self._is_free(host)  # sets the alarm
-                return await maybe_deferred_to_future(waiter)
-        finally:
-            if entry in host.waiters:
-                host.waiters.remove(entry)
-            if not is_robots_txt:
-                self.count_wait(origin, "pace", self.clock.monotonic() - began)
-            if waiter.called and self.in_progress.get(request) is None:
-                self.update_host(host)
-
-    async def sleep(self, request: Request, origin: str, seconds: float) -> bool:
-        """Wait so many seconds in the downloader. Returns False if the spider closes."""
-        waiter: Deferred[bool] = Deferred()
-        timer = Timer(self.clock)
-        timer.start(seconds, fire, waiter, True)
-        try:
-            with self.waiting(request, origin, waiter):
-                return await maybe_deferred_to_future(waiter)
-        finally:
-            timer.cancel()
-
-    @contextmanager
-    def waiting(
-        self, request: Request, origin: str, waiter: Deferred[bool] | None = None
-    ) -> Iterator[None]:
-        """Exclude a request that waits in the downloader from CONCURRENT_REQUESTS.
-
-        ``waiter`` gets False if the spider closes.
-        """
-        if waiter is not None:
-            self._waiting[request] = origin, waiter
-            if self.is_closing:
-                fire(waiter, False)
-        is_excluded = self._engine.exclude(request)
-        try:
-            yield
-        finally:
-            self._waiting.pop(request, None)
-            if is_excluded:
-                self._engine.include(request)
-
-    def is_waiting(self, request: Request) -> bool:
-        """Whether a request waits in the downloader."""
-        return request in self._waiting
-
-    def arrives(self, request: Request) -> bool:
-        """Note that the downloader gets a request. Returns whether a queue has given it.
-
-        One that others gave may be in progress: a middleware has sent it back without a queue.
-        """
-        entry = self.in_progress.get(request)
-        if entry is not None and not entry.is_from_queue:
-            self._end(request)
-        return entry is not None and entry.is_from_queue
-
-    def note_queue(self, request: Request) -> None:
-        """Note that a request in progress came from a queue: it has waited elsewhere since."""
-        self.in_progress[request] = self.in_progress[request]._replace(is_from_queue=True)
 
     # The end.
 
@@ -922,29 +958,13 @@ class Frontier:
         """Whether the queues have requests."""
         return any(len(queue) for queue in self._queues)
 
-    def put_back(self, request: Request) -> None:
-        """Put a request back into its queue: it has waited in the downloader, and the spider
-        closes. Its middleware returns it to the engine, which the queue then ignores.
-        """
-        for queue in reversed(self._queues):  # the one with files comes last
-            try:
-                queue.push(request)
-            except ValueError:  # it cannot be stored in a file
-                continue
-            except Exception:  # the disk or the server of the queue does not work
-                logger.exception("%(request)s cannot be put back", {"request": request})
-                continue
-            self.returned.add(request)
-            return
-
     def close(self) -> None:
         """End all waiting in the downloader, and give no more requests: the spider closes."""
         self.is_closing = True
         self.collect_ended()
         for host in tuple(self._alarms):
             self._cancel_alarm(host)
-        for _, waiter in tuple(self._waiting.values()):
-            fire(waiter, False)
+        self.waiting.close()
         if self.reservations is not None:
             for host in tuple(self.hosts.values()):
                 self.update_host(host)
@@ -952,26 +972,7 @@ class Frontier:
     def left_over(self) -> Iterator[tuple[str, int]]:
         """Yield what must be 0 after the end of a crawl, each with its name."""
         yield "requests in progress", len(self.in_progress)
-        yield "requests that wait in the downloader", len(self._waiting)
-        yield (
-            "hosts with requests",
-            sum(host.active + len(host.waiters) for host in self.hosts.values()),
-        )
+        yield "requests that wait in the downloader", len(self.waiting)
+        yield "requests to hosts", sum(host.active for host in self.hosts.values())
         yield "alarms", len(self._alarms)
         yield "requests beyond CONCURRENT_REQUESTS", self._engine.extra
-
-
-def _entry(queue: Queue) -> InProgress:
-    return InProgress(queue.host, queue.slot, queue.address.origin, True, queue.host.backoffs)
-
-
-def _ranked(queue: Queue) -> Ranked | None:
-    """Return the queues among which a queue takes turns, if it does."""
-    place = queue.place
-    if place is Place.READY:
-        return queue.owner.ready
-    if place is Place.UNKNOWN:
-        return queue.owner.unknown
-    if place is Place.DROPS:
-        return queue.owner.drops
-    return None

@@ -6,19 +6,11 @@ clock.
 
 from __future__ import annotations
 
-from collections import deque
 from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from twisted.internet.defer import Deferred
-
     from .frontier import Queue
-
-    Waiter = tuple[Request, Deferred[bool], bool]
-    """A request, what it waits for, and whether it is for a robots.txt."""
-
 
 FIRST_BACKOFF = 1.0
 """Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
@@ -39,7 +31,6 @@ class Host:
         "limit",
         "name",
         "queues",
-        "waiters",
         "was_exempt",
     )
 
@@ -65,8 +56,6 @@ class Host:
         """Until when no request starts because of such an answer."""
         self.is_paced = False
         """Whether one request starts after the other: there is a delay, or a back-off."""
-        self.waiters: deque[Waiter] = deque()
-        """Requests that wait in the downloader. Those for a robots.txt are the first."""
 
     def set_delay(self, key: str, seconds: float) -> None:
         """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""
@@ -102,4 +91,4 @@ class Host:
     @property
     def is_idle(self) -> bool:
         """Whether no request waits for the host, and none is in progress."""
-        return not (self.queues or self.active or self.waiters)
+        return not (self.queues or self.active)

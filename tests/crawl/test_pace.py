@@ -10,19 +10,15 @@ from scrapy.core.downloader import Downloader
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from scrapy_rep.frontier.engine import ATTRIBUTES
 from testing.faults import raw
 from testing.web import between, gaps, redirect
 
 from .conftest import (
     Visitor,
-    our_warnings,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from scrapy.crawler import Crawler
 
     from testing.web import Web
 
@@ -43,11 +39,7 @@ FEW = PATHS[:3]
     ("robots", "settings", "seconds"),
     [
         pytest.param(delayed(0.1), {}, 0.1, id="delay"),
-        pytest.param(delayed(0.15), {"DOWNLOAD_DELAY": 0.12}, 0.15, id="Scrapy's jitter"),
         pytest.param(delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05, id="the crawl's own is slower"),
-        pytest.param(
-            delayed(0.1), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.15}}}, 0.1, id="slot slower"
-        ),
         pytest.param(
             delayed(0.15),
             {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}},
@@ -108,7 +100,6 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
             {"REP_MAX_DELAY": 0.1},
             "Crawl-delay: 60. Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY.",
         ),
-        (delayed(0.1), {}, "Crawl-delay: 0.1. Applied: 0.1 s between two requests."),
         (
             f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
             "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
@@ -119,10 +110,9 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
             "Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY; "
             "requests wait up to 300 s (REP_MAX_WAIT) for the Visit-time, or are dropped.",
         ),
-        (f"{ALL}Crawl-delay: 0\n", {}, None),
         (delayed(60), {"REP_OBEY_RATE_LIMITS": False}, None),
     ],
-    ids=["above the most", "kept", "everything", "nothing", "not obeyed"],
+    ids=["above the most", "everything", "not obeyed"],
 )
 async def test_a_pace_is_reported_once(
     web: Web,
@@ -253,32 +243,6 @@ async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
         # A robots.txt that was let go for want of room is fetched again before it is known.
         pages = [each.at for each in site.received if each.path != "/robots.txt"]
         assert min(between(pages)) >= seconds
-
-
-class BareDownloader:
-    """Scrapy's downloader, with only the attributes that the engine uses."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        downloader = Downloader(crawler)
-        self.active = downloader.active
-        self.fetch = downloader.fetch
-        self.needs_backout = downloader.needs_backout
-        self.close = downloader.close
-        self.middleware = downloader.middleware
-
-
-async def test_the_pace_is_kept_without_download_slots_too(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(delayed(0.1))
-    queue = "scrapy.pqueues.ScrapyPriorityQueue"
-    settings = {"DOWNLOADER": BareDownloader, "SCHEDULER_PRIORITY_QUEUE": queue}
-    await crawl(site.urls(*PATHS), settings)
-    assert site.page_paths == PATHS
-    assert min(gaps(site)) >= 0.1
-    [warning] = our_warnings(caplog)
-    for path in ("engine.downloader.slots", "engine.downloader.total_concurrency"):
-        assert f"{path} ({ATTRIBUTES[path]})" in warning
 
 
 # Visit-time

@@ -141,6 +141,3 @@ async def test_requests_that_others_drop_delay_no_request(
     assert outcome.stats["finish_reason"] == "finished"
     assert site.page_paths == ["/a", "/b"]
     assert max(gaps(site)) < 40 * 0.5, "those that were dropped take no turn"
-
-
-# A flood

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,9 @@ from testing.web import Page, text
 from .conftest import AllAsked, Visitor, needs_connections
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from testing.web import Received, Web
+    from testing.web import Web
 
     from .conftest import Crawl
 
@@ -42,9 +40,6 @@ def delayed(seconds: float) -> str:
 
 def numbers(count: int) -> list[str]:
     return [f"/{number}" for number in range(count)]
-
-
-# Requests that have waited are unchanged
 
 
 # Other requests are not delayed
@@ -127,9 +122,6 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
     assert ended, "the oldest fetches made room"
 
 
-# A request is checked when it leaves its queue
-
-
 # Nothing of this package is scheduled, shown or stored
 
 
@@ -154,49 +146,3 @@ async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
     site.pages["/robots.txt"] = text(ALL)
     await crawl([], {**settings, "REP_STORE": None})
     assert site.page_paths == sorted(numbers(60))
-
-
-# The engine
-
-
-class Changer(Visitor):
-    """Sets the engine's own limit while requests wait, and then ``changed``."""
-
-    changed: threading.Event
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        engine = self.crawler.engine
-        assert engine is not None
-        engine.downloader.total_concurrency = 3
-        self.changed.set()
-
-
-async def test_the_limit_of_the_crawl_may_be_changed(web: Web, crawl: Crawl) -> None:
-    changed = threading.Event()
-    late = answer_when(changed.is_set, text(ALL))
-    sites = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 41)]
-    busy = 0
-    most = 0
-
-    async def page(
-        received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        nonlocal busy, most
-        busy += 1
-        most = max(most, busy)
-        await asyncio.sleep(0.05)
-        busy -= 1
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-        await writer.drain()
-
-    for site in sites:
-        site.pages["*"] = page
-    urls = [url for site in sites for url in site.urls("/a", "/b")]
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 8}, spider=Changer, changed=changed)
-    assert len(outcome.responses) == 60
-    assert most <= 3
-    engine = outcome.crawler.engine
-    assert engine is not None
-    assert engine.downloader.total_concurrency == 3

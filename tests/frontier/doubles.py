@@ -120,8 +120,6 @@ async def settle() -> None:
 class FakeEngine:
     """What the frontier uses of :class:`~scrapy_rep.frontier.engine.Engine`."""
 
-    shows_active = True
-
     def __init__(self) -> None:
         self.active: set[Request] = set()
         """The requests in the downloader."""
@@ -135,6 +133,9 @@ class FakeEngine:
     @property
     def extra(self) -> int:
         return len(self.excluded)
+
+    def is_active(self, request: Request) -> bool:
+        return request in self.active
 
     def wake(self) -> None:
         self.woken += 1
@@ -168,10 +169,12 @@ class FakePolicies:
         if origin is None:
             return Address("", None, Kind.EXEMPT)
         kind = Kind.EXEMPT if request.meta.get("dont_obey_robotstxt") else Kind.OBEY
+        if request.url.endswith("/robots.txt"):
+            kind = Kind.ROBOTS_TXT
         return Address(host_of(origin), origin, kind, request.meta.get("download_slot"))
 
     def condition(self, address: Address) -> Condition:
-        if address.origin is None or address.kind == Kind.EXEMPT:
+        if address.origin is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
         return self.conditions[address.origin]
 
@@ -245,6 +248,17 @@ class FakeCrawl:
         assert request is not None
         self.engine.active.discard(request)
         self.frontier.finish(request, sent=sent)
+
+    def try_start(self, request: Request) -> bool:
+        """Let a request arrive in the downloader. Return whether it starts at once."""
+        self.engine.active.add(request)
+        return self.frontier.try_start(request, self.policies.address(request))
+
+    def wait(self, *requests: Request) -> list[Deferred[bool]]:
+        """Let requests wait in the downloader."""
+        self.engine.active.update(requests)
+        waiting, address = self.frontier.waiting, self.policies.address
+        return [begin(waiting.wait(each, address(each))) for each in requests]
 
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""

@@ -11,7 +11,7 @@ from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
-from .doubles import FakeCrawl, begin, settle
+from .doubles import FakeCrawl, settle
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -433,30 +433,23 @@ def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
     crawl.frontier.set_delay("a.example", A, 5, None)
     assert first is not None
     assert second is not None
-    assert not crawl.frontier.try_start(second, A)
-    assert crawl.frontier.try_start(first, A)
+    assert not crawl.try_start(second)
+    assert crawl.try_start(first)
     crawl.end(first)
     crawl.clock.advance(5)
-    assert crawl.frontier.try_start(second, A)
-    crawl.frontier.note_queue(second)
-    assert crawl.frontier.in_progress[second].is_from_queue, (
-        "the scheduler has it again if the spider closes"
-    )
+    assert crawl.try_start(second)
 
 
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5, None)
     last = crawl.pop()
-    caller, robots_txt = Request(f"{A}/caller"), Request(f"{A}/robots.txt")
-    crawl.engine.active.update((caller, robots_txt))
-    begin(crawl.frontier.wait_turn(caller, A))
-    begin(crawl.frontier.wait_turn(robots_txt, A, is_robots_txt=True))
+    caller, robots_txt, later = (Request(f"{A}/{path}") for path in ("b", "robots.txt", "a"))
+    crawl.wait(caller, robots_txt, later)
     await settle()
-    assert not crawl.frontier.try_start(Request(f"{A}/late"), A), "others wait already"
-    assert crawl.frontier.is_waiting(caller)
-    assert crawl.engine.excluded == {caller, robots_txt}
-    for expected in (robots_txt, caller):
+    assert caller in crawl.frontier.waiting
+    assert crawl.engine.excluded == {caller, robots_txt, later}
+    for expected in (robots_txt, caller, later):
         crawl.end(last)
         await crawl.clock.run(5)
         assert set(crawl.frontier.in_progress) == {expected}
@@ -468,11 +461,28 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     assert crawl.engine.excluded == set()
 
 
+async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> None:
+    crawl = FakeCrawl()
+    first, second, last = (Request(f"{A}/{number}") for number in range(3))
+    waits = crawl.wait(first, second)
+    await settle()
+    assert crawl.policies.fetched == [A], "at once, and once"
+    crawl.set(A, Place.WAITING, 5)
+    await crawl.clock.run(5)
+    assert crawl.frontier.in_progress == {}
+    assert not crawl.try_start(last), "others wait before it"
+    crawl.set_ready(A)
+    assert list(crawl.frontier.in_progress) == [first, second]
+    await settle()
+    assert [each.result for each in waits] == [True, True]
+    assert crawl.try_start(last)
+
+
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     crawl = crawl_of(A, number=1)
     crawl.frontier.set_delay("a.example", A, 5, None)
     first = crawl.pop()
-    waiting = begin(crawl.frontier.wait_turn(Request(f"{A}/1"), A))
+    (waiting,) = crawl.wait(Request(f"{A}/1"))
     await settle()
     waiting.addErrback(lambda _: None)
     waiting.cancel()
@@ -482,44 +492,13 @@ async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     assert crawl.left_over() == {}
 
 
-async def test_a_request_sleeps() -> None:
+async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     crawl = FakeCrawl()
-    request = Request(f"{A}/1")
-    sleeping = begin(crawl.frontier.sleep(request, A, 5))
-    await crawl.clock.run(4.9)
-    assert not sleeping.called
-    assert crawl.frontier.is_waiting(request)
-    await crawl.clock.run(0.1)
-    assert sleeping.result is True
+    before = crawl.wait(Request(f"{A}/1"), Request(f"{B}/1"))
+    await settle()
+    crawl.frontier.close()
+    after = crawl.wait(Request(f"{C}/1"))
+    crawl.set_ready(A, B, C)
+    await settle()
+    assert [each.result for each in before + after] == [False] * 3
     assert crawl.left_over() == {}
-
-
-def test_a_request_that_goes_back_is_stored_once() -> None:
-    crawl = crawl_of(A, number=1)
-    request = crawl.pop()
-    assert request is not None
-    crawl.end(request, sent=False)
-    crawl.frontier.put_back(request)
-    crawl.queue.push(request)  # the engine does so, too
-    assert len(crawl.queue) == 1
-    assert crawl.pop_all() == [f"{A}/0"]
-
-
-def test_a_request_that_goes_back_stays_in_memory_if_it_cannot_be_stored() -> None:
-    class Refusing:
-        def push(self, request: Request) -> None:
-            raise ValueError("it cannot be stored")
-
-        def __len__(self) -> int:
-            return 0
-
-    crawl = crawl_of(A, number=1)
-    request = crawl.pop()
-    assert request is not None
-    disk: Any = Refusing()
-    crawl.frontier.add(disk)
-    crawl.frontier.put_back(request)
-    assert len(crawl.queue) == 1
-
-
-# Crawlers that share the pace of a host

@@ -283,19 +283,6 @@ async def test_a_crawl_that_ends_returns_its_hosts(worker: Callable[..., Worker]
     assert one.clock.pending == []
 
 
-async def test_a_request_that_is_put_back_is_stored_once(worker: Callable[..., Worker]) -> None:
-    crawl = worker()
-    crawl.set_ready(A)
-    crawl.push(f"{A}/1")
-    request = crawl.pop()
-    assert request is not None
-    crawl.end(request, sent=False)
-    crawl.frontier.put_back(request)
-    crawl.queue.push(request)  # the engine gets it from the middleware
-    assert len(crawl.queue) == 1
-    assert crawl.pop_url() == f"{A}/1"
-
-
 async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(
     worker: Callable[..., Worker],
 ) -> None:

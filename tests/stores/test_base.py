@@ -52,17 +52,6 @@ def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
     return opened
 
 
-async def test_closing_waits_for_the_calls_in_progress(open_shared: Callable[[], Store]) -> None:
-    one, other = open_shared(), open_shared()
-    puts = [deferred_from_coro(one.put(f"http://{n}.example", OLD)) for n in range(50)]
-    await sleep(0)  # with asyncio, the tasks start now
-    await one.close()
-    assert [await other.get(f"http://{n}.example") for n in range(50)] == [OLD] * 50
-    assert all(put.called for put in puts)
-    await one.close()  # a second call has no effect
-    await other.close()
-
-
 async def test_calls_may_be_cancelled(open_shared: Callable[[], Store]) -> None:
     store = open_shared()
     gets = [deferred_from_coro(store.get(f"http://{n}.example")) for n in range(50)]

@@ -176,14 +176,3 @@ async def test_a_cancelled_call_is_not_a_failure(
     with pytest.raises(error):
         await store.get("a")
     assert store._next_attempt_at is None
-
-
-async def test_an_error_at_the_end_does_not_stop_the_crawl(
-    store: FallbackStore, failing: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def broken() -> None:
-        raise ZeroDivisionError
-
-    failing.close = broken
-    await store.close()
-    assert len(messages(caplog, logging.WARNING)) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,6 @@ from redis.connection import SSLConnection
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
-from scrapy_rep.stores.base import MAX_LEASE, MAX_RETRY
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
@@ -57,33 +55,6 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     await store.close()
 
 
-def peak(process: Path) -> int:
-    """Return the most memory that a process has used, in octets."""
-    lines = process.joinpath("status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-
-
-async def test_a_value_of_any_length_takes_little_memory(redis_server: RedisServer) -> None:
-    """Not even in the server, where a script would copy it."""
-    octets = 32 * 2**20
-    store = RedisStore(redis_server.url, ttl=60)
-    with redis_server.client as client:
-        for key in (f"{{{ORIGIN}}}", f"{{{ORIGIN}}}:claim", f"{{{ORIGIN}}}:fence", "host:{a}"):
-            client.setrange(f"rep:6:{key}", octets, b"x")
-        process = Path("/proc", str(client.info("server")["process_id"]))
-        process.joinpath("clear_refs").write_text("5")  # the peak becomes the present size
-        before = peak(process)
-        assert await store.get(ORIGIN) is None
-        assert not await store.renew(ORIGIN, 1, 1)
-        await store.release(ORIGIN)
-        await store.release_host("a", 1)
-        assert await store.reserve_host("a", 1) == 0
-        assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
-        assert await store.put(ORIGIN, ENTRY)
-        assert peak(process) - before < octets / 4
-    await store.close()
-
-
 @pytest.mark.parametrize("kind", ["octets", "too many", "another type"])
 async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kind: str) -> None:
     store = RedisStore(redis_server.url, ttl=60)
@@ -124,46 +95,6 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
     await store.release_host("a.example", 0)
     with redis_server.client as client:
         assert client.keys("*") == [fence]
-    await store.close()
-
-
-async def test_no_lease_is_longer_than_an_hour(redis_server: RedisServer) -> None:
-    store = RedisStore(redis_server.url, ttl=1e300)
-    await store.put(ORIGIN, ENTRY)
-    await store.claim(ORIGIN, 1e300)
-    await store.reserve_host("a.example", 1e300)
-    await store.reserve_host("b.example", 1)
-    await store.release_host("b.example", 1e300)
-    other = RedisStore(redis_server.url, ttl=60)
-    assert (await other.claim(ORIGIN, 1))[:2] == (False, ENTRY)
-    assert await other.reserve_host("a.example", 1) == MAX_RETRY
-    assert await store.reserve_host("b.example", 1) == MAX_RETRY
-    with redis_server.client as client:
-        lives = sorted(client.ttl(key) for key in client.keys("*"))
-    assert all(3590 < life <= MAX_LEASE for life in lives[:-2]), (
-        "but that of the entry and its fence"
-    )
-    await store.close()
-    await other.close()
-
-
-async def test_the_url_cannot_decode_responses(redis_server: RedisServer) -> None:
-    store = RedisStore(f"{redis_server.url}?decode_responses=True", ttl=60)
-    await store.put(ORIGIN, ENTRY)
-    assert await store.get(ORIGIN) == ENTRY
-    await store.close()
-
-
-async def test_an_error_of_the_server_raises_store_error(redis_server: RedisServer) -> None:
-    store = RedisStore(redis_server.url, ttl=60)
-    with redis_server.client as client:
-        client.config_set("maxmemory", 1)
-        try:
-            with pytest.raises(StoreError, match="maxmemory"):
-                await store.put(ORIGIN, ENTRY)
-            assert await store.get(ORIGIN) is None
-        finally:
-            client.config_set("maxmemory", 0)
     await store.close()
 
 

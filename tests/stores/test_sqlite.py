@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,14 +75,6 @@ def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.Mo
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="locked"):
             store(path).open()
-
-
-async def test_an_empty_file_becomes_a_store(path: Path) -> None:
-    sqlite3.connect(path).close()
-    opened = store(path)
-    await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) == ENTRY
-    await opened.close()
 
 
 def of_another_version(path: Path) -> None:
@@ -203,18 +194,6 @@ async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> Non
     await opened.close()
 
 
-@pytest.mark.parametrize("fence", ["'x'", "1.5", "x'ff'", "9e999"])
-async def test_a_claim_with_an_invalid_fence_is_valid(path: Path, fence: str) -> None:
-    opened = store(path)
-    opened.open()
-    values = f"'{ORIGIN}', 'theirs', {time.time()}, {time.time() + 60}, {fence}"
-    with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO claims VALUES ({values})")
-    db.close()
-    assert await opened.claim(ORIGIN, 90) == (False, None, 0)
-    await opened.close()
-
-
 async def test_an_origin_that_is_not_utf_8_does_not_end_the_entries(path: Path) -> None:
     opened = store(path)
     await opened.put(ORIGIN, ENTRY)
@@ -256,15 +235,6 @@ def test_nothing_is_written_through_a_symbolic_link(path: Path, suffix: str, the
     assert target.exists() is there
     if there:
         assert target.read_bytes() == b"Precious words."
-
-
-async def test_the_folder_may_be_a_link(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "folder")
-    opened = store(tmp_path / "link" / "robots.db")
-    await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) == ENTRY
-    await opened.close()
 
 
 def test_a_file_that_is_not_regular_is_refused(path: Path) -> None:
