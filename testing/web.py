@@ -211,7 +211,10 @@ async def answer(
 
     Raises asyncio.TimeoutError if there is no request within ``idle`` seconds.
     """
-    octets = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), idle)
+    start = await asyncio.wait_for(reader.readexactly(1), idle)
+    if start == b"\x16":  # a TLS handshake, which a server without TLS refuses at once
+        return False
+    octets = start + await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), idle)
     head = octets.decode("latin-1")
     request_line, *lines = head.rstrip("\r\n").split("\r\n")
     method, target = request_line.rpartition(" ")[0].split(" ", 1)  # the target may have spaces
